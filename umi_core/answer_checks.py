@@ -45,6 +45,7 @@ def check_answer(asked: Asked, answer: Answer) -> Answer:
     """Return the answer if it fits, else the failure it counts as; a commit then has an unknown outcome."""
     if is_answer_of(asked, answer):
         return answer
+    # Something answered, so the batch may be durable, whatever the answer should have been.
     return EffectFailed(answer.request_id, "unknown" if isinstance(asked, Commit) else "unavailable")
 
 
@@ -60,7 +61,7 @@ def is_answer_of(asked: Asked, answer: Answer) -> bool:
         case ReadDone(cursor=cursor):
             is_whole = isinstance(asked, Read) and is_typed(answer) and are_counted(answer.rows)
             return is_whole and (cursor is None or is_text(cursor))
-    return isinstance(asked, Commit) and is_typed(answer) and is_told(asked, answer)
+    return isinstance(asked, Commit) and is_typed(answer) and is_receipt_of(asked, answer)
 
 
 def are_counted(rows: Sequence[Row]) -> bool:
@@ -68,7 +69,7 @@ def are_counted(rows: Sequence[Row]) -> bool:
     return all(row.version >= 0 for row in rows)
 
 
-def is_told(asked: Commit, answer: Committed) -> bool:
+def is_receipt_of(asked: Commit, answer: Committed) -> bool:
     """Check that the receipt is that of this key, and that all rows that this plan put have their versions.
 
     Under a key of its own only an earlier plan of the operation can have won; under a request key any
@@ -85,6 +86,7 @@ def is_told(asked: Commit, answer: Committed) -> bool:
         is_own_key = mine.key == commit_key(own.address.scope, *mine.by, "commit")
         if is_own_key and (told.by, told.request_digest) != (mine.by, mine.request_digest):
             return False
+        # Another plan has won: its rows have versions, and they need not be the rows of this one.
         if told.plan_digest != mine.plan_digest:
             return True
     versions = dict.fromkeys(address for address, version in answer.versions if version > 0)
@@ -137,6 +139,7 @@ def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
         for row in rows
         if row.address.kind in kinds
         and row.address.scope == scope
+        # A damaged row cannot show that it holds the conditions. It counts as damaged, not as foreign.
         and (row.body is None or admits(where, row.body))
         and (
             is_score(row.score_ppm, query.min_score_ppm)
@@ -176,6 +179,7 @@ def is_whole_body(body: Body) -> bool:
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
     """Return the rows in the promised order, each once; all of them were asked for."""
+    # A row that a later page repeats counts once, as it was read last.
     once = {(row.address.scope.agent, row.address.kind, row.address.id): row for row in rows}.values()
     if once and isinstance(asked.query, ByIds):
         at = {address: n for n, address in enumerate(asked.query.addresses)}

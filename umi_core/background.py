@@ -76,6 +76,7 @@ def rebalance_due(state: State) -> Due | None:
 
 
 def begin_rebalance(state: State, name: str) -> tuple[str, Mapping[str, object]]:
+    # Scheduled before it runs: if it fails, the next one is an interval away and not at once.
     state.tiers.access = attrs.evolve(state.tiers.access, ran_ms=state.seen_ms)
     return "rebalance", REQUEST(None)
 
@@ -95,8 +96,11 @@ def begin_purge(state: State, row_id: str) -> tuple[str, Mapping[str, object]]:
     return "purge", {}
 
 
+# Upkeep, and what it is followed by: while one of these runs without a caller, no other row is looked at.
 UPKEEPING: Final = ("upkeep", "memorize", "summarise", "reflect")
 
+# In the order in which due jobs begin. A rebalance or a division that a caller asked for does the work of the
+# job too, so none begins beside it; a caller's memorize is about its own text, and upkeep goes on.
 JOBS: Final = (
     BackgroundJob(
         "rebalance", ("rebalance",), "ready", rebalance_due, begin_rebalance, counts_requested=True

@@ -19,6 +19,7 @@ class Body:
     row_kind: ClassVar[str]
     derived: ClassVar[tuple[str, ...]] = ()  # properties that conditions may ask for beside the fields
     oldest: ClassVar[int] = 1  # the first version of its rows that can be read
+    # (1, 1): version 2 of its rows has one field more than version 1, version 3 one more than version 2.
     added: ClassVar[tuple[int, ...]] = ()  # by each version after the first: how many fields, at the end
 
     def own_id(self) -> str | None:

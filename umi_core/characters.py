@@ -9,8 +9,8 @@ from typing import Final
 
 UNICODE_VERSION: Final = "14.0.0"
 
-# The gaps of Unicode 14 that Unicode 15 to 17 began to fill, each of them whole. Of all other gaps every
-# interpreter says that they are unassigned.
+# The gaps of Unicode 14 that Unicode 15 to 17 began to fill, each of them whole. All other gaps are
+# unassigned for every interpreter.
 LATER: Final[tuple[tuple[int, int], ...]] = (
     (0x88F, 0x88F), (0x892, 0x897), (0xC5B, 0xC5C), (0xCD7, 0xCDC), (0xCF3, 0xCFF), (0xECE, 0xECF),
     (0x1ACF, 0x1AFF), (0x1B4D, 0x1B4F), (0x1B7F, 0x1B7F), (0x1C89, 0x1C8F), (0x20C1, 0x20CF),

@@ -30,7 +30,7 @@ FORMAT: Final = "umi.state"
 VERSION: Final = 3
 STRICT: Final = {"max_map_len": 0, "max_ext_len": 0}
 UNREADABLE: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""What reading raises where bytes are of no value of ours."""
+"""Exceptions that reading raises for bytes that are no value of ours."""
 
 TUPLE: Final = 0
 DICT: Final = 1
@@ -66,6 +66,7 @@ def plain_parts(tag: int, values: Iterable[Any]) -> list[Plain]:
 
 
 def plain_dict(value: Mapping[Any, object]) -> list[Plain]:
+    # Sorted, so that the order in which keys were put does not change the bytes.
     return plain_parts(DICT, [part for key in sorted(value) for part in (key, value[key])])
 
 
@@ -133,6 +134,7 @@ def revive_value(raw: list[Any]) -> object:
 def save_state(value: "state.State", fingerprints: tuple[str, ...]) -> bytes:
     """Return the bytes of the state, with the fingerprints of the workflows of operations in flight."""
     long, body = extract_long_texts((fingerprints, value))
+    # The version stands outside the body, so that an older program can say what it does not understand.
     return pack([FORMAT, VERSION, long, body, checksum(long, body)])
 
 
@@ -201,8 +203,10 @@ def restore_long_texts(long: Sequence[Plain], body: bytes) -> object:
     """Return the value again; equal long texts in it are one object."""
 
     def whole(raw: list[Any]) -> object:
+        # A composite begins with its tag, and no tag is negative. -1.0 == -1, and a float is no tag.
         return long[raw[1]] if raw[0] == LONG and raw[0].__class__ is int else revive_value(raw)
 
+    # With no long texts a [LONG, n] is an unknown tag, and refused.
     return msgpack.unpackb(body, list_hook=whole if long else revive_value, **STRICT)
 
 

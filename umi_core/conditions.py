@@ -61,6 +61,7 @@ def make_comparison(compare: Callable[[int, int], bool]) -> Callable[[object, ob
 
 
 def contains(found: object, value: object) -> bool:
+    # `metadata__contains` asks for a pair in a tuple of pairs, any other for a text in a tuple of texts.
     return isinstance(found, tuple) and one_of(value, found)
 
 
@@ -137,11 +138,12 @@ def filter_of(fields: Mapping[str, Value]) -> tuple[Given, ...]:
 
 
 def condition_of(name: str, value: Value) -> Given:
+    # `memory_type` has one underscore and is a field; `created_ms__gte` is a field and an operator.
     field, _, operator = name.rpartition("__")
     return (field, operator, value) if field else (name, "eq", value)
 
 
-# What is wrong with one.
+# Checks of filters.
 
 
 def bad_filter(name: str, value: object) -> Error | None:
@@ -189,7 +191,7 @@ Filter = Annotated[tuple[Given, ...], Domain("filter", bad_filter)]
 RowFilter = Annotated[tuple[Given, ...], Domain("row_filter", bad_filter)]  # of one kind of row
 
 
-# What it comes to.
+# From a filter to conditions on rows.
 
 
 def conditions_of(given: tuple[Given, ...]) -> Where:
@@ -203,6 +205,7 @@ def reaches(given: tuple[Given, ...], kind: str, scope: Scope) -> bool:
         if field in SCOPE_FIELDS:
             if not OPERATORS[operator](getattr(scope, field), value):
                 return False
+        # A condition on a field that the kind lacks holds of none of its rows, so there is nothing to search.
         elif field not in FIELDS_OF[kind]:
             return False
     return True

@@ -76,9 +76,12 @@ class Config(Data):
     def __attrs_post_init__(self) -> None:
         options = zip(OPTIONS, values_of(self), strict=True)
         errors = [error for name, value in options if (error := check_option(name, value))]
+        # Two settings are compared only once each is in its range: a text in place of a number is one error,
+        # and no exception. A decision that promotes also routes, so its floor cannot be the lower one.
         if not errors and self.promote_confidence_min_ppm < self.route_confidence_min_ppm:
             name, allowed = "promote_confidence_min_ppm", "at least route_confidence_min_ppm"
             errors = [bad(name, self.promote_confidence_min_ppm, allowed)]
+        # Else groups merge that are less near than the members of one must be, and lose them again.
         if not errors and self.merge_ppm < self.cluster_ppm:
             errors = [bad("merge_ppm", self.merge_ppm, "at least cluster_ppm")]
         if error := check_categories(self.categories):
@@ -112,6 +115,7 @@ def bad(name: str, value: object, allowed: str) -> BadConfig:
 def check_option(name: str, value: object) -> Error | None:
     """Return the error of a value for this option, or None; a bool is never a number, nor a number a bool."""
     kind, low, high = RANGES[name]
+    # False <= True: a flag has a range, too, and needs no case of its own.
     if type(value) is kind and low <= value <= high:
         return None
     return bad(name, value, "true or false" if kind is bool else f"a whole number from {low} to {high}")

@@ -19,6 +19,8 @@ class Data:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()  # of Generic, where a value has a type parameter
+        # Before the decorator attrs runs: it writes each method that it does not find in the class itself,
+        # and one that is only inherited counts as not found.
         share(cls, Data)
 
     def __eq__(self, other: object) -> bool:
@@ -27,6 +29,7 @@ class Data:
         return all(getattr(self, name) == getattr(other, name) for name in list_compared(self.__class__))
 
     def __hash__(self) -> int:
+        # Salted by the interpreter where a field is a text: good for tables of this process alone.
         return hash((self.__class__, *(getattr(self, name) for name in list_compared(self.__class__))))
 
     def __repr__(self) -> str:

@@ -58,6 +58,7 @@ class Domain(Data):
 @cache
 def domain_of(annotation: Any) -> Domain:
     """Return the domain that a field's type names. Raises Incomplete."""
+    # `Ttl | None` is a union, which has no metadata itself: one of its parts has the domain.
     for part in (annotation, *get_args(annotation)):
         for each in getattr(part, "__metadata__", ()):
             if isinstance(each, Domain):
@@ -179,6 +180,7 @@ def bad_row_id(name: str, value: object) -> Error | None:
 
 def bad_speaker(name: str, value: object) -> Error | None:
     called = tidy(value) if is_text(value) else ""
+    # Tidied first, since that is the form in which the name is stored: "  Ann " is a name of three bytes.
     good = 1 <= size(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_control(called)
     wanted = f"a name of at most {limits.ENTITY_NAME_BYTES_MAX} bytes, without control characters"
     return None if good else errors.BadOption(name, show_value(value), wanted)
@@ -200,6 +202,7 @@ def bad_key(name: str, value: object) -> Error | None:
 
 def bad_stored_key(name: str, value: object) -> Error | None:
     """Check a key to store under: those that begin with `__` belong to the session."""
+    # A reserved key that is no text is reported as bad text below, since the error itself must have bytes.
     if isinstance(value, str) and value.startswith("__") and is_text(value):
         return errors.ReservedKey(value)
     return bad_key(name, value)
@@ -361,6 +364,7 @@ def bad_ends(name: str, value: object) -> Error | None:
 def bad_components(name: str, value: object) -> Error | None:
     good = (
         type(value) is tuple
+        # One pass over the types instead of a call for each of up to 4,096 components.
         and {*map(type, value)} <= {int}  # so no bool
         and max(map(abs, value), default=0) <= limits.COMPONENT_MAX
     )
@@ -482,6 +486,7 @@ def bad_blocks(name: str, value: object) -> Error | None:
 def is_filled(block: Block) -> bool:
     """Check that it is not empty, and has entries only where they may be: in order, under no label."""
     times = [(entry.promoted_ms, entry.entity_id) for entry in block.entries]
+    # Routing knows kinds and no labels, so entries stand in the block of a kind that has no label.
     may_have = not times or (block.kind != "system" and not block.label)
     return may_have and bool(times or block.text is not None) and is_ascending(times)
 
@@ -489,6 +494,7 @@ def is_filled(block: Block) -> bool:
 def is_one_tier(blocks: Any) -> bool:
     """Check that no two blocks are in one slot, and no entity is in two blocks."""
     ids = [entry.entity_id for block in blocks for entry in block.entries]
+    # Strictly ascending, so no slot is there twice.
     return is_ascending([block.order for block in blocks]) and len(dict.fromkeys(ids)) == len(ids)
 
 

@@ -30,6 +30,7 @@ class Error(Data):
 
     def __str__(self) -> str:
         return self.sentence.format_map(
+            # Made printable: errors go to terminals and logs, and their values may come from a stranger.
             {name: show_value(getattr(self, name)) for name in list_compared(type(self))}
         )
 

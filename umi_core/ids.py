@@ -19,6 +19,8 @@ takes twice as long as a short value."""
 
 
 def derived_id(prefix: str, kind: str, scope: Scope, *parts: str | int) -> str:
+    # Packed, not joined: lengths keep the scope ("ab", "c") apart from ("a", "bc"). With 96 bits, two of
+    # 10**9 ids are equal with a probability below 10**-10.
     digest = blake2b(pack([kind, scope.user, scope.agent, *parts]), digest_size=12)
     return f"{prefix}_{digest.hexdigest()}"
 
@@ -30,6 +32,7 @@ def entity_id(scope: Scope, name: str) -> str:
 
 def fact_id(scope: Scope, about: Iterable[str], content: str) -> str:
     """Return the id of a statement about these entities: the same statement is the same fact."""
+    # Sorted: "Ann and Bob are married" is one fact, whichever of the two a model names first.
     return derived_id("fct", "fact", scope, *sorted(about), norm(content))
 
 
@@ -75,6 +78,7 @@ def block_id(scope: Scope, kind: str, label: str) -> str:
 
 def log_id(log: str, seq: int) -> str:
     """Return the id of a message or record; ids sort by number, and no number is given twice."""
+    # Padded, so that ids sort as their numbers do: msg_000000000009 before msg_000000000010.
     return f"{LOG_PREFIXES[log]}_{seq:012}"
 
 

@@ -11,6 +11,7 @@ BLOCK_COUNT_MAX: Final = 32
 CORE_ENTRY_COUNT_MAX: Final = 50
 ENTRY_TEXT_BYTES_MAX: Final = 1_024
 SELF_ENTRY_COUNT_MAX: Final = 8
+# Entries about the agent itself never leave for others, so they get a quarter of core and no more.
 SELF_SHARE_PPM: Final = 250_000
 
 # Working tier.
@@ -19,6 +20,7 @@ WORKING_VALUE_BYTES_MAX: Final = 65_536
 WORKING_KEY_BYTES_MAX: Final = 256
 WORKING_ENTRY_COUNT_MAX: Final = 10_000
 TTL_MS_MIN: Final = 1
+# A week; the default below is an hour.
 TTL_MS_MAX: Final = 604_800_000
 NOW_MS_MAX: Final = 2**53 - 1  # whole in every language, with room for what is added to it
 TTL_MS_DEFAULT: Final = 3_600_000
@@ -52,6 +54,7 @@ TURN_COUNT_MAX: Final = 10
 TURN_CHARS_MAX: Final = 500
 OP_COUNT_MAX: Final = 64
 EFFECTS_PER_STEP_MAX: Final = 256
+# A request_id is life * 2**32 + n: two incarnations of one saved memory never give out the same.
 LIFE_MAX: Final = 2**20 - 1
 LIFE_NUMBER_COUNT: Final = 2**32
 
@@ -59,6 +62,7 @@ LIFE_NUMBER_COUNT: Final = 2**32
 PROMPT_BYTES_MAX: Final = 1_048_576
 REPLY_BYTES_MAX: Final = 50_000
 JSON_DEPTH_MAX: Final = 32
+# A reply of 50,000 brackets would be parsed 50,000 times, each time to its end, without this bound.
 JSON_START_COUNT_MAX: Final = 64
 JSON_NUMBER_CHARS_MAX: Final = 40
 EXTRACT_ENTITY_COUNT_MAX: Final = 50
@@ -79,6 +83,7 @@ CATEGORY_ABOUT_BYTES_MAX: Final = 500
 CATEGORY_LINK_COUNT_MAX: Final = 3
 SOURCE_COUNT_MAX: Final = 100
 EVOLVE_MEMBER_COUNT_MAX: Final = 1_000
+# Members times dimensions of one division, which blocks all other operations: 1,000 members of 1,048.
 EVOLVE_COMPONENT_COUNT_MAX: Final = 1_048_576
 SUBCATEGORY_COUNT_MAX: Final = 100
 SUBCATEGORY_NAME_BYTES_MAX: Final = 40
@@ -88,13 +93,16 @@ RANK_CANDIDATE_COUNT_MAX: Final = 50
 CONTEXT_BYTES_MAX: Final = 8_000
 EMBED_TEXT_BYTES_MAX: Final = 8_000
 EMBEDDING_DIMS_MAX: Final = 4_096
+# A component fits into a signed byte, and so does its negation.
 COMPONENT_MAX: Final = 127
 PAGE_ROW_COUNT_MAX: Final = 1_000
 READ_PAGE_COUNT_MAX: Final = 1_000
 BACKOFF_MS_MIN: Final = 100
 BACKOFF_MS_MAX: Final = 5_000
+# A service that wants to be left alone for more than an hour has failed, as far as this operation goes.
 RETRY_AFTER_MS_MAX: Final = 3_600_000
 PLAN_COUNT_MAX: Final = 3
+# A caller that repeats a request under its key within a day gets the first reply.
 RECEIPT_MS_MAX: Final = 86_400_000
 
 # The API of an agent server.
@@ -114,16 +122,20 @@ PURGE_AGAIN_MS: Final = 1_000
 # Access, promotion, search.
 ACCESS_RECORD_COUNT_MAX: Final = 10_000
 FORGOTTEN_COUNT_MAX: Final = 1_000
+# 90 days.
 ACCESS_PRUNE_MS: Final = 7_776_000_000
 SCAN_COUNT_MAX: Final = 100
 REPAIR_COUNT_MAX: Final = 16
+# A week: a fact that was not used for a fortnight has a quarter of its recency (policies/promotion.py).
 HALF_LIFE_MS: Final = 604_800_000
 DAY_MS: Final = 86_400_000
 VARIANT_COUNT_MAX: Final = 3
+# Reciprocal rank fusion, 1 / (k + rank), with the k of Cormack, Clarke and Büttcher (2009).
 RRF_K: Final = 60
 RRF_SCALE: Final = 10**12
 RESOLVE_CACHE_COUNT_MAX: Final = 256
 RESOLVE_CACHE_MS: Final = 300_000
+# Five candidates for each new fact, and twenty pairs for each question: four new facts in one prompt.
 EVOLVE_CANDIDATE_COUNT_MAX: Final = 5
 EVOLVE_PAIR_COUNT_MAX: Final = 20
 EVOLVE_FACT_COUNT_MAX: Final = 1_000

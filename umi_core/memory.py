@@ -119,6 +119,7 @@ class Memory:
         self.release(engine)
         if was_switching:  # what was held back is due now, and time alone may have come to this in one step
             self.begin_due(engine)
+        # An operation asks one question at a time, and at most OP_COUNT_MAX requests wait for a reply.
         assert len(engine.effects) <= EFFECTS_PER_STEP_MAX
         self.marks = tuple(engine.marks)
         return tuple(engine.effects)
@@ -158,6 +159,7 @@ class Memory:
             error = TooBusy(self.busy_count(), OP_COUNT_MAX)
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
+        # Turns that no model may be shown are dropped now: the queue is part of each saved memory.
         elif is_held or isinstance(request, AgentRequest):
             state.queue += (trim_turns(request, state.config),)
         else:
@@ -165,9 +167,11 @@ class Memory:
 
     def serve(self, engine: Engine, request: WorkflowRequest | CoreRead) -> None:
         """Begin the operation, or answer at once what needs nothing of the world."""
+        # Nothing else is served in these phases: a closed agent is opened, one over its limits deleted.
         is_switch = isinstance(request, AgentRequest) and self.state.phase != "deposed"
         if (barred := self.why_unavailable()) and not is_switch:
             engine.effects.append(Reply(request.op_id, barred))
+        # Not checked with the fields: which retired categories there are is known only after recovery.
         elif error := bad_names(request, self.state.tiers, self.state.scope, self.state.config):
             engine.effects.append(Reply(request.op_id, Refused(error)))
         elif isinstance(request, CoreRead):
@@ -207,6 +211,7 @@ class Memory:
         """Serve the queue in order as far as possible; recovery may have ended in this step."""
         state = self.state
         self.look_up_if_switched(engine)
+        # Only the first is looked at, so no request overtakes one that came before it.
         while state.queue and not self.must_wait(state.queue[0]):
             request, *rest = state.queue
             state.queue = tuple(rest)
@@ -316,6 +321,8 @@ class Memory:
         check_saved(state)
         if scope is not None and scope != state.scope:
             raise Rejected(BadScope("scope", show_value(state.scope), show_value(scope)))
+        # Before the parts are checked: the checks look operations up in these tables. An operation of a
+        # revision that the registry does not have is refused here, too, by `registry.at`.
         if prints != fingerprints(state, registry):
             raise Rejected(StateDamaged("its workflows are others than those of the registry"))
         check_fitting(state, registry)
@@ -347,6 +354,7 @@ def trim_turns(request: WorkflowRequest | CoreRead, config: Config) -> WorkflowR
     """Return the request as it is stored while in flight: only with turns that a model may be shown."""
     if not isinstance(request, Recall | Descent):
         return request
+    # `shown_turns` gives the newest first; a request has them in the order in which they were said.
     return attrs.evolve(request, turns=shown_turns(request.turns, config.resolve_turn_count_max)[::-1])
 
 

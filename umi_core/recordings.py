@@ -4,7 +4,7 @@
     [1795456401736, "p5wW..."]       a step: the time, and the value
     "9a3f..."                        what came out of it, if the memory did not end there
 
-Whoever hosts a memory may write one, and `umi-sim replay` lives it again.
+A host of a memory may write one, and `umi-sim replay` goes through it again.
 
 Law 1. A memory is a function of its recording: the same lines give the same effects.
 Law 2. Any text gives what it says, or a typed error.
@@ -74,11 +74,13 @@ def read_recording(text: str) -> tuple[RecordingHead, tuple[Taken, ...]]:
             continue
         try:
             found = json.loads(line)
+            # A text is the digest of what came out of the step before; a step is a list.
             if isinstance(found, str) and steps:
                 steps[-1] = attrs.evolve(steps[-1], digest=found)
             else:
                 steps.append(read_step(found))
         except (ValueError, TypeError, RecursionError, Rejected) as error:
+            # Its writer may have died within the last line; an earlier line that is damaged is an error.
             if number == len(rest) + 1:
                 break
             raise Rejected(StateDamaged(f"line {number} is no step of a recording: {error}")) from None

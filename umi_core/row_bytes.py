@@ -43,11 +43,14 @@ def body_of(kind: str, version: int, tree: bytes) -> Body:
         raise ValueError(f"no kind of row is {show_value(kind)}, version {show_value(version)}")
     if version > row_version(cls):
         raise Rejected(BadVersion(kind, str(version), f"at most {row_version(cls)}: {NEWER}"))
+    # Counted before the body is built: a constructor would fill in defaults for fields that a damaged row of
+    # the newest version has lost.
     if len(msgpack.unpackb(tree, **STRICT)) - 1 != field_count(cls, version):  # one more: its tag
         raise ValueError(f"{kind} has {field_count(cls, version)} fields in version {version}")
     body = msgpack.unpackb(tree, list_hook=revive_value, **STRICT)
     if said := shape_of(cls)(body):
         raise ValueError(f"{kind}{said}")
+    # An older version cannot be compared so: its body has more fields by now than its bytes have.
     if version == row_version(cls) and encode(body) != tree:
         raise ValueError("not in canonical form")
     checked: Body = body

@@ -85,6 +85,8 @@ class Row(Data):
     def unsound(self) -> str:
         """Return the reason why this body cannot be under this address; empty if it can."""
         body, cls, own_id = self.body, BODIES.get(self.address.kind), self.address.id
+        # A kind without a class is one of a foreign workflow, and may hold anything. An own id of None fits
+        # any address: epoch, head and core lie under an id that is their kind.
         if body is None or cls is None or (isinstance(body, cls) and body.own_id() in (None, own_id)):
             return ""
         return f"not the row {show_value(own_id)} of the kind {self.address.kind}"
@@ -95,10 +97,10 @@ class Resource(Body, Data):
     """A text that was memorized, as it was given; or one segment of it, which names its parent.
 
     `first_line` and `last_line` count the lines that its modality makes of the text. `extracted_types`: the
-    memory types for which all of it was read; `pending`: those that were asked for besides. Of an image, an
-    audio or a video the text says where it is, and `description` what a model says that it holds, which is
-    what is read and found; empty while none has said it, and of a text. `session_id`: the session that it
-    was told in, if that was said.
+    memory types for which all of it was read; `pending`: those that were asked for, and are left to read. The
+    text of an image, an audio or a video says where it is; its `description` is what a model says that it
+    holds, and is read and found in place of the text. It is empty while no model has described it, and for
+    texts. `session_id`: the session in which it was memorized, if its caller named one.
     """
 
     tag = 97
@@ -145,10 +147,10 @@ class Entity(Body, Data):
     """A fact: one statement, about the entity of this type and name, and `others`; a note is about none.
 
     `about`: the ids of the entities that it is about; conditions ask for them. `version`: 1, and 1 more for
-    each time that it had ended and was told again. `memory_type`, `sources`: as what it was
-    memorized first, and which resources told it. `is_direct`: it was told otherwise as well, so it stays when
-    those go. `reinforced_count`: 1, and 1 more for each later resource that told it again. `follows`: the
-    fact that was told directly before it.
+    each time that it had ended and was stated again. `memory_type`: the one under which it was
+    memorized first. `sources`: the resources that state it. `is_direct`: it was also stated without a
+    resource, so it stays when those are forgotten. `reinforced_count`: 1, and 1 more for each later resource
+    that states it. `follows`: the fact that was stated directly before it.
     """
 
     tag = 5
@@ -209,6 +211,7 @@ class Entity(Body, Data):
 
 
 def bad_fact(name: str, value: object) -> Error | None:
+    # `is_sound` needs CHECKS, which is filled at the end of this file; it is called on rows only, so later.
     is_fact = isinstance(value, Entity) and value.is_sound
     return None if is_fact else BadOption(name, show_value(value), "a fact whose fields are in their domains")
 
@@ -508,6 +511,7 @@ def field_count(cls: type[Body], version: int) -> int:
 
 def with_defaults(cls: type[Body]) -> type[Body]:
     """Raises Incomplete for a field that older rows lack, if nothing says what it is for them."""
+    # Fields are added at the end only, so those behind the count of the oldest version are the later ones.
     for field in attrs.fields(cls)[field_count(cls, cls.oldest) :]:
         if field.default is attrs.NOTHING:
             raise Incomplete(f"{cls.__name__}.{field.name} has no default for older rows: add one in {FILE}")

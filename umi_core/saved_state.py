@@ -88,6 +88,7 @@ def cores(state: State) -> Iterator[CoreTier]:
     """Yield the core tier, and those that operations have read or planned."""
     yield state.tiers.core
     for fact in (fact for operation in state.operations.values() for fact in operation.facts.values()):
+        # A plan has a core, or None; any other fact may be a core itself.
         core = getattr(fact, "core", fact)
         if isinstance(core, CoreTier):
             yield core
@@ -148,6 +149,7 @@ def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator
     yield from wrong_values(operation.facts, table.given)
     followers = followers_of_skipped(table)
     for step in done:
+        # A skipped step may leave None where its type has none, if no step that can follow needs the fact.
         if row not in followers.get(step.id, ()) or not is_left(operation.facts, step):
             yield from wrong_values(operation.facts, step.produces)
             yield from wrong_counts(operation.facts, step)
@@ -158,6 +160,7 @@ def is_left(facts: Mapping[str, object], step: Step) -> bool:
     """Check whether the step may have been skipped: the known facts are those that it leaves then."""
     left = step.otherwise or {}
     return all(
+        # By class as well, since False == 0: a step that may be skipped may leave one and learn the other.
         name in left and left[name].__class__ is facts[name].__class__ and left[name] == facts[name]
         for name in step.learns
     )
@@ -215,6 +218,7 @@ def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[st
     asked, sent = operation.asked, operation.sent
     if not isinstance(asked, Commit) or row.ask is None:
         return
+    # `ask` is pure, so the batch can be made again from the facts and compared with the saved one.
     planned = row.ask(facts_of(operation), engine.view(operation, row))
     planned = guard(engine, operation, planned) if isinstance(planned, Commit) else planned
     if not isinstance(planned, Commit) or batch_of(asked) != batch_of(planned):

@@ -30,6 +30,7 @@ def shape_of(kind: Any) -> Wrong:
     origin, args = get_origin(kind), get_args(kind)
     if kind in (object, Any):
         return anything
+    # The domain decides alone: it knows the type as well, and says more exactly what is wrong.
     if origin is Annotated:
         return within(domain_of(kind))
     if origin is Literal:
@@ -42,6 +43,7 @@ def shape_of(kind: Any) -> Wrong:
         return dict_of(*map(shape_of, args))
     if origin is PagedTable:
         return dict_of(shape_of(str), shape_of(args[0]))
+    # Before `attrs.has`, and by class: True is no int, and a subclass of str is no text.
     if kind in SCALARS:
         return SCALARS[kind]
     if not attrs.has(kind):
@@ -102,6 +104,7 @@ def one_of(shapes: tuple[Wrong, ...], classes: tuple[type | None, ...]) -> Wrong
     known = tuple(zip(classes, shapes, strict=True))
 
     def wrong(value: object) -> str:
+        # For `Queued | Waiting` and a Waiting without a question, the error is that of a Waiting.
         near = [shape for cls, shape in known if cls is None or isinstance(value, cls)] or shapes
         said = ""
         for shape in near:
@@ -158,6 +161,7 @@ def object_of(base: type) -> Wrong:
 
     def wrong(value: object) -> str:
         cls: Any = value.__class__
+        # A class without a tag has no bytes, so no state that was read from bytes holds one.
         if not issubclass(cls, base) or cls not in ENCODERS:
             return not_a(value, f"a {base.__name__}")
         return fields_of(cls)(value)
@@ -168,6 +172,7 @@ def object_of(base: type) -> Wrong:
 @cache
 def fields_of(cls: Any) -> Wrong:
     hints = get_type_hints(cls, include_extras=True)
+    # The fields that have bytes (`register` in codec.py); what is derived from them cannot be wrong.
     shapes = [(it.name, shape_of(hints[it.name])) for it in attrs.fields(cls) if it.init and it.eq]
     unsound = getattr(cls, "unsound", None)
 

@@ -51,6 +51,7 @@ class Tiers:
     upkeep: Mapping[str, Moment] = {}
     retired: Texts = ()
 
+    # Shallow, since tiers are values. The working tier alone is one object in both.
     def copy(self) -> "Tiers":
         return Tiers(
             self.core, self.working, self.session, self.access, self.decisions, self.rewrites, self.dues,
@@ -216,6 +217,7 @@ class State:
     operations: dict[int, Operation] = attrs.field(factory=dict)
     operation_count: Count = 0
     request_count: Count = 0
+    # Counters only grow: each gives numbers by which a later thing is told from an earlier one.
     turn_count: Count = 0
     landed_count: Count = 0
     queue: tuple[WorkflowRequest | CoreRead, ...] = ()
@@ -228,12 +230,14 @@ class State:
 
     def begin_life(self, life: int) -> None:
         """Let questions, operations and commit keys continue with numbers of no earlier incarnation."""
+        # With the life that the state has already nothing changes: the memory restored has the same future.
         first = life * LIFE_NUMBER_COUNT
         self.request_count = max(self.request_count, first)
         self.operation_count = max(self.operation_count, first)
 
     def waiting_for(self, request_id: int) -> Operation | None:
         """Return the operation that waits for this answer; None for a late one."""
+        # No table of questions: OP_COUNT_MAX operations have a caller at most, and few others are in flight.
         return next((op for op in self.operations.values() if op.waiting == request_id), None)
 
     def count(self, name: str, by: int = 1) -> None:

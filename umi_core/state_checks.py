@@ -74,6 +74,7 @@ def check_cheap(state: State) -> Requirements:
     if count > config.working_entry_count_max:
         message = "working entries"
         yield Requirement(False, "space-accounting", message, config.working_entry_count_max, count)
+    # These three yield nothing if they hold: a judge evaluates them after every step of every run.
     if (rewrites := len(tiers.rewrites.rewrites)) > RESOLVE_CACHE_COUNT_MAX:
         yield Requirement(False, "tables-bounded", "kept rewrites", RESOLVE_CACHE_COUNT_MAX, rewrites)
     if state.operations or state.queue:
@@ -119,6 +120,7 @@ def check_operation(number: int, operation: Operation, state: State) -> Requirem
     holds = isinstance(progress, Waiting | Sleeping)
     yield Requirement(holds, "workflow-contract", f"{operation.workflow} neither waits nor sleeps")
     assert isinstance(progress, Waiting | Sleeping)
+    # Only recovery waits before it plans again (`handle_conflict`), and so sleeps without a question.
     is_between_plans = operation.workflow == "recover" and operation.plan_count > 1
     holds = progress.asked is not None or (is_between_plans and isinstance(progress, Sleeping))
     yield Requirement(holds, "workflow-contract", f"{operation.workflow} has asked nothing and stands still")
@@ -190,6 +192,7 @@ def check_attempts(operation: Operation, row: Step) -> Requirements:
         yield Requirement(attempts <= most, "backoff", f"attempts of {where}", most, attempts)
         plans, most = operation.plan_count, policy.plans_max
         yield Requirement(plans <= most, "backoff", f"plans of {where}", most, plans)
+        # A plan that gave way to another commit of this memory is counted apart (`may_yield` in engine.py).
         yields, most = operation.yield_count, OP_COUNT_MAX
         yield Requirement(yields <= most, "backoff", f"plans of {where} that gave way", most, yields)
 
@@ -289,6 +292,7 @@ def check_block(block: Block) -> Requirements:
     yield Requirement(holds, "system-is-authored", "entries in the system block", "", slot)
     yield Requirement(not entries or not block.label, "core-bijection", "entries under a label", "", slot)
     yield check_ascending("entries", [(entry.promoted_ms, entry.entity_id.encode()) for entry in entries])
+    # Texts of core were made fit for XML when they were put in, so doing it again must change nothing.
     texts = [block.label, block.text or "", *(text for entry in entries for text in (entry.name, entry.text))]
     holds = all(text == core_text(text) for text in texts)
     yield Requirement(holds, "render-standard-xml", "a character that XML cannot write", "", slot)

@@ -16,6 +16,7 @@ def size(text: str) -> int:
 
 def cut(text: str, limit_bytes: int) -> str:
     """Return the longest prefix of whole code points with at most `limit_bytes` bytes."""
+    # "é" has two bytes: cut("né", 2) is "n", since the rest would be half a character.
     return text.encode()[:limit_bytes].decode(errors="ignore")
 
 

@@ -137,7 +137,7 @@ class Engine(Owner):
         """Add `count` to what the plan lacks by this row, and to the counters."""
         lack = Degraded(f"{row.id}:{name}", reason, count)
         operation.degraded = (*operation.doubts, *sum_degradations((*operation.lacks, lack)))
-        self.state.count(f"degraded {told_name(lack.name)}", count)
+        self.state.count(f"degraded {name_in_reply(lack.name)}", count)
 
     def record_after_notes(
         self, operation: Operation, row: Step, notes: Iterable[HookNote], reason: str
@@ -159,7 +159,7 @@ def sum_degradations(lacks: Iterable[Degraded]) -> tuple[Degraded, ...]:
     return tuple(Degraded(*key, count) for key, count in counts.items())
 
 
-def told_name(name: str) -> str:
+def name_in_reply(name: str) -> str:
     """Return the name that a reply has for it: rows that were left out are those of any read."""
     rest = name.partition(":")[2]
     return rest if rest.startswith("read:") else name
@@ -184,11 +184,13 @@ def begin(engine: Engine, workflow: str, op_id: OpId | None, given: dict[str, ob
     hooks = len(engine.registry.generations) - 1
     revision = engine.registry.latest(workflow)
     operation = Operation(state.operation_count, op_id, workflow, revision, hooks, given)
+    # What lands from here on may make the first plan stale without another process: see `may_yield`.
     operation.landed_before = state.landed_count
     state.operations[operation.number] = operation
     table = engine.table_of(operation)
     if wrong := tuple(name for name, fact in table.knows.items() if not fact.holds(given.get(name))):
         break_off(engine, operation, table.steps[0], "type", wrong)
+    # An operation that was broken off is not in flight any more, and `proceed` leaves it alone.
     proceed(engine, operation)
 
 
@@ -207,6 +209,8 @@ def resume(engine: Engine, answer: Answer) -> None:
 
 def handle_due(engine: Engine) -> None:
     """Do what is scheduled by now, in order of (time, operation): end a wait, or wake an operation."""
+    # Looked for anew each time: what is done here may end or wake other operations. The loop ends, because
+    # a wait that begins now is due later than now: time-outs are at least 1 ms, backoffs at least 100.
     while operation := next_due(engine):
         match operation.progress:
             case Waiting():
@@ -243,9 +247,11 @@ def run_row(engine: Engine, operation: Operation, row: Step) -> None:
         leave_out(engine, operation, row)
         advance(engine, operation, None)
         return
+    # Each unit has attempts and pages of its own: the third unit may fail twice, too, before its policy ends.
     operation.attempt, operation.pages, operation.page_count = 0, (), 0
     if must_wait(engine, operation, row):
         engine.mark(operation, row, "queued")
+    # Hooks around a row enclose all its units, so they are asked before the first; without units, too.
     elif operation.unit == 0 and (given := enter_row(engine, operation, row)) is not None:
         result, _ = leave_row(engine, operation, row, given)
         substitute(engine, operation, result)
@@ -274,10 +280,12 @@ def ask(engine: Engine, operation: Operation, row: Step) -> None:
 def send(engine: Engine, operation: Operation, row: Step, asked: Asked) -> None:
     """Emit the question once more: a new attempt with a new request_id."""
     state = engine.state
+    # A new id for each attempt: a late answer to attempt 1 must not be taken for that of attempt 2.
     state.request_count += 1
     operation.attempt += 1
     request = complete_question(engine, operation, row, asked)
     sent, given = enter_attempt(engine, operation, row, request)
+    # A retry begins from `asked`, not from `sent`: the hooks of the next attempt rewrite it afresh.
     operation.progress = Waiting(state.seen_ms + sent.timeout_ms, asked, sent)
     if given is not None:
         settle(engine, operation, given)
@@ -300,6 +308,7 @@ def complete_question(engine: Engine, operation: Operation, row: Step, asked: As
 def time_out(engine: Engine, operation: Operation) -> None:
     """Give up waiting; a commit may have happened all the same."""
     assert isinstance(operation.progress, Waiting)
+    # A read that was not answered is simply asked again; a batch may be durable although no answer came.
     kind: FailureKind = "unknown" if isinstance(operation.progress.asked, Commit) else "timeout"
     failure = EffectFailed(operation.progress.request_id, kind)
     operation.calls = closed_calls(operation.calls, failure, None)
@@ -352,6 +361,7 @@ def collect_page(
         return checked, asked
     assert isinstance(asked.query, ByFilter)
     following = attrs.evolve(asked, query=attrs.evolve(asked.query, cursor=checked.cursor))
+    # The count stops at the maximum, so a memory that is saved meanwhile has a count that a reader accepts.
     is_beyond = operation.page_count >= READ_PAGE_COUNT_MAX
     operation.page_count += not is_beyond
     if len(operation.pages) == known_count or is_beyond:
@@ -415,12 +425,14 @@ def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
     planned_from = [it for it in operation.reads if it.step >= start]
     for read in planned_from:
         if read.is_named and read.address.kind not in table.steps[read.step].loose:
+            # Read twice by one plan, the first version counts: what was derived from it may be stale.
             expects.setdefault(read.address, read.version)
     written = {write.address: write.body for write in commit.writes}
     # A row that is written is expected even if its kind is loose or a search has found it.
     for read in (*planned_from, *operation.reads):
         if read.address in written:
             expects.setdefault(read.address, read.version)
+    # Deleting a row that was never read expects nothing: it is gone afterwards either way.
     for address, body in written.items():
         if body is not None and address.kind not in UNGUARDED:
             expects.setdefault(address, 0)
@@ -433,6 +445,7 @@ def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
 def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None) -> None:
     """Let the row learn from the answer; None if it had nothing to ask."""
     view = engine.view(operation, row)
+    # A copy: if the facts that it learns are unsound, the tiers of the state stay as they were.
     view.tiers = engine.state.tiers.copy()
     if isinstance(answer, ModelReplied):
         answer = without_reasoning(engine, operation, row, answer)
@@ -525,6 +538,7 @@ def advance(engine: Engine, operation: Operation, skip_to: str | None) -> None:
     steps = engine.table_of(operation).steps
     operation.row += 1
     operation.unit, operation.learned = 0, ()
+    # Validation admits forward jumps only, so the target is always found.
     while skip_to is not None and steps[operation.row].id != skip_to:
         leave_out(engine, operation, steps[operation.row])
         operation.row += 1
@@ -561,11 +575,14 @@ def fail(engine: Engine, operation: Operation, row: Step, asked: Asked, failure:
     assert policy is not None
     if failure.kind in ("unknown", "timeout") and isinstance(asked, Commit):
         operation.may_have_happened = True
+    is_final = failure.kind in (*FINAL_KINDS, "conflict") or failure.retry_after_ms > RETRY_AFTER_MS_MAX
+    may_retry = not is_final and operation.attempt < policy.attempts
+    # The epoch comes first: planning again, or blaming the caller, would judge rows of another incarnation.
     if failure.kind == "conflict" and is_fenced(engine, operation, failure):
         fence(engine, epoch_of(engine, operation))
     elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
         handle_conflict(engine, operation, row, asked, failure)
-    elif policy.attempts == 0 or may_retry(operation, row, failure):
+    elif policy.attempts == 0 or may_retry:
         asked_for_ms = min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
         # The service asks for 2,000 ms and the backoff is 400 ms: wait 2,000 ms.
         wait_ms = max(backoff_ms(operation.attempt), asked_for_ms)
@@ -573,12 +590,6 @@ def fail(engine: Engine, operation: Operation, row: Step, asked: Asked, failure:
         engine.mark(operation, row, "retried")
     else:
         give_up(engine, operation, row, failure.kind, "")
-
-
-def may_retry(operation: Operation, row: Step, failure: EffectFailed) -> bool:
-    assert row.on_failure is not None
-    is_final = failure.kind in FINAL_KINDS or failure.retry_after_ms > RETRY_AFTER_MS_MAX
-    return not is_final and failure.kind != "conflict" and operation.attempt < row.on_failure.attempts
 
 
 def backoff_ms(count: int) -> int:
@@ -663,6 +674,7 @@ def digest_of(asked: Asked) -> bytes:
 def settle_doubt(operation: Operation, asked: Asked, answer: Committed) -> None:
     """Leave in place what the plan that won lacked: this one, or an earlier one."""
     won = answer.receipt.plan_digest if isinstance(answer.receipt, Receipt) else b""
+    # The receipt names another plan than this one: the reply tells of that plan, and of what it went without.
     earlier = [it.degraded for it in operation.doubts if it.digest == won != digest_of(asked)]
     operation.degraded = earlier[0] if earlier else operation.lacks
 
@@ -714,7 +726,7 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
     state = engine.state
     del state.operations[operation.number]
     if isinstance(outcome, Done):
-        lacks = sum_degradations(attrs.evolve(it, name=told_name(it.name)) for it in operation.lacks)
+        lacks = sum_degradations(attrs.evolve(it, name=name_in_reply(it.name)) for it in operation.lacks)
         outcome = Done(outcome.value, lacks)
     state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
     # A delete_agent that timed out may have closed the agent: only recovery can tell.
@@ -739,6 +751,7 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
 
 def must_wait(engine: Engine, operation: Operation, row: Step) -> bool:
     """Return whether this row claims what an earlier turn has claimed; then the operation is queued."""
+    # Claimed once: a plan that begins anew keeps its turn, so what is queued behind it cannot overtake it.
     if row.claims is not None and not operation.turn:
         engine.state.turn_count += 1
         operation.turn = engine.state.turn_count
@@ -837,6 +850,7 @@ def leave_attempt(
     """Return the answer as the interceptors around this attempt leave it; those around the row stay."""
     hooks = engine.hooks_of(operation)
     around_row = tuple(name for name in operation.entered if hooks.named[name].site == "step")
+    # ("trace", "slow") with "trace" around the row: "slow" hears of this attempt, "trace" of the whole row.
     names, operation.entered = operation.entered[len(around_row) :], around_row
     attempt = Attempt(place_of(operation, row, waiting.asked), waiting.sent)
     after, notes = run_after(hooks, names, attempt, answer)
@@ -879,5 +893,6 @@ def closed_calls(
     if not calls or calls[-1].request_id != answer.request_id:
         return calls
     outcome = answer.kind if isinstance(answer, EffectFailed) else "ok"
+    # A model may answer lone surrogates: they are counted here, and parsers put U+FFFD in their place.
     size = len(answer.text.encode(errors="surrogatepass")) if isinstance(answer, ModelReplied) else 0
     return (*calls[:-1], attrs.evolve(calls[-1], answered_ms=answered_ms, outcome=outcome, reply_bytes=size))

@@ -121,6 +121,7 @@ def check_of(kind: Any) -> Check:
     if get_origin(kind) is tuple:
         return check_of_tuple(get_args(kind))
     if classes := plain_classes(kind):
+        # `value.__class__ in classes` comes first: values are seldom of a derived class.
         bases = tuple(cls for cls in classes if cls is not int)  # a bool is no number
         return lambda value: value.__class__ in classes or isinstance(value, bases)
     if get_origin(kind) not in UNIONS:
@@ -152,6 +153,7 @@ def plain_classes(kind: Any) -> tuple[type, ...]:
 def odd_row(value: object, kinds: tuple[str, ...]) -> str:
     """Return the kind of the first row that is of none of these kinds, or damaged; empty if there is none."""
     if isinstance(value, Row):
+        # A step reads the body of such a row without asking whether there is one.
         return "" if value.body is not None and value.address.kind in kinds else value.address.kind
     parts = value if isinstance(value, tuple) else ()
     return next((odd for part in parts if (odd := odd_row(part, kinds))), "")
@@ -176,6 +178,7 @@ def is_within(kind: Any, wide: Any) -> bool:
     parts, others = get_args(kind), get_args(wide)
     if get_origin(kind) in UNIONS:
         return all(is_within(part, wide) for part in parts)
+    # Any part of the wider union is enough, for one part of the narrower.
     if get_origin(wide) in UNIONS:
         return any(is_within(kind, other) for other in others)
     if get_origin(kind) is tuple is get_origin(wide):

@@ -86,7 +86,7 @@ class Place(Data):
 
 @attrs.frozen
 class Pass(Data):
-    """Go on as if nothing had been here."""
+    """Go on as if this hook were not there."""
 
 
 @attrs.frozen
@@ -144,6 +144,7 @@ class Interceptor(Data):
     tasks: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
+        # A step has no task before it asks, so a filter by task would never let such a hook be called.
         known_tasks = TASKS if self.site == "effect" else ()
         unknown = (
             *(name for name in (self.site,) if name not in get_args(Site)),
@@ -174,6 +175,7 @@ class Interceptors(Data):
             raise Rejected(BadWorkflow("InterceptorExists", interceptor.name))
         if len(self.ordered) >= INTERCEPTOR_COUNT_MAX:
             raise Rejected(BadWorkflow("TooManyInterceptors", interceptor.name))
+        # A stable sort: of two with one priority, the one that was registered first stays the outer one.
         return Interceptors(tuple(sorted((*self.ordered, interceptor), key=lambda known: known.priority)))
 
     def remove(self, name: str) -> "Interceptors":
@@ -242,6 +244,7 @@ def run_before(hooks: Iterable[Interceptor], wrapped: Wrapped[C]) -> BeforeResul
     for hook in hooks:
         if not hook.applies(wrapped.place, wrapped.effect_name):
             continue
+        # A verdict that is not allowed here came back as Pass, so each one below may be carried out.
         verdict, failed = call_hook(wrapped.allows_before, hook.before, wrapped.place, wrapped.seen)
         if not failed and isinstance(verdict, Pass):
             names += (hook.name,)
@@ -271,6 +274,7 @@ def run_after(
         notes += note_of(hook, kind, verdict, failed, wrapped.place)
         if isinstance(verdict, Substitute):
             result = wrapped.substitute(verdict.value)
+        # A durable commit, or a failure, cannot be refused: then only the hook's own failure is noted.
         elif isinstance(verdict, Refuse) or (must_fail(hook, failed) and allows(Refuse(failed))):
             result = wrapped.refuse()
     return result, notes
@@ -294,6 +298,7 @@ def call_hook(
 ) -> tuple[Verdict, str]:
     """Return the verdict, and what is wrong with the hook: the class of its exception, or `bad_result`."""
     try:
+        # User code: whatever it raises is noted, but an AssertionError, by which a test may fail in a hook.
         verdict = hook(*args)
         return (verdict, "") if is_allowed(verdict) else (Pass(), "bad_result")
     except AssertionError:
@@ -387,6 +392,7 @@ class StepRun(Data):
         """Check for exactly the facts that the step produces, of the right types; never of a commit."""
         if not isinstance(verdict, Substitute) or self.row.effect is Commit or self.never_ends:
             return False
+        # The whole type is checked, down to the last field: these facts may be saved and restored.
         facts, learns = verdict.value, self.row.learns
         if not isinstance(facts, dict) or facts.keys() != learns.keys():
             return False
@@ -421,6 +427,7 @@ def may_rewrite(before: Asked, after: object) -> bool:
         return False
     if isinstance(before, AskModel):
         assert isinstance(after, AskModel)
+        # Put back what may differ, and compare the rest: a field that is added later may not differ either.
         same = attrs.evolve(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
         return same and is_text(after.prompt) and 0 < after.timeout_ms <= before.timeout_ms
     if isinstance(before, Embed):
@@ -445,10 +452,12 @@ def is_narrower(before: Query, after: Query) -> bool:
         return attrs.evolve(after, where=before.where) == before
     assert not isinstance(before, CountRows)
     same = attrs.evolve(after, where=before.where, limit=before.limit)  # type: ignore[arg-type]
+    # A read of all rows goes on page by page; a limit would turn the first page into the whole answer.
     is_lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
     return same == before and (is_lowered or after.limit is before.limit is None)
 
 
 def adds_conditions(before: Where, after: Where) -> bool:
     """Check that further conditions come behind those that were there."""
+    # Conditions that were there stay first and unchanged; more of them leave fewer rows.
     return after[: len(before)] == before and len(after) <= max(len(before), CONDITION_COUNT_MAX)

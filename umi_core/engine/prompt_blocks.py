@@ -35,6 +35,7 @@ def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
 
     def put(place: Place, request: AskModel) -> Verdict:
         prompt = after + request.prompt.removeprefix(before)
+        # A prompt that another hook has rewritten does not begin with the fixed blocks, and stays as it is.
         is_fitting = request.prompt.startswith(before) and size(prompt) <= PROMPT_BYTES_MAX
         return Rewrite(attrs.evolve(request, prompt=prompt)) if is_fitting else Pass()
 

@@ -24,11 +24,13 @@ class Registry(Data):
     """
 
     revisions: Mapping[str, tuple[Workflow, ...]] = {}
+    # An operation names its set by its place in this tuple: sets are added and never taken out.
     generations: tuple[Interceptors, ...] = (Interceptors(),)
 
     def at(self, name: str, revision: int | None = None) -> Workflow:
         """Return that revision, or the latest."""
         known = self.revisions.get(name, ())
+        # Revisions count from 1, so revision n is at place n - 1, and the latest is their number.
         number = len(known) if revision is None else revision
         if not 1 <= number <= len(known):
             raise Rejected(UnknownRevision(name, number))
@@ -93,6 +95,7 @@ def configure_step(step: Step, options: Mapping[str, str | int | bool]) -> Step:
     declared = dict(step.config)
     if unknown := tuple(sorted(key for key in options if key not in declared)):
         raise Rejected(BadWorkflow("UnknownConfigKey", step.id, unknown))
+    # By type and not by isinstance: True would pass for the number 1.
     if bad := tuple(sorted(key for key, value in options.items() if type(value) is not type(declared[key]))):
         raise Rejected(BadWorkflow("BadConfigValue", step.id, bad))
     return attrs.evolve(step, config=tuple(sorted({**declared, **options}.items())))

@@ -85,6 +85,7 @@ def bad_jumps(workflow: Workflow) -> list[BadWorkflow]:
 
 def can_replan(workflow: Workflow, target: str, at: int) -> bool:
     start = workflow.index(target)
+    # A plan that went back over a commit would forget that its first part is durable already.
     return (
         start is not None
         and start < at
@@ -121,6 +122,7 @@ def followers_of_skipped(workflow: Workflow) -> dict[str, list[Step]]:
             followers.setdefault(step.id, []).extend(workflow.steps[at + 1 :])
         for name in step.skips_to:
             target = workflow.index(name) or 0  # a jump to nowhere, or back, is a finding of its own
+            # a skips to d: b and c are skipped, and d and all later rows must do with what these two leave.
             for row in workflow.steps[at + 1 : target]:
                 followers.setdefault(row.id, []).extend(workflow.steps[target:])
     return followers

@@ -47,6 +47,7 @@ class Learned(Data):
     `shapes`: names of what a parser dropped or mended in the answer; they are marked, and change nothing.
     """
 
+    # degraded: (("no_vectors", "unavailable", 3),) means three texts without a vector, for want of an answer.
     facts: Mapping[str, object] = {}
     skip_to: str | None = None
     degraded: tuple[tuple[str, str, int], ...] = ()
@@ -103,6 +104,7 @@ class OnFailure(Data):
 
 def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
     """Return the error of an operation that ended at this row; a hook refused it if it has no effect."""
+    # The class says which service has failed, so that a caller need not know the names of rows.
     by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
     of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
     by_effect |= {Commit: of_commit.get(kind, StorageFailed), Read: StorageFailed}
@@ -168,6 +170,7 @@ class Law(Data):
 
     def holds_of(self, known: Mapping[str, Any], scope: Scope) -> bool:
         """Check the law; it holds, too, while a fact is unknown, or is None because its step was skipped."""
+        # A skipped step leaves None, and nothing that follows reads it, so there is nothing to hold.
         return any(known.get(fact.name) is None for fact in self.of) or self.holds(Facts(known), scope)
 
 
@@ -206,6 +209,7 @@ class Workflow(Data):
         has the same fingerprint. Give such a function another name, or its row another option, so that a
         memory saved in flight under the old table is refused.
         """
+        # As texts: the parts are texts, numbers, flags and lists of these, each with one spelling.
         rows = [[str(part) for part in describe(step)] for step in self.steps]
         return blake2b(pack([self.name, describe_facts(self.given), rows]), digest_size=8).hexdigest()
 

@@ -40,9 +40,10 @@ from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 SWITCH: Final = Fact("request", DeleteAgent | OpenAgent)
 ROWS: Final = Fact("rows", tuple[Row, ...])
 LOGS: Final = ("message", "archival")
+# The rows that say that the agent is closed, which numbers were given, and what was replied.
 KEPT: Final = ("epoch", "log", "receipt")
 OF_OTHERS: Final = ("session", "moved", "outbox", "moved_key", "moved_begun", "phase")
-"""What no memory has of its own: a session is its user's, and a migration has rows of its own."""
+"""Kinds of rows that no memory owns: sessions are their user's, the others belong to a migration."""
 PURGED: Final = tuple(sorted(kind for kind in BODIES if kind not in (*KEPT, *OF_OTHERS)))
 
 
@@ -64,14 +65,16 @@ def take_switch(facts: Facts, answer: None, view: View) -> Taken:
         return Rejection(NotFound("agent", view.scope.agent))
     if not is_closed and not is_deleted:
         return Learned(PLAN(Plan(view.now_ms, value=AgentSwitched("unchanged", view.now_ms))))
+    # The claim stays as it was. `held_by` is this incarnation, by which its own recovery knows the row again.
     claimed_ms = now.claimed_ms if isinstance(now, Epoch) else view.now_ms
+    # The row gets its next version: a batch that was sent before expects the old one, and conflicts.
     after = Write(address(view.scope, "epoch"), Epoch(claimed_ms, is_deleted, view.epoch))
-    logs = (begun_anew(row) for row in facts[ROWS] if not is_deleted)
+    logs = (begin_log_anew(row) for row in facts[ROWS] if not is_deleted)
     value = AgentSwitched("closed" if is_deleted else "opened", view.now_ms)
     return Learned(PLAN(Plan(view.now_ms, (after, *(it for it in logs if it)), value=value)))
 
 
-def begun_anew(row: Row) -> Write | None:
+def begin_log_anew(row: Row) -> Write | None:
     """Return the write of an empty log, which gives no number a second time."""
     if not isinstance(row.body, Log):
         return None

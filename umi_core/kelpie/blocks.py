@@ -106,6 +106,7 @@ class BlockState(Data):
 
     @property
     def version(self) -> int:
+        # One version for all foreign texts since the last of this API: only the present one can be imported.
         return (self.sheet.version if self.sheet else 0) + self.is_foreign
 
     @property
@@ -130,7 +131,7 @@ def hash_of(text: str | None) -> str:
     return "" if text is None else text_hash(text)
 
 
-def standing(label: str, block: Block, sheets: Mapping[str, Row], scope: Scope) -> BlockState:
+def state_of_block(label: str, block: Block, sheets: Mapping[str, Row], scope: Scope) -> BlockState:
     key = block_id(scope, block.kind, block.label)
     row = sheets.get(key)
     sheet = row.body if row is not None and isinstance(row.body, Sheet) else None
@@ -156,23 +157,25 @@ class EditedBlock(Data):
     count: int = 0
 
 
-def sought(request: BlockEdit, facts: Facts, view: View) -> BlockState | Error:
+def find_meant(request: BlockEdit, facts: Facts, view: View) -> BlockState | Error:
     """Return the block that the request names, or the state of the one to create."""
     core, sheets = facts[CORE], by_id(facts[SHEETS])
     wanted = request.label if isinstance(request, CreateBlock) else request.block
     there = find_authored(core, wanted, view.scope)
     if there is not None:
-        it = standing(*there, sheets, view.scope)
+        it = state_of_block(*there, sheets, view.scope)
         return LabelTaken(it.label, it.id) if isinstance(request, CreateBlock) else it
+    # Appending to a block that is not there creates it, if the name can be a label and is no id.
     if not isinstance(request, CreateBlock | AppendToBlock) or bad_api_label("block", wanted):
         return NotFound("block", wanted)
     kind, label = slot_of(tidy(wanted), request.kind if isinstance(request, CreateBlock) else None)
-    return standing(label or kind, Block(kind, label), sheets, view.scope)
+    return state_of_block(label or kind, Block(kind, label), sheets, view.scope)
 
 
 def edit_block(request: BlockEdit, now: BlockState) -> EditedBlock | Error:
     """Return the block after the request, or the error that forbids it."""
     same = EditedBlock("unchanged", now.text, now.description, now.limit_bytes, now.read_only)
+    # First of all: a request that may not write is refused as such, whatever else is wrong with it.
     if (error := check_access(request, now)) is not None:
         return error
     match request:
@@ -196,6 +199,7 @@ def check_access(request: BlockEdit, now: BlockState) -> Error | None:
         return VersionConflict(expected, now.version)
     if error := check_author(now.kind, now.own_label, request.author):
         return attrs.evolve(error, label=now.label)
+    # The user may change a read-only block in all but its text: open it, describe it, delete it.
     is_closed = now.read_only and (request.author != USER or writes_text(request))
     return ReadOnly(now.label, request.author) if is_closed else None
 
@@ -232,6 +236,7 @@ def append_text(same: EditedBlock, text: str) -> EditedBlock:
 def replace_text(request: ReplaceInBlock, same: EditedBlock, label: str) -> EditedBlock | Error:
     assert same.text is not None
     old, new = line_ends(request.old), line_ends(request.new)
+    # An empty text occurs between any two characters, and is never what a caller meant.
     count = same.text.count(old) if old else 0
     if count == 0:
         return TextNotFound(label)
@@ -247,6 +252,7 @@ def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
     if edit.text is None or edit.text == now.text:
         return None
     size_bytes, block_bytes = size(edit.text), size(now.own_label) + size(edit.text)
+    # A block that set_block made larger than its limit can be shortened in several edits.
     if size_bytes > edit.limit_bytes and (now.text is None or size_bytes >= size(now.text)):
         return AboveLimit(size_bytes, edit.limit_bytes)
     return BlockTooLarge(block_bytes, BLOCK_BYTES_MAX) if block_bytes > BLOCK_BYTES_MAX else None
@@ -277,6 +283,7 @@ def ids_of(request: BlockEdit, core: CoreTier, scope: Scope) -> Iterator[str]:
     """Yield the ids of the block that the request names now, and of those that may get this label."""
     yield key_of_block(request, core, scope)
     label = tidy(request.label if isinstance(request, CreateBlock) else request.block)
+    # A block of this label may be created under any kind between the two reads; its sheet is read with core.
     yield from (block_id(scope, *slot_of(label, kind)) for kind in BLOCK_KINDS)
 
 
@@ -308,9 +315,10 @@ def take_past(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 
 def take_plan(facts: Facts, answer: None, view: View) -> Taken:
     request, landed = facts[EDIT], facts[LANDED]
+    # The commit has the same key, so storage answers it with this receipt instead of writing.
     if landed is not None:  # the commit is told of it
         return Learned(PLAN(Plan(view.now_ms, value=landed.value)))
-    now = sought(request, facts, view)
+    now = find_meant(request, facts, view)
     if isinstance(now, Error):
         return Rejection(now)
     edit = edit_block(request, now)
@@ -346,6 +354,7 @@ def core_after(
     edit: EditedBlock, now: BlockState, core: CoreTier, author: str, view: View
 ) -> tuple[CoreTier | None, tuple[str, ...]] | Error:
     """Return core after the edit, or None if the text stays, and the ids that left; or an error."""
+    # Core is not written, so the version that a prompt shows stays the same.
     if edit.text == now.text:
         return None, ()
     scores = scores_of(core, view.tiers.access, view.now_ms)
@@ -377,6 +386,7 @@ def change_of(
 
 
 def erase_changes(past: tuple[Row, ...]) -> list[Write]:
+    # The text goes, and the row stays: the history of a deleted block says when it changed, and by whom.
     bodies = [row.body for row in past]
     return [
         Write(row.address, attrs.evolve(body, text="", is_erased=True))
@@ -386,6 +396,7 @@ def erase_changes(past: tuple[Row, ...]) -> list[Write]:
 
 
 def sheet_of(edit: EditedBlock, now: BlockState, view: View) -> Sheet:
+    # A block that is made again under an old id is a new one, though its versions go on.
     created_ms = now.kept.created_ms if now.kept else view.now_ms
     return Sheet(
         now.id, now.kind, now.own_label, now.version + 1, hash_of(edit.text), edit.description,
@@ -400,6 +411,7 @@ EDIT_BLOCK: Final = Workflow(
         SEEN,
         Step("load", requires=(EDIT,), produces=(MEANT,), otherwise=nothing(MEANT), claims=claim_core,
              **asks(Read, ask_load, take_meant, retry(3))),
+        # Sheets of several blocks are read, and one is written: that one alone is expected as it was read.
         Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED),
              otherwise=nothing(CORE, SHEETS, LANDED), loose=("sheet",),
              **asks(Read, ask_block, take_block, retry(3))),
@@ -451,7 +463,7 @@ def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
     request, core, scope = facts[SHOW], core_of(index_rows(answer), view.scope), view.scope
     adopt(view, core)
     sheets = by_id(answer.rows)
-    blocks = [standing(label, block, sheets, scope) for label, block in list_authored(core).items()]
+    blocks = [state_of_block(label, block, sheets, scope) for label, block in list_authored(core).items()]
     if isinstance(request, FindBlock):
         key = key_of_block(request, facts[CORE], scope)
         there = next((it for it in blocks if it.id == key), None)
@@ -468,6 +480,7 @@ def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
 
 def ask_history(facts: Facts, view: View) -> Read:
     request = facts[HISTORY]
+    # The cursor of storage is kind/id, and ids of changes end in twelve digits, so they sort by version.
     cursor = None if request.after is None else f"change/{request.block_id}@{request.after:012}"
     where = (Condition("block_id", "eq", request.block_id),)
     return Read(ByFilter(view.scope, ("change",), where, request.limit or PAGE_ROWS_DEFAULT, cursor))
@@ -476,8 +489,10 @@ def ask_history(facts: Facts, view: View) -> Read:
 def take_history(facts: Facts, answer: ReadDone, view: View) -> Taken:
     request = facts[HISTORY]
     changes = tuple(row.body for row in answer.rows if isinstance(row.body, BlockChange))
+    # No change at all: this API never wrote a block of this id. A page behind the last change is just empty.
     if not changes and request.after is None and answer.cursor is None:
         return Rejection(NotFound("block", request.block_id))
+    # A caller would ask for the page behind it for ever.
     if answer.cursor is not None and not changes:
         return Unusable("an empty page that goes on")
     after = changes[-1].version if answer.cursor is not None else None

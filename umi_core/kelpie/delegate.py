@@ -105,6 +105,8 @@ class Delegate:
 
     def add_messages(self, messages: Sequence[Mapping[str, str]], *, key: str | None = None) -> Appended:
         """Add all of the messages or none."""
+        # In the order of the mapping: role and content must come first (`is_message`), or the memory refuses
+        # them.
         parts = tuple(tuple(message.items()) for message in messages)
         return self.ask(api.AddMessages(OP, parts, key), Appended)
 
@@ -141,6 +143,7 @@ class Delegate:
     ) -> Appended:
         """Add a record; with `extract` its statements become facts, too, and the reply lists them."""
         pairs = tuple((metadata or {}).items())
+        # With `extract` the reply is a RecordAdded, which is an Appended with facts.
         request = api.AddArchival(OP, content, tuple(tags), pairs, key, extract, speaker)
         return self.ask(request, Appended)
 
@@ -168,7 +171,7 @@ class Delegate:
         """Open the agent; one that was deleted begins again, with nothing."""
         return self.ask(api.OpenAgent(OP, key), AgentSwitched)
 
-    # What was said of people and things, by remember and memorize.
+    # Facts that remember and memorize have stored.
 
     def recent_entities(
         self, types: Sequence[str] | None = None, limit: int | None = None, *, skip: int = 0

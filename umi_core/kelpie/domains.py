@@ -34,6 +34,7 @@ def bad_api_label(name: str, value: object) -> Error | None:
 
 def bad_record_cursor(name: str, value: object) -> Error | None:
     """Check a place in the list of records: the id of one, which may be deleted."""
+    # A text without the prefix stays whole here, so the value is compared as a whole below.
     digits = value.removeprefix("arc_") if is_text(value) else ""
     good = value == f"arc_{digits}" and len(digits) == SEQ_DIGITS and digits.isascii() and digits.isdigit()
     return None if good else BadCursor(show_value(value))
@@ -52,6 +53,7 @@ def bad_skip(name: str, value: object) -> Error | None:
 def bad_messages(name: str, value: object) -> Error | None:
     count_max, bytes_max = limits.MESSAGE_COUNT_MAX, limits.MESSAGE_BYTES_MAX
     if type(value) is tuple and len(value) <= count_max:
+        # Told with their positions, before the form is judged: that is what a client can mend.
         mute = tuple(at for at, message in enumerate(value) if not has_text(message))
         if mute:
             return errors.UnreadableMessages(len(mute), len(value), list_positions(mute))
@@ -76,6 +78,7 @@ def is_message(value: object) -> bool:
     if type(value) is not tuple or not all(map(is_part, value)):
         return False
     names = [name for name, _ in value]
+    # One order, so that equal messages have equal digests, and a repeated request is known again.
     in_order = names == [name for name in FIELDS if name in names] and names[:2] == ["role", "content"]
     return in_order and value[0][1] in ROLES
 
@@ -87,6 +90,7 @@ def is_part(value: object) -> bool:
 
 def bad_details(name: str, value: object) -> Error | None:
     """Check the parts of a stored message beside role and content."""
+    # The details of a stored row are what a message may have behind its first two parts.
     good = type(value) is tuple and is_message((("role", "user"), ("content", ""), *value))
     return None if good else BadMessages(name, show_value(value), "parts of a message")
 

@@ -76,6 +76,7 @@ RECORDS: Final = Fact("records", tuple[Archival, ...])
 
 
 def claim_log(facts: Facts, view: View) -> tuple[str, ...]:
+    # Appends wait for each other, since two at once would plan the same numbers.
     return ("log message",)
 
 
@@ -84,10 +85,10 @@ def ask_log(facts: Facts, view: View) -> Read:
 
 
 def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(LOG(found_log(answer, "message")))
+    return Learned(LOG(find_log(answer, "message")))
 
 
-def found_log(answer: ReadDone, name: str) -> Log:
+def find_log(answer: ReadDone, name: str) -> Log:
     """Return a log; one that is absent has given no number yet."""
     row = next((row for row in answer.rows if row.address.kind == "log"), None)
     return row.body if row and isinstance(row.body, Log) else Log(name, 1)
@@ -141,12 +142,13 @@ def ask_end(facts: Facts, view: View) -> Read:
 
 
 def take_end(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(LOG(found_log(answer, "message")))
+    return Learned(LOG(find_log(answer, "message")))
 
 
 def span_of(request: ListMessages, log: Log) -> range:
     """Return the numbers of the rows on the page."""
     limit = request.limit or PAGE_ROWS_DEFAULT
+    # A page never goes behind the end, though another append may have landed since the log was read.
     end = log.next_seq if request.before is None else min(request.before, log.next_seq)
     if request.after is None:
         # Next number 11, limit 4, no bounds: 7 to 10. A log that was begun anew at 9: 9 and 10.
@@ -170,6 +172,7 @@ def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
     if len(messages) < len(span):
         return Unusable("messages are missing")
     total = log.next_seq - log.first_seq
+    # With `after` beyond an empty log the page begins above the first number, and still nothing is older.
     has_older, has_newer = span.start > log.first_seq and total > 0, span.stop < log.next_seq
     return Learned(OUTCOME(Done(MessagesShown(messages, total, has_older, has_newer))))
 
@@ -190,6 +193,7 @@ LIST_MESSAGES: Final = Workflow(
 
 def ask_search_messages(facts: Facts, view: View) -> Read:
     request = facts[SEARCH_OF_LOG]
+    # The end is left out: a range of days ends at the midnight behind its last day.
     bounds = (
         ("at_ms", "gte", request.from_ms),
         ("at_ms", "lt", request.until_ms),
@@ -203,6 +207,7 @@ def take_search_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
     request = facts[SEARCH_OF_LOG]
     wanted, limit = set(words(request.query or "")), request.limit or PAGE_ROWS_DEFAULT
     messages = [row.body for row in answer.rows if isinstance(row.body, Message)]
+    # Storage filters by time and number only; words are compared here, and pages cut behind that.
     found = [it for it in messages if wanted.issubset(words(it.content))]
     end = request.skip + limit
     page = sorted(found, key=lambda it: -it.seq)[request.skip : end]
@@ -275,8 +280,10 @@ def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     fits = {it.id: score_alone(request.query, "", it.content) for it in facts[RECORDS]}
     for it in (body for body in bodies if isinstance(body, Entity)):
         ppm = score_alone(request.query, it.name, it.content)
+        # A record about "he" is found by the name, if a fact of it says whose it is.
         fits |= {key: max(fits[key], ppm) for key in it.sources if key in fits}
     scored = [(fits[it.id], it) for it in facts[RECORDS]]
+    # Ids of records sort by their numbers, so equal ones come in the order in which they were added.
     hits = sorted((hit for hit in scored if hit[0] > 0), key=lambda hit: (-hit[0], hit[1].id))
     hits = hits[request.skip : request.skip + (request.limit or PAGE_ROWS_DEFAULT)]
     best = RecordsShown(tuple(it for _, it in hits), scores_ppm=tuple(score for score, _ in hits))
@@ -327,6 +334,7 @@ def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *
     """Return the table under another name, with these steps in place of those of the same id."""
     by_name = {step.id: step for step in steps}
     strange = by_name.keys() - {step.id for step in workflow.steps}
+    # A step that is replaced under a wrong id would be left out without a word.
     assert not strange, f"{name}: {workflow.name} has no row {', '.join(sorted(strange))}"
     rows = tuple(by_name.get(step.id, step) for step in workflow.steps)
     return attrs.evolve(workflow, name=name, given=given, steps=rows)
@@ -359,8 +367,9 @@ def ask_known(facts: Facts, view: View) -> Read:
 
 
 def take_known(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    learned = LOG(found_log(answer, "archival"))
+    learned = LOG(find_log(answer, "archival"))
     if not facts[MENTIONS]:
+        # Without facts nothing of core changes, so it need not be read.
         return Learned(learned | DRAFTS(()) | CORE(view.tiers.core))
     return Learned({**remember.take_lookup(facts, answer, view).facts, **learned})
 
@@ -382,6 +391,7 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
         plan,
         writes=(*alone.writes, *plan.writes),
         value=RecordAdded("archival", facts[LOG].next_seq, 1, view.now_ms, facts=plan.value),
+        # A record belongs to no conversation: it is not what was said last in this session.
         spoken=None,
     )
 
@@ -407,6 +417,7 @@ def ask_deleted(facts: Facts, view: View) -> Read:
 
 def take_record(facts: Facts, answer: ReadDone, view: View) -> Taken:
     """Take the record; an earlier plan, or an equal request with its key, may have deleted it already."""
+    # Neither the record nor a receipt under this key: nothing has deleted it for this caller.
     if not answer.rows:
         return Rejection(NotFound("archival", facts[DELETE].record_id))
     record = address(view.scope, "archival", facts[DELETE].record_id)

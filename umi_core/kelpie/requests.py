@@ -260,7 +260,7 @@ class SearchArchival(ApiRequest):
 
 @attrs.frozen
 class DeleteArchival(ApiRequest):
-    """The record, and what only it told of people and things."""
+    """Delete a record, and the facts that only it states."""
 
     tag = 144
     workflow = "delete_archival"
@@ -294,7 +294,7 @@ class OpenAgent(AgentRequest):
     workflow = "open_agent"
 
 
-# What was said of people and things: no route, for it is of remember and memorize.
+# Facts that remember and memorize have stored. There is no route over HTTP for this request.
 
 
 @attrs.frozen

@@ -1,6 +1,6 @@
 """Rows of the API of an agent server: sheets and changes of blocks, messages, archival records, their logs.
 
-The text of a block stays in core. Law 1. What a row of this page is called never names anything else later.
+The text of a block stays in core. Law 1. The id of a row of this file never names anything else later.
 """
 
 import attrs
@@ -36,6 +36,7 @@ class Sheet(Body, Data):
     kind: BlockKind
     label: BlockLabel
     version: VersionNumber
+    # By which a text that set_block wrote is recognised: it has another hash than the sheet says.
     text_hash: Word
     description: Description
     limit_bytes: Count
@@ -63,6 +64,7 @@ class BlockChange(Body, Data):
     is_erased: Flag = False
 
     def own_id(self) -> str:
+        # Padded, so that the changes of a block lie in the order of their versions.
         return f"{self.block_id}@{self.version:012}"
 
 

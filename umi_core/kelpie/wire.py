@@ -92,10 +92,12 @@ def parse(
     model's.
     """
     where, _, query = path.partition("?")
+    # Split first, then decoded: a label with %2F in it is one part of the path.
     parts = tuple(unquote(part) for part in where.strip("/").split("/"))
     if parts[:2] != ROOT or len(parts) < 3:
         return Malformed("no such path", 404)
     agent, route, name = parts[2], "".join(parts[3:4]), "/".join(parts[4:])
+    # The path of older clients: /v1/agents/a1/core-memory/blocks/human.
     if (route, parts[4:5]) == ("core-memory", ("blocks",)):
         route, name = "blocks", "/".join(parts[5:])
     if route == "tools":
@@ -112,6 +114,7 @@ def parse(
         request = made(
             op_id, HttpRequest(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key, author)
         )
+    # A KeyError is a field that is not there; a ValueError names one that has another form.
     except (KeyError, ValueError) as missing:
         return Malformed(f"missing, or not of its form: {missing.args[0]}")
     return AgentCall(agent, request, tuple(sorted(it for it in fields if it not in BODIES.get(made, ()))))
@@ -127,6 +130,7 @@ def json_object(body: str) -> Json | None:
         value = json.loads(body, parse_constant=no_json)
     except (ValueError, RecursionError):
         return None
+    # Bounded here, since everything that reads the body later recurses.
     return value if isinstance(value, dict) and is_flat(value, LEVELS_MAX) else None
 
 
@@ -146,6 +150,7 @@ def number(asked: HttpRequest, name: str) -> int | None:
     text = asked.query.get(name)
     if text is None:
         return None
+    # `int` would take "٣", " 3" and "1_000", and ten thousand digits.
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
         raise ValueError(name)
     return int(text)
@@ -162,6 +167,7 @@ def instant(text: str | None, name: str, *, is_end: bool = False) -> int | None:
 def page(asked: HttpRequest) -> int | None:
     """Return the size of the page; one above the most is cut."""
     limit = number(asked, "limit")
+    # Cut, not refused: clients ask for a thousand and page on with what they get.
     return None if limit is None else min(limit, PAGE_MAX)
 
 
@@ -186,6 +192,7 @@ def create(op_id: OpId, it: HttpRequest) -> Request:
 
 
 def update(op_id: OpId, it: HttpRequest) -> Request:
+    # Null leaves a part as it is, but for a description, where null means none.
     options = it.pick_fields("value", "read_only", "expected_version")
     if "description" in it.body:
         options["description"] = it.body["description"] or ""  # null takes it away
@@ -222,6 +229,7 @@ def find_messages(op_id: OpId, it: HttpRequest) -> Request:
 
 def add_messages(op_id: OpId, it: HttpRequest) -> Request:
     messages = it.body["messages"]
+    # JSON has no order of names, and a request has one (`is_message`).
     parts = [order_fields(each) for each in messages] if isinstance(messages, list) else messages
     return api.AddMessages(op_id, frozen(parts), it.key)
 

@@ -17,6 +17,7 @@ from umi_core.text import size
 
 Undecided = Literal["empty", "too_long", "no_tag", "two_tags", "unknown_word"]
 UNDECIDED: Final[tuple[str, ...]] = get_args(Undecided)
+# "NO_RETRIEVE", "no retrieve" and "No-Retrieve." have the same two words.
 WORD: Final = re.compile(r"[^\x00-/:-@\[-`{-\x7f]+")  # letters and digits, and whatever is not ASCII
 STOPS: Final = {("retrieve",): False, ("no", "retrieve"): True}
 PLACEHOLDER: Final = "{query}"
@@ -54,6 +55,7 @@ def pairs(text: str, name: str) -> Iterator[str]:
         if tag[0].endswith("/>"):
             continue  # a self-closing tag is a blank
         if not tag[1]:
+            # A second opening tag before the closing one is text of the first.
             begin = tag.end() if begin is None else begin
         elif begin is not None:
             yield text[begin : tag.start()]

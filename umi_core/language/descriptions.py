@@ -40,6 +40,7 @@ def parse_description(reply: str) -> Description | Undescribed:
     if size(told) > REPLY_BYTES_MAX:
         return Undescribed("too_long")
     tagged, titled = CONTENT.search(told), CAPTION.search(told)
+    # A model that forgets the tags has described it all the same.
     text = (tagged[1] if tagged else told).strip()
     if not text:
         return Undescribed("empty")

@@ -71,6 +71,7 @@ def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int)
     payload = find_json(reply, ArrayOf(dict))
     if isinstance(payload, UnusableReply):
         return payload
+    # Counted before any row is read: the first of two rows about one pair must not count either.
     pairs = [pair_of(element) for element in payload]
     counts = Counter(pairs)
     verdicts: list[tuple[Pair, StatementVerdict]] = []

@@ -129,6 +129,7 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     # A content of several sentences is several statements; equal ones become one below.
     stated = [it for mention, _ in found for it in divide(mention)]
     told = merge(stated)
+    # After merging: a link is left out if one statement, as it is stored, tells of both ends already.
     links, link_mends = read_links(payload.get("relations"), told)
     mentions = merge((*stated, *links)) if links else told
     partial = any(reason in MALFORMED for _, reason in dropped)
@@ -177,6 +178,7 @@ def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> 
     found: list[Read] = []
     dropped: list[tuple[int, str]] = []
     for index, element in enumerate(elements if isinstance(elements, list) else ()):
+        # By position: elements that are dropped count, too, so a reply of rubbish is not read without end.
         result = read(element) if index < count_max else "too_many"
         if isinstance(result, str):
             dropped.append((index, result))
@@ -288,6 +290,7 @@ def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
     by_name: dict[str, list[Mention]] = {}
     for it in sorted((it for it in group if it.named), key=lambda it: ENTITY_TYPES.index(it.type)):
         by_name.setdefault(norm(it.name), []).append(it)
+    # The contents of a group are equal but for case and blanks, so the words of the first are those of all.
     said = set(words(group[0].content))
     inside = {key: its for key, its in by_name.items() if is_said(its[0].name, said)}
     for key in [key for key in by_name if key not in inside] or [next(iter(by_name), "")]:
@@ -372,6 +375,7 @@ def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
     """Return the extraction with first-person sentences that it passes over, under the speaker's name."""
     told = extraction.entities[: extraction.told_count]
     lost = passed_over(text, told)
+    # Sentences beyond the limit stay in `lost`, and become notes.
     own = tuple(sentence for sentence in lost if is_in_first_person(sentence))[:EXTRACT_ENTITY_COUNT_MAX]
     if not own:
         return extraction

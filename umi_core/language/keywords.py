@@ -39,12 +39,14 @@ def key_words(text: str) -> list[str]:
 
 
 def is_of_word(char: str) -> bool:
+    # Marks belong to words: Hindi writes vowels as marks of the letter before. Underscores join `go_lang`.
     return char == "_" or unicodedata.category(char) in ("Nd",) or unicodedata.category(char)[0] in "LM"
 
 
 def is_key_word(run: str) -> bool:
     if unicodedata.category(run[0]) == "Nd" or run in NO_KEYWORDS or not run.strip("_"):
         return False
+    # Two letters of Chinese are a word, two of English hardly ever: `ci` and `go` are in TECHNICAL.
     return run in TECHNICAL or len(run) >= (ASCII_LENGTH_MIN if run.isascii() else LENGTH_MIN)
 
 
@@ -74,4 +76,5 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
     """Return the name, numbered if another one of the category has it; `taken`: the others by `norm`."""
     if norm(wanted) not in taken:
         return wanted
+    # One of len(taken) + 1 numbers is free, whatever the others are called.
     return next(name for n in range(1, len(taken) + 2) if norm(name := f"{wanted}-{n}") not in taken)

@@ -117,6 +117,8 @@ def scan_markup(text: str, diagnostics: list[Diagnostic]) -> Iterator[MarkupTag]
 
     A `<` that begins none is text, and so is the begin of a comment or literal that is never closed.
     """
+    # Where each end stands last, found once: a reply of thousands of "<!--" without an end would otherwise be
+    # searched to its end for each of them.
     at, last = 0, {begin: text.rfind(end) for begin, end in ENDS.items()}
     while match := MARKUP.search(text, at):
         begin, at = match[0], match.end()
@@ -194,6 +196,7 @@ class MarkedText(Owner):
 
     def content(self, at: int) -> tuple[str | None, int]:
         """Return the content that begins here, None if it is lost with its block; and where to go on."""
+        # In "<content>a <content>b</content>" the first is lost with its block: its end cannot be known.
         again = self.next_of(at, lambda mark: mark.opens("content"))
         end = self.next_of(at, lambda mark: mark.closes("content"), again)
         if end < again:
@@ -260,6 +263,7 @@ def match_tags(marks: Sequence[MarkupTag]) -> frozenset[int]:
     found: list[int] = []
     for at, mark in enumerate(marks):
         if mark.is_end and opened.get(mark.name):
+            # The innermost open tag of this name: "<b>x <b>y</b>" leaves the first <b> as text.
             found += (opened[mark.name].pop(), at)
         elif mark.name and not mark.is_end and not mark.is_alone:
             opened.setdefault(mark.name, []).append(at)
@@ -293,6 +297,7 @@ class Categories:
     is_tagged: bool = False
 
     def list_names(self, noted: list[Diagnostic]) -> tuple[str, ...]:
+        # Tags count even if all are blank: a model that uses them means nothing by loose words.
         texts = self.texts if self.is_tagged else re.split("[,;\n]", self.listed) if self.listed else []
         noted += ["blank_category"] * sum(not text.strip() for text in texts)
         return each_once(text.strip() for text in texts if text.strip())

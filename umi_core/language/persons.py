@@ -27,6 +27,8 @@ def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...]) -> bool:
     added = told - asked
     if not is_within([person for person, _ in kept], [person for person, _ in given]):
         return True
+    # "Is it big?" may become "Is my flat big?" only if the asker spoke of "my flat", or another speaker of
+    # "your flat": the word behind the person counts as well.
     said = {*kept, *(placed for turn in turns for placed in said_in(turn))} if added else set()
     return any(person in added and (person, behind) not in said for person, behind in given)
 

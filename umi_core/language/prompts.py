@@ -25,6 +25,7 @@ from umi_core.rows import Entity
 from umi_core.text import cut, size
 from umi_core.values import ENTITY_TYPES, Pairs, Turn
 
+# Most prompts show a fact by its beginning; `evolve`, which judges it, shows EXTRACT_CONTENT_BYTES_MAX.
 SHOWN_CONTENT_BYTES_MAX: Final = 200
 FOUND_BYTES_MAX: Final = 1_500  # of what a search has found: most of a summary
 NAMED_KEYWORD_COUNT_MAX: Final = 5
@@ -362,6 +363,7 @@ def prompt(task: str, inputs: tuple[tuple[str, Input], ...]) -> str:
     """Return the fixed blocks of a task and a last one with a line per input, joined by blank lines."""
     assert inputs
     text = "\n\n".join((*FIXED[task], "\n".join(input_line(name, value) for name, value in inputs)))
+    # The longest input has TEXT_BYTES_MAX bytes, and as JSON at most six times as many (limits.py).
     assert size(text) <= PROMPT_BYTES_MAX
     return text
 

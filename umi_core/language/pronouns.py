@@ -50,6 +50,7 @@ class Pattern(Data):
             for word, option in zip(words[at:end], self.places, strict=True)
         ):
             return False
+        # A term may have a mark inside ("just, now"), an idiom may not: "Is it? Me too" holds no `is it me`.
         is_whole = bool(self.term) or all(word.is_joined for word in words[at + 1 : end])
         is_behind = not self.is_behind_mark or (at > 0 and not words[at].is_joined)
         return (
@@ -95,6 +96,7 @@ def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
     for pattern in (*idioms, *terms):
         assert pattern.places[0] is not None
         for word in pattern.places[0]:
+            # By first word, so that a place of the text is compared with a few patterns and not with all.
             found.setdefault(word, []).append(pattern)
     return {word: tuple(sorted(some, key=lambda it: -len(it.places))) for word, some in found.items()}
 
@@ -103,8 +105,8 @@ def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
 class ReferenceReading(Data):
     """A text read for references: its terms in order, repeated ones too, and the words outside of them.
 
-    Of these, `names` have a capital where none is due; `capitals` have one anywhere; `pointed` are nouns
-    behind a demonstrative, which may go with it.
+    `names` are the words outside that have a capital where none is due; `capitals` have one anywhere;
+    `pointed` are nouns behind a demonstrative, which may go with it.
     """
 
     terms: tuple[str, ...]
@@ -155,6 +157,7 @@ def names_in(text: str, written: tuple[WrittenWord, ...], language: str) -> froz
     The capital of a first word says nothing, unless no language is known, as of `Su called`, or in Spanish,
     where `Ella` is a name and a pronoun, another capital follows. In a title all capitals say nothing.
     """
+    # In a text of capitals alone a capital says nothing.
     is_mixed = has_small(text)
     in_text = [word for word in written if not word.opens]
     is_title = all(word.is_capital or not word.written[0].isalpha() for word in in_text)
@@ -174,6 +177,7 @@ def counts(
 ) -> bool:
     """Check whether a term that stands here is of the language of the text, and refers to something."""
     own = LANGUAGES[pattern.term]
+    # Chinese characters are of no other language here; a text without a known one takes any term.
     if own != "zh" and language not in ("", own):
         return False
     if len(pattern.places) > 1:
@@ -197,7 +201,7 @@ def opens_clause(written: tuple[WrittenWord, ...], at: int, names: frozenset[int
 def noun_behind(written: tuple[WrittenWord, ...], at: int, end: int, term: str) -> Iterator[str]:
     """Yield the noun that a demonstrative may take along: `initiative` in `came up with this initiative`.
 
-    Behind a verb that helps another it may be a verb: `Why did that fail?`
+    A word behind an auxiliary and its `that` may be a verb: `Why did that fail?`
     """
     if term not in BEFORE_NOUN:
         return

@@ -49,6 +49,7 @@ def drop_of(it: object, shown: dict[str, None], kept: dict[str, None], limit: in
         return "unknown_id"
     if it in kept:
         return "duplicate"
+    # Last, so that what is beyond the limit is counted only if it could have been kept.
     return "too_many" if len(kept) == limit else None
 
 

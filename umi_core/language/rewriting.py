@@ -42,6 +42,7 @@ ENDINGS: Final = {
 
 def stem(word: str, language: str) -> str:
     """Return the word without its endings. Equal stems are taken for forms of one word."""
+    # raise, raised, raises and raising all become `rai`: no word, but the same for all four.
     endings = ENDINGS.get(language, ())
     while found := next((it for it in endings if word.endswith(it)), ""):
         if len(word) - len(found) < STEM_CHARS_MIN:
@@ -126,6 +127,7 @@ def refusal(
         ("empty_reply", not rewrite),
         ("too_long", size(rewrite) > QUERY_BYTES_MAX),
         ("dropped_words", has_dropped(rewrite, given, asked)),
+        # Counted: "he" twice in the rewrite and once in the query is a reference more.
         ("new_reference", bool(Counter(given.terms) - Counter(asked.terms))),
         ("foreign_word", has_foreign(given, added, whole_query, turns)),
         ("nothing_added", all(told.has(word, given.capitals) for word in added)),
@@ -137,6 +139,7 @@ def refusal(
 def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) -> bool:
     """Check whether a name or a content word is missing, except the noun of a demonstrative that is gone."""
     gone = (Counter(asked.terms) - Counter(given.terms)).keys()
+    # "How is this initiative going?" may become "How is Atlas going?": `initiative` left with its `this`.
     free = frozenset(asked.pointed) if not gone.isdisjoint(BEFORE_NOUN) else frozenset[str]()
     kept = (*heavy(asked.others, asked.terms), *asked.names)
     present = forms_of(words(rewrite), given.capitals, asked.language)
@@ -231,6 +234,7 @@ def parse_variants(reply: str, query: str) -> Variants | UnusableReply:
     payload = find_json(reply, ArrayOf(str))
     if isinstance(payload, UnusableReply):
         return payload
+    # The query is the first variant, so a model cannot replace it, only add to it.
     variants = {norm(query): query}
     dropped: list[VariantDrop] = []
     for element in payload:

@@ -88,6 +88,7 @@ def rows_by_id(
 
 def decide(entity: Entity, rows: list[RouteRow], config: Config) -> RoutingDecision:
     if len(rows) != 1:
+        # Two rows that contradict each other: neither is better, so neither counts.
         return table_decision(entity, "duplicate_id" if rows else "missing")
     cause = refusal(entity, rows[0], config)
     return table_decision(entity, cause) if cause else by_model(entity, rows[0], config)
@@ -96,6 +97,7 @@ def decide(entity: Entity, rows: list[RouteRow], config: Config) -> RoutingDecis
 def refusal(entity: Entity, row: RouteRow, config: Config) -> Malformed | Cause | None:
     """Return the first reason why a row does not count, or None."""
     block, confidence = read_block(row), confidence_ppm(row.get("confidence"))
+    # In this order: what is malformed comes before what is only not followed, since it degrades the reply.
     causes: tuple[tuple[Malformed | Cause, bool], ...] = (
         ("bad_block", block not in BLOCK_KINDS),
         ("system_block", block == "system"),

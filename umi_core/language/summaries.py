@@ -32,6 +32,7 @@ def parse_summary(reply: str) -> str | Unwritten:
     tagged = TAGGED.search(text)
     bare = (tagged[1] if tagged else text).strip()
     fenced = FENCED.fullmatch(bare)
+    # A summary that begins and ends with two different fences is no fenced text.
     bare = (fenced[1] if fenced and "```" not in fenced[1] else bare).strip()
     return shorten_summary(bare) if bare else Unwritten("empty")
 

@@ -76,6 +76,7 @@ MARKS: Final = {
     ),
 }
 
+# Marks that are also names (Ella, Su) or open like one: with a capital they say nothing of the language.
 MAYBE_NAMES: Final = frozenset("er sie ella su sus este esta ese esa dies".split())
 
 PERSON_ROWS: Final = (
@@ -184,7 +185,7 @@ IDIOM_ROWS: Final = (
     f"este {DIAS}/mes/verano/invierno/fin, esta semana/noche/tarde/vez/primavera",
     "diesen frühling, dieses frühjahr, este miércoles/sábado/año/otoño, esta mañana",
     "el otro día, la otra noche/tarde/vez, 这个月, 这个星期, 这个周末, 这个学期",
-    # Those of whom only the rest of the sentence tells.
+    # Pronouns that the rest of the sentence explains.
     "those [*] [*] who/that/which, that * that/which/who",
     # `It` of the weather, of time, and for what follows.
     "it [*] [*] rain/rains/raining/rained/snow/snows/snowing/snowed",

@@ -47,8 +47,9 @@ def split_terms(text: str) -> tuple[str, ...]:
 def split_query(text: str) -> tuple[str, ...]:
     """Return the distinct terms that a query asks for: without stop words, unless it has nothing else.
 
-    Of a script without spaces only pairs are asked for, or a character that stands alone.
+    A script without spaces is searched by pairs of characters, or by a character that stands alone.
     """
+    # Pairs alone: a single character of Chinese stands in most texts, a pair of them hardly ever by chance.
     asked = tuple(split_folded(text, with_single=False))
     return tuple(dict.fromkeys(map(stem_term, content(asked) or asked)))
 

@@ -54,6 +54,7 @@ def instant(text: str, *, is_end: bool) -> int | None:
     hour, minute, second = map(int, found.groups()[3:6])
     if hour > 23 or minute > 59 or second > 59:
         return None
+    # ".5" is 500 ms, ".0005" is none: what is finer than a millisecond is cut.
     ms = int((found[7] or "0").ljust(3, "0")[:3])
     offset_ms = offset(found[8])
     clock_ms = ((hour * 60 + minute) * 60 + second) * 1_000 + ms
@@ -80,18 +81,24 @@ def days_of(year: int, month: int) -> int:
 
 def days_to(year: int, month: int, day: int) -> int:
     """Return the days from the beginning of 1970."""
+    # The days_from_civil of Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"), and its inverse
+    # below. No module that reads clocks or zones may be imported here (tools/house.py).
     year -= month <= 2
     return year * 365 + year // 4 - year // 100 + year // 400 + days_before(month) + day - 1 - EPOCH_DAY
 
 
 def days_before(month: int) -> int:
     """Return the days before this month in a year that begins with March."""
+    # March to July have 31, 30, 31, 30, 31 days, together 153, and August to December the same: so the line
+    # 153/5 * n, rounded, goes through 0, 31, 61, 92, 122, 153, ... January and February end the year.
     return (153 * ((month + 9) % 12) + 2) // 5
 
 
 def date_of(days: int) -> tuple[int, int, int]:
     """Return the year, month and day so many days after the beginning of 1970."""
     centuries, rest = divmod(days + EPOCH_DAY, DAYS_OF_400_YEARS)
+    # Days that end 4, 100 and 400 years are taken out, until every year has 365: 2000-02-29 is in year 399
+    # from March 1600, and not the first day of the next.
     year = (rest - rest // 1_460 + rest // 36_524 - rest // 146_096) // 365
     day = rest - (365 * year + year // 4 - year // 100)
     at = (5 * day + 2) // 153

@@ -13,6 +13,7 @@ from umi_core.text import CONTROL, compose_text, cut, size, tidy, without_later
 
 AUTO_NAME_BYTES_MAX: Final = 50
 
+# Kana and Chinese characters, which no blanks part, and Hangul, whose particles are joined to their words.
 ALONE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # every code point is a word
 RUN: Final = rf"[^\W_{ALONE}]+"  # `\w` is `str.isalnum` and the underscore
 WORD: Final = rf"([{ALONE}]|{RUN})(?:['’]{RUN})*"  # a text: `re` makes the pattern when it is first needed
@@ -42,6 +43,7 @@ def auto_name(text: str) -> str:
     if size(line) <= AUTO_NAME_BYTES_MAX:
         return line
     start = cut(line, AUTO_NAME_BYTES_MAX)
+    # Cut at the last blank before the limit; a line without one, say of Chinese, at a character.
     return (start.rpartition(" ")[0] or start) + "..."
 
 

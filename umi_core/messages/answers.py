@@ -21,6 +21,7 @@ class Embedded(Data):
 
     tag = 70
     request_id: int
+    # Not numbers yet: `sound_vectors` takes each vector that is sound and counts the others as missing.
     vectors: tuple[tuple[object, ...], ...]
 
 
@@ -43,7 +44,10 @@ class Committed(Data):
 
     tag = 72
     request_id: int
+    # (Address(scope, "entity", "fct_1"), 3): the row has version 3 now. A deleted row has one, too, so that a
+    # row that is put there later has a higher one.
     versions: tuple[tuple[Address, int], ...] = ()
+    # Any object, since it comes from outside; `is_receipt_of` in answer_checks.py compares it with the batch.
     receipt: object = None
 
 

@@ -16,16 +16,16 @@ from umi_core.rows import Address, Body
 from umi_core.values import Scope
 
 FailureKind = Literal[
-    "timeout",
-    "unavailable",
-    "rate_limited",
-    "refused",
-    "too_long",
-    "full",
-    "conflict",
-    "unknown",
-    "unusable",
-    "damaged",
+    "timeout",  # no answer came in time
+    "unavailable",  # no answer, or none to this question; also every failure that a question may not have
+    "rate_limited",  # later, perhaps: `retry_after_ms` says when
+    "refused",  # the service, or an interceptor, will not do it
+    "too_long",  # more than the model or embedder takes
+    "full",  # storage has no room
+    "conflict",  # a row is not as it was expected: `changed` says which
+    "unknown",  # a batch may be durable, or become so
+    "unusable",  # an answer came, and its row can make nothing of it
+    "damaged",  # a row that was read is damaged, and the step does not spare its kind
 ]
 
 
@@ -117,7 +117,7 @@ class Expect(Data):
 # Effects. Workflow rows build them with request_id 0 and timeout_ms 0; the engine fills both in.
 
 
-ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused")
+COMMON_FAILURES: Final = ("timeout", "unavailable", "rate_limited", "refused")
 
 
 @attrs.frozen
@@ -139,7 +139,7 @@ class Question(Data):
 class AskModel(Question):
     tag = 28
     word, service, verb = "model", "model", "ask"
-    failures = (*ANYBODY, "too_long")
+    failures = (*COMMON_FAILURES, "too_long")
     task: str
     prompt: str
     profile: str = "default"
@@ -151,7 +151,7 @@ class AskModel(Question):
 class Embed(Question):
     tag = 29
     word, service, verb = "embed", "embedder", "embed"
-    failures = (*ANYBODY, "too_long")
+    failures = (*COMMON_FAILURES, "too_long")
     texts: tuple[str, ...]
     profile: str = "default"
     request_id: int = 0
@@ -162,7 +162,7 @@ class Embed(Question):
 class Read(Question):
     tag = 30
     word, service, verb = "read", "storage", "read"
-    failures = ANYBODY
+    failures = COMMON_FAILURES
     query: Query
     store: str = MAIN
     request_id: int = 0
@@ -179,7 +179,7 @@ class Commit(Question):
 
     tag = 31
     word, service, verb = "commit", "storage", "commit"
-    failures = (*ANYBODY, "full", "conflict", "unknown")
+    failures = (*COMMON_FAILURES, "full", "conflict", "unknown")
     writes: tuple[Write, ...]
     expects: tuple[Expect, ...] = ()
     key: str = ""
@@ -199,6 +199,8 @@ def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key:
         return attrs.evolve(asked, request_id=request_id, timeout_ms=timeout_ms, key=asked.key or key)
     query = asked.query
     if isinstance(query, ByFilter) and query.limit is None:
+        # A read of all rows is sent page by page; the question as the row asked it keeps None, which tells
+        # the two apart (`has_more`).
         query = attrs.evolve(query, limit=PAGE_ROW_COUNT_MAX)
     return Read(query, asked.store, request_id, timeout_ms)
 
@@ -266,6 +268,7 @@ class ModelCall(Data):
     asked_ms: int
     answered_ms: int | None
     outcome: str
+    # Sizes and a hash show which prompts were equal, and no text of a user.
     prompt_hash: str
     prompt_bytes: int
     reply_bytes: int

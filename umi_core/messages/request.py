@@ -23,6 +23,7 @@ class Request(Data):
     is_common: ClassVar[bool] = True
     key_space: ClassVar[str] = "key"
     served_by: ClassVar[str] = "memory"
+    # The caller's own name for it: compared with nothing, so two requests in flight may have one label.
     op_id: OpLabel
 
     def contradiction(self) -> Error | None:

@@ -1,4 +1,4 @@
-"""All that users ask of a memory; what an agent server asks of it besides is in api_requests.py.
+"""Requests that users make of a memory; what an agent server asks besides is in kelpie/requests.py.
 
 A request is one class, and its file is all of its declaration: its fields, each with the domain of its
 values, its tag in the codec, and for an operation the workflow that serves it. Besides this it has a handler:
@@ -221,6 +221,7 @@ class SetBlock(WorkflowRequest):
 
     def contradiction(self) -> Error | None:
         """Check that text and label together fit into their block."""
+        # As core stores them: "a\r\nb" has three bytes there.
         size_bytes = size(tidy(self.label)) + size(line_ends(self.text))
         return BlockTooLarge(size_bytes, BLOCK_BYTES_MAX) if size_bytes > BLOCK_BYTES_MAX else None
 
@@ -350,9 +351,11 @@ class Memorize(WorkflowRequest):
         """Check that each message of a conversation can be read: none becomes an empty line."""
         if self.modality != "conversation":
             return None
+        # Checked here and not when it is read: a message that is left out then would be lost without a word.
         positions, total = find_unreadable(self.text)
         if positions:
             return UnreadableMessages(len(positions), total, list_positions(positions))
+        # "[]" is a conversation of no messages: no blank text, and still nothing to memorize.
         return None if conversation(self.text).strip() else EmptyText()
 
 
@@ -374,7 +377,7 @@ class List(WorkflowRequest):
 
 @attrs.frozen
 class Summarise(WorkflowRequest):
-    """The summary of a category anew, if it is not made of its members as they are."""
+    """Summarise a category anew, unless its summary is made of its members as they are now."""
 
     tag = 104
     workflow = "summarise"
@@ -384,8 +387,10 @@ class Summarise(WorkflowRequest):
 
 @attrs.frozen
 class EvolveCategory(WorkflowRequest):
-    """The members of a category in groups, if they are others than when this was done last; with `force` in
-    any case, and as if there were no groups."""
+    """Divide the members of a category into groups, unless they are the same as at the last division.
+
+    `force`: divide them in any case, as if there were no groups.
+    """
 
     tag = 161
     workflow = "evolve_category"
@@ -425,14 +430,14 @@ class Descent(WorkflowRequest):
 
 
 class Retrieve(Descent):
-    """With a model that decides."""
+    """Search the levels until a model says that what was found is enough."""
 
     tag = 106
 
 
 @attrs.frozen
 class Search(Descent):
-    """By scores alone: no model is asked but for what a query refers to."""
+    """Search the levels until scores say that it is enough; a model is asked for references only."""
 
     tag = 107
     route_intention: Flag = False
@@ -445,7 +450,7 @@ class Search(Descent):
 
 @attrs.frozen
 class CreateEntity(WorkflowRequest):
-    """A fact without a name of its own, in categories; in that of its memory type if none is named."""
+    """Store a fact without a name of its own in these categories, or in that of its memory type."""
 
     tag = 200
     workflow = "create_entity"
@@ -457,7 +462,7 @@ class CreateEntity(WorkflowRequest):
 
 @attrs.frozen
 class UpdateEntity(WorkflowRequest):
-    """A change of the content or categories of an entity; None leaves either as it is."""
+    """Change the content or the categories of an entity; None leaves either as it is."""
 
     tag = 631
     workflow = "update_entity"
@@ -475,7 +480,7 @@ ResourceId = Annotated[str, Domain("resource_id", bad_row_id)]
 
 @attrs.frozen
 class EndSession(WorkflowRequest):
-    """A session has ended: what was told in it becomes its reflection. It can be loaded, and ended, again."""
+    """End a session: the texts of it become its reflection. It can be loaded and ended again."""
 
     tag = 183
     workflow = "reflect"
@@ -485,7 +490,7 @@ class EndSession(WorkflowRequest):
 
 @attrs.frozen
 class ForgetResource(WorkflowRequest):
-    """A text that was memorized leaves, with its segments and what only it told of entities."""
+    """Forget a memorized text, with its segments and the facts that only it states."""
 
     tag = 612
     workflow = "forget_resource"
@@ -515,9 +520,11 @@ def is_working(value: object) -> TypeGuard[WorkingRequest]:
 
 def bad_request(request: Request) -> Error | None:
     """Return the first thing wrong with what a caller gave, field by field, then with the fields together."""
+    # The fields come first: `contradiction` may take each of them for sound.
     return bad_fields(request, CHECKS[request.__class__]) or request.contradiction()
 
 
+# Made once: a look at the types of the fields for each request would cost more than the checks.
 CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}
 
 
@@ -541,6 +548,7 @@ class Argument(Data):
 ARGUMENTS: Final = {
     cls: tuple(
         Argument(it.name, domain_of(it.type).name, plain_type(it.type), it.default is attrs.NOTHING)
+        # The first field is `op_id`, which every request inherits.
         for it in attrs.fields(cls)[1:]
     )
     for cls in ALL

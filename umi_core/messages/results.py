@@ -22,6 +22,7 @@ class Stored(Data):
     change: str
 
 
+# Below it a model only suspects a contradiction, and a user who is asked each time stops reading.
 NEEDS_RESOLUTION_MIN_PPM: Final = 800_000
 
 
@@ -42,6 +43,7 @@ class Remembered(Data):
     routing: tuple[RoutingDecision, ...] = ()
     promoted: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
+    # (2, "no_name"): the third element of the model's list had no name.
     dropped: tuple[tuple[int, str], ...] = ()
     relation_dropped_count: int = 0
     repeated: bool = False
@@ -121,6 +123,7 @@ class Resolution(Data):
                 return self.confidence_ppm or 0
             case "unchanged" | "rejected":
                 return 0
+        # Nothing was resolved, and nothing says that the query is clear: there were no turns, or no answer.
         return PPM // 2
 
 
@@ -216,6 +219,7 @@ Repeatable = Remembered | Forgotten | Keyed  # the replies of requests that have
 def as_repeated(value: object) -> Repeatable:
     """Return the value of the first request with this request key, marked as repeated."""
     assert isinstance(value, Repeatable), value
+    # The first reply is kept without its texts, so a repeated one lacks reasons of a model.
     return attrs.evolve(value, repeated=True)
 
 
@@ -358,6 +362,8 @@ class Rebalanced(Data):
 
 Reasoned = TypeVar("Reasoned", Relation, RoutingDecision)
 
+# Without their texts, since a receipt stays for a day: a fact that is forgotten within it must not be read in
+# the summary of its category, or in the text of a block, that a receipt holds.
 TEXT_FIELDS: Final[Mapping[type, tuple[str, str | None]]] = {
     BlockRemoved: ("text", None), Summarised: ("summary", ""), Reflected: ("text", ""),
 }  # fmt: skip
@@ -390,9 +396,11 @@ def with_text(value: object, own: object) -> object:
 
     Reasons are known only if all else is as this plan says.
     """
+    # The receipt is of this very plan, or of one that would say the same: then its texts are the same, too.
     if without_text(own) == value:
         return own
     name, _ = TEXT_FIELDS.get(type(value), ("", None))
+    # The reply of an earlier plan, with the text of this one: both were made for one request.
     is_known = name and type(own) is type(value)
     return attrs.evolve(value, **{name: getattr(own, name)}) if is_known else value  # type: ignore[misc]
 

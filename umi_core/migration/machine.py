@@ -13,6 +13,7 @@ Store = Literal["main", "legacy"]
 Value = str | RowsListed | StoresCompared  # what a reply tells
 Ended = Literal["done", "failed", "unknown", "not_ready", "reused"]
 Key = tuple[str, str]  # a table of main (row, begun, key, outbox, phase) and an id
+# Ids that a log gives; the old server's own ids may be any text, and count for nothing in `next_id`.
 NUMBER: Final = re.compile("[0-9]{12}")
 PHASE: Final[Key] = ("phase", "phase")
 OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
@@ -157,6 +158,7 @@ def update_doubt(it: Migration, own: str, answer: StoreResult) -> Migration:
     """Return the migration after a write to main: it may still land, or no earlier write can any more."""
     if answer.kind == "unknown":
         return attrs.evolve(it, doubt=it.doubt | {own})
+    # Another commit of this row has raised its version, so one that is still on its way conflicts.
     return attrs.evolve(it, doubt=it.doubt - {own}) if answer.kind == "ok" else it
 
 

@@ -93,11 +93,12 @@ class Migrator:
         effects: list[Effect] = []
         for track in self.tracks.values():
             if track.sent is not None and track.sent.due_ms <= self.seen_ms:
-                effects += self.hear(track, unheard(track.sent.ask))
+                effects += self.hear(track, assume_result(track.sent.ask))
         if isinstance(value, MigrationRequest):
             effects += self.admit(value)
         elif isinstance(value, ReadDone | Committed | EffectFailed):
             for track in self.tracks.values():
+                # Anything else is a late answer: `sent` is replaced by the next question.
                 if track.sent is not None and track.sent.effect.request_id == value.request_id:
                     effects += self.hear(track, read_answer(track.sent, value))
         return tuple(effects)
@@ -155,6 +156,8 @@ class Migrator:
             return Read(ByIds((self.address(kind, ask.only),)), ask.store, number, timeout_ms)
         if not ask.writes:
             where = (Condition("kind", "eq", kind),)
+            # One page only, so that a store is read at one instant: `read_answer` takes a page that is cut
+            # for a failure. The price: a store with more than PAGE_ROW_COUNT_MAX rows of a kind cannot move.
             query = ByFilter(self.scope, tuple(TABLES.values()), where, limits.PAGE_ROW_COUNT_MAX)
             return Read(query, ask.store, number, timeout_ms)
         writes = tuple(self.write(kind, ask.store, key, value) for key, value in ask.writes)
@@ -179,6 +182,7 @@ class Migrator:
 
     def write(self, kind: str, store: str, key: Key, value: str | Once | None) -> Write:
         address, is_kept = self.address(kind, key), store == MAIN and key[0] == "row"
+        # Deleted rows of main stay as tombstones (law 4 of the package); anything else is deleted.
         return Write(address, None if value is None and not is_kept else body_of(kind, key, address, value))
 
 
@@ -195,7 +199,7 @@ def body_of(kind: str, key: Key, address: Address, value: str | Once | None) -> 
 # Answers.
 
 
-def unheard(ask: Ask) -> machine.StoreResult:
+def assume_result(ask: Ask) -> machine.StoreResult:
     """Return the result of a question whose answer did not come in time."""
     return machine.StoreResult("unknown" if ask.writes else "failed")
 

@@ -48,7 +48,7 @@ class DropRow(MigrationRequest):
 
 @attrs.frozen
 class AddRow(MigrationRequest):
-    """At the end of a log, under the next number: its id. Such rows stay as they are."""
+    """Add a row at the end of a log; its id is the next number. Such rows never change."""
 
     tag = 179
     stores = True
@@ -62,7 +62,7 @@ class AddRow(MigrationRequest):
 
 @attrs.frozen
 class ListRows(MigrationRequest):
-    """All ids with their contents, in the order of the ids."""
+    """List all ids with their contents, in the order of the ids."""
 
     tag = 180
     shows = True
@@ -70,7 +70,7 @@ class ListRows(MigrationRequest):
 
 @attrs.frozen
 class ReadRow(MigrationRequest):
-    """Its content; None if there is no such row."""
+    """Read the content of a row; None if there is no such row."""
 
     tag = 172
     shows = True
@@ -82,7 +82,7 @@ class ReadRow(MigrationRequest):
 
 @attrs.frozen
 class AdvanceMigration(MigrationRequest):
-    """To the next phase, or to this one; refused while something is missing."""
+    """Go on to the next phase, or to the phase `to`; refused while one of its conditions does not hold."""
 
     tag = 173
     to: Phase | None = None
@@ -90,28 +90,28 @@ class AdvanceMigration(MigrationRequest):
 
 @attrs.frozen
 class RollBack(MigrationRequest):
-    """One phase back, towards the old store."""
+    """Go back one phase, towards the old store."""
 
     tag = 174
 
 
 @attrs.frozen
 class Reconcile(MigrationRequest):
-    """In dual_write: main becomes what the old store is."""
+    """Make main equal to the old store, in dual_write."""
 
     tag = 175
 
 
 @attrs.frozen
 class Mirror(MigrationRequest):
-    """The first row of the outbox goes to the old store."""
+    """Copy the first row of the outbox to the old store."""
 
     tag = 176
 
 
 @attrs.frozen
 class Purge(MigrationRequest):
-    """In cleanup: one row of the old store goes."""
+    """Remove one row of the old store, in cleanup."""
 
     tag = 177
 

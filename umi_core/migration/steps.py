@@ -79,6 +79,7 @@ def find(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     phase = row(answer.rows, PHASE)
+    # Writing the phase again raises its version, the fence: what an earlier life has sent conflicts now.
     write = (PHASE, phase.value or "legacy")
     return ask(it, Ask("main", (write,), ((PHASE, phase.version),)), "raise", main=answer.rows)
 
@@ -130,6 +131,7 @@ def key_of(job: Job) -> str | None:
 
 def is_held_up(it: Migration, job: Job) -> bool:
     """Check whether another write of this row, or of any row of a log, must be settled in main first."""
+    # An added row gets the next number, so any begun write of the log may be the one that has it.
     return bool(it.begun) if isinstance(job.request, AddRow) else write_of(job)[0][1] in it.begun
 
 
@@ -171,6 +173,7 @@ def again(it: Migration, job: Job, once: Once) -> Came:
     """Reply as to the first request with this key, unless it was another one."""
     (_, own_id), content = write_of(job)
     is_add = isinstance(job.request, AddRow)
+    # The id of an added row follows from the log, so a repeated add is known by its content alone.
     if content != once.content or not (is_add or own_id == once.id):
         return end(it, "reused", key_of(job))
     return end(it, "done", once.id if is_add else None)
@@ -179,7 +182,7 @@ def again(it: Migration, job: Job, once: Once) -> Came:
 # Writes and reads of a row: which store is asked in which phase, and what a failure means.
 
 
-NOBODY: Final[frozenset[str]] = frozenset()
+NO_IDS: Final[frozenset[str]] = frozenset()
 
 # What begins a write: its key is looked up.
 
@@ -203,6 +206,7 @@ def key_seen(it: Migration, job: Job, answer: StoreResult) -> Came:
 def put_new(it: Migration, job: Job) -> Came:
     if it.phase not in OF_LEGACY:
         return ask(it, Ask("main"), "put_main")
+    # Without a key, and with nothing begun, legacy is written at once: main has nothing to say of it.
     if key_of(job) is not None or is_held_up(it, job):
         return ask(it, Ask("main"), "key_main")
     if isinstance(job.request, AddRow):
@@ -231,6 +235,8 @@ def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
         return again(it, job, earlier)
     key, read = key_of(job), attrs.evolve(job, legacy=answer.rows)
     marks, once, step = settle_keys(job.main, answer.rows), once_of(read, answer.rows), "key_begun"
+    # The row says already what this write wants, so a crash between the two would not show whether it was
+    # done: the key is noted as used, and legacy is not written.
     if key is not None and once.is_in(answer.rows):
         marks, step = {**marks, ("key", key): once}, "key_noted"
     elif key is not None:
@@ -248,7 +254,7 @@ def key_noted(it: Migration, job: Job, answer: StoreResult) -> Came:
     """Finish; a new start raises the fence if the outcome is unknown, so that nothing lands later."""
     if answer.kind == "unknown":
         return end(Migration(), "unknown")
-    return finish_write(attrs.evolve(it, begun=NOBODY), job) if answer.kind == "ok" else end(it, "failed")
+    return finish_write(attrs.evolve(it, begun=NO_IDS), job) if answer.kind == "ok" else end(it, "failed")
 
 
 def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
@@ -256,7 +262,8 @@ def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(Migration(), "failed")
     if answer.kind == "failed":
         return end(it, "failed")
-    begun = frozenset([write_of(job)[0][1]]) if key_of(job) is not None else NOBODY
+    # The commit has settled all keys that were begun before; only this one is open now.
+    begun = frozenset([write_of(job)[0][1]]) if key_of(job) is not None else NO_IDS
     return ask(attrs.evolve(it, begun=begun), Ask("legacy", (write_of(job),)), "put_legacy")
 
 
@@ -269,6 +276,7 @@ def put_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
 def put_look(it: Migration, job: Job, answer: StoreResult) -> Came:
     """Look up whether an uncertain write has happened; if not, it may still be on its way."""
     key, content = write_of(job)
+    # Legacy has no versions: if the row says what was written, the write counts as done, whichever it was.
     if answer.kind != "ok" or row(answer.rows, key).value != content:
         return end(it, "unknown")
     return mirror_write(it, job)
@@ -327,6 +335,7 @@ def put_done(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind == "failed":
         return end(it, "failed")
     own = write_of(job)[0][1]
+    # Pending even if the outcome is unknown: the outbox row may be there.
     told = attrs.evolve(update_doubt(it, own, answer), pending=it.pending | {own})
     return finish_write(told, job) if answer.kind == "ok" else end(told, "unknown")
 
@@ -360,6 +369,7 @@ def get_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
 def get_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     """Read main; in dual_read ask legacy if main has no such row, or if main fails and legacy is complete."""
     if answer.kind != "ok":
+        # With an empty outbox, and no write to main in doubt, legacy has all that main has.
         may_ask = it.phase == "dual_read" and not it.pending and not it.doubt
         return ask(it, Ask("legacy"), "get_instead") if may_ask else end(it, "failed")
     # Version 0 is a row that never was in main; a deleted one has left a tombstone with a version.
@@ -412,6 +422,7 @@ def advance(it: Migration) -> Came:
 def shut(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(Migration(), "failed")
+    # No write to main that was in doubt can land behind the new fence.
     new = attrs.evolve(it, fence=it.fence + 1, doubt=frozenset())
     needs_legacy = (it.phase, aim(it)) in NEEDS
     return ask(new, Ask("legacy"), "see_both") if needs_legacy else ask(new, Ask("main"), "switch")
@@ -428,6 +439,7 @@ def switch(it: Migration, job: Job, answer: StoreResult) -> Came:
     needs = NEEDS.get((it.phase, to), nothing_needed)
     if missing := needs(answer.rows, job.legacy):
         return end(it, "not_ready", missing)
+    # From cleanup on legacy is emptied, so nothing has to reach it any more.
     dropped = tuple((("outbox", each), None) for each in ids) if to == "cleanup" else ()
     known = attrs.evolve(it, pending=frozenset(ids), begun=begun_ids(answer.rows))
     return ask(known, Ask("main", ((PHASE, to), *dropped), add_fence(it)), "switched")
@@ -462,10 +474,7 @@ def end_switch(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(new, "done", new.phase)
 
 
-# What brings the store that lags up to the truth, what compares both, and what empties legacy.
-
-
-# Reconcile and mirror: what brings the one that lags up to the truth.
+# Reconcile and mirror: what brings the store that lags up to the truth.
 
 
 def reconcile(it: Migration) -> Came:
@@ -492,6 +501,7 @@ def end_reconcile(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 
 def differences(main: Told, legacy: Told) -> list[Key]:
+    # A tombstone in main has no value, as an absent row of legacy: the two are equal.
     keys = {key: None for key, _ in (*main, *legacy) if key[0] == "row"}
     return [key for key in sorted(keys) if row(main, key).value != row(legacy, key).value]
 
@@ -506,6 +516,7 @@ def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     ids = waiting(answer.rows)
     if not ids:
         return end(attrs.evolve(it, pending=frozenset()), "done")
+    # The row as it is now, not as it was when it entered the outbox: later writes are included.
     write = (("row", ids[0]), row(answer.rows, ("row", ids[0])).value)
     return ask(it, Ask("legacy", (write,)), "mirrored", main=answer.rows)
 
@@ -514,6 +525,7 @@ def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     key = ("outbox", waiting(job.main)[0])
+    # A write meanwhile puts the outbox row again, under the next version, and so it stays there.
     expects = add_fence(it, (key, row(job.main, key).version))
     return ask(it, Ask("main", ((key, None),), expects), "taken")
 
@@ -563,6 +575,7 @@ def compare_main(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 
 def report(it: Migration, main: Told, legacy: Told) -> StoresCompared:
+    # Both stores are read one after the other: rows on their way between them differ, and are no fault.
     unsettled = sorted({*waiting(main), *it.doubt})
     differing = [key for key in differences(main, legacy) if key[1] not in unsettled]
     in_main = {key[1] for key in differing if row(main, key).value is not None}

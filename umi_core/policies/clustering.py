@@ -105,6 +105,7 @@ def divide_members(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bo
     drafts += [
         GroupDraft(None, places, space.centroid(places)) for places in form_groups(near, bounds.size_min)
     ]
+    # Ends: a round merges two groups, or takes a member out of one, or settles all; members never come back.
     while not all(it.is_settled for it in drafts):
         drafts = merge_groups(drafts, space, bounds.merge_ppm)
         drafts = [it if it.is_settled else settle_group(it, space, bounds.near_ppm) for it in drafts]
@@ -142,6 +143,7 @@ def form_groups(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Se
     Ties by id.
     """
     for _ in range(SUBCATEGORY_COUNT_MAX):
+        # `max` takes the first of equals, and places are in the order of ids.
         group = max((near[place] for place in near), key=len, default=())
         if len(group) < size_min:
             return
@@ -194,6 +196,7 @@ def inherit_groups(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> lis
         if (shared := [key for key in cluster.member_ids if key in group.member_ids])
     ]
     groups, heirs = {it.age: it for it in known}, dict[tuple[str, ...], KnownGroup]()
+    # Most shared members first, then the older group.
     for _, age, ids in sorted(pairs):
         if age in groups and ids not in heirs:
             heirs[ids] = groups.pop(age)

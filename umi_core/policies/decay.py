@@ -1,7 +1,7 @@
 """Decay: which members of a category are in use, and with them which of its groups.
 
 Law 1. A group is as much in use as the member of it that was used last: one is enough for all of them.
-Law 2. Whoever is in no group is in use only by itself, so a group that has gone does not come back unused.
+Law 2. A member without a group is in use only by itself, so a group that is gone does not come back unused.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,9 @@
 """Ranking: lists of hits become one, in whole numbers.
 
 Law 1. Order is by score, then by id. Law 2. A single list keeps its scores. Law 3. How many lists there are
-is what was asked for, not what was found: an empty list counts. Law 4. Of two versions of a row the newer one
-counts, however much better the older one would have been. Law 5. A row that vector and words have found is
-more relevant than either says, and never less.
+is what was asked for, not what was found: an empty list counts. Law 4. If two lists have a row in two
+versions the newer one counts, however much better the older one would have been. Law 5. A row that vector and
+words have found is more relevant than either says, and never less.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,6 +31,7 @@ def current(lists: Iterable[Iterable[Row]]) -> list[tuple[Row, ...]]:
     whole = [tuple(rows) for rows in lists]
     newest: dict[str, int] = {}
     for row in (row for rows in whole for row in rows):
+        # Two lists are read one after the other: between them another commit may have written the row.
         newest[row.address.id] = max(row.version, newest.get(row.address.id, 0))
     return [tuple(row for row in rows if row.version == newest[row.address.id]) for rows in whole]
 
@@ -62,6 +63,7 @@ def united_ppm(vector_ppm: int, words_ppm: int) -> int:
     0.3. Alone it keeps its score.
     """
     doubt = (PPM**3 - vector_ppm**3) * (PPM - words_ppm)
+    # Doubt is rounded up, so that relevance is never rounded up. By words alone, 577,350 becomes 832,683.
     return cube_root(PPM**3 - -(-doubt // PPM))
 
 
@@ -69,6 +71,7 @@ def cube_root(number: int) -> int:
     """Return the cube root, floored."""
     root = 1 << -(-number.bit_length() // 3)  # not less than it
     while root**3 > number:
+        # Newton's step: from above it falls, and never below the floored root.
         root = (2 * root + number // root**2) // 3
     return root
 

@@ -29,6 +29,7 @@ def vector_relevance_ppm(query: Sequence[int], row: Sequence[int]) -> int:
 
 def cosine_ppm(dot: int, query_square: int, row_square: int) -> int:
     """Return the floored cosine of a positive product."""
+    # The root of the square: sqrt(a / b) of whole numbers has no exact float, isqrt(a // b) is its floor.
     score_ppm = isqrt(dot * dot * PPM * PPM // (query_square * row_square))
     assert 0 <= score_ppm <= PPM  # Cauchy-Schwarz
     return score_ppm
@@ -119,6 +120,8 @@ class Peaks:
         """Return peaks of so many columns that the k largest values mostly lie in different ones."""
         import numpy as np
 
+        # Sixteen columns for each value that is wanted: two of the k largest seldom share one, and if they do
+        # the bound is only lower, and a few more rows are computed.
         width = min(values.size, max(1_024, 16 * k))
         end = values.size // width * width
         tops = values[:end].reshape(-1, width).max(axis=0)
@@ -140,6 +143,7 @@ class Peaks:
         columns = np.flatnonzero(self.tops >= bound)
         if columns.size == 0:
             return columns
+        # With so many columns one pass over all values is cheaper than to look them up one by one.
         if columns.size * 4 > self.tops.size:
             return np.flatnonzero(self.values >= bound)
         starts = np.arange(0, self.values.size, self.tops.size)
@@ -241,6 +245,7 @@ class MemberVectors:
 
         sums = self.matrix[places].sum(axis=0, dtype=np.float64).astype(np.int64)
         peak = int(np.abs(sums).max())
+        # A direction is all that counts, so the sum is scaled down until its largest component is 127.
         if peak > COMPONENT_MAX:
             sums = np.sign(sums) * (np.abs(sums) * COMPONENT_MAX // peak)
         return Centroid(sums.astype(self.matrix.dtype))
@@ -274,6 +279,7 @@ def nearest_pairs(some: Sequence[Centroid], all_of: Sequence[Centroid]) -> tuple
 
     table = relevance_table(*(np.stack([it.line for it in each]) for each in (some, all_of)))
     for at, one in enumerate(some):
+        # A centroid is nearest to itself, which is no pair.
         table[at] *= [one is not other for other in all_of]
     best = int(table.max())
     return best, [(int(at), int(to)) for at, to in np.argwhere(table == best)]

@@ -29,6 +29,7 @@ def union(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: 
     """Return two lists as one, the best first, with the better one of a text and its own part."""
     by_vector, by_words = current((by_vector, by_words))
     vectors = {key: relevance(row) for key, row in best_of(by_vector).items()}
+    # A whole text and its segments are rows of one kind: a reader gets what fits better, and not both.
     rows = without_wholes(unite_lists(by_vector, by_words, len(by_vector) + len(by_words)))
     return tuple(ScoredRow(level, row, relevance(row), vectors.get(row.address.id)) for row in rows[:limit])
 

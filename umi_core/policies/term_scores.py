@@ -102,6 +102,7 @@ def weigh_term(row_count: int, holding_count: int) -> int:
 
 def floor_log(number: int) -> int:
     """Return the logarithm to base 2 in 64ths, floored: the number of bits of the 64th power says it."""
+    # 1,000**64 has 638 bits: log2(1,000) = 9.966 is 637 64ths, floored.
     return int(number**LOG_UNIT).bit_length() - 1
 
 
@@ -113,6 +114,8 @@ def relative_length(length: int, row_count: int, term_count: int) -> int:
 def part_ppm(count: int, length: int) -> int:
     """Return which part of its weight a term earns that stands in a row of this relative length so often."""
     occurrences = 4 * LENGTH_UNIT * min(count, OCCURRENCE_COUNT_MAX)
+    # Numerator and denominator of c / (c + 1/4 + x/4), times 4 * 64: one occurrence in a row of mean length
+    # earns 256 / 384 of the weight of its term.
     return PPM * occurrences // (occurrences + LENGTH_UNIT + length)
 
 

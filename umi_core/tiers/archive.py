@@ -18,7 +18,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.domains import Count, Moment
-from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_COUNT_MAX
+from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_COUNT_MAX, I64_MAX
 from umi_core.messages.effects import Write
 from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.text import show_value
@@ -51,6 +51,7 @@ class RowVersions(PagedTable[tuple[int, int]]):
         return value[0]
 
     def pairs(self) -> list[tuple[str, int]]:
+        # {"ann": (7, 3), "bob": (9, 1)} becomes [("ann", 3), ("bob", 1)]; a reader counts turns from 0 again.
         return [(key, self[key][1]) for key in self.oldest_first()]
 
     def __eq__(self, other: object) -> bool:
@@ -111,6 +112,7 @@ class AccessTable(Data):
             return self
         put = dict[str, AccessRecord]()
         for entity in entities:
+            # One commit may name an entity twice, and then counts two accesses.
             put[entity.id] = add_access(put.get(entity.id, self.records.get(entity.id)), entity, now_ms)
         records = self.records.change_rows(put)
         # One record too many: the longest unused leaves, but none of this very access and none in core.
@@ -147,8 +149,10 @@ class AccessTable(Data):
         newest = self.newest(versions) if newest is None else newest
         late = [key for key, version in stored.items() if version < newest.get(key, 0)]
         gone = [key for key in gone if key not in late]  # told again since by another commit
+        # A fact that is told again leaves `forgotten`, so that a later recall may count it.
         back = {entity.id: None for entity in entities}
         left = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
+        # The last ones: no recall still holds rows of facts that were forgotten a thousand forgets ago.
         forgotten = tuple(left)[-FORGOTTEN_COUNT_MAX:]
         named = [self.as_known(entity) if entity.id in late else entity for entity in entities]
         table = self.record_accesses(named, now_ms, in_core).without(gone)
@@ -221,6 +225,7 @@ class AccessTable(Data):
     def stale(self, now_ms: int, in_core: Collection[str]) -> tuple[str, ...]:
         """Return the ids outside core that were not accessed for ACCESS_PRUNE_MS."""
         old, records = now_ms - ACCESS_PRUNE_MS, self.records
+        # The oldest come first, so the first record that is young enough ends the look.
         unused = takewhile(lambda key: records[key].last_ms < old, records.oldest_first())
         return tuple(sorted(key for key in unused if key not in in_core))
 
@@ -257,7 +262,10 @@ def add_access(record: AccessRecord | None, entity: Entity, now_ms: int) -> Acce
         (record.count, record.first_ms, record.last_ms) if record else (0, now_ms, now_ms)
     )
     last_ms = max(last_ms, now_ms)
-    return AccessRecord(entity.id, entity.type, entity.importance_ppm, count + 1, first_ms, last_ms)
+    # A record that was changed from outside may be at the limit: beyond it the row would be damaged, and
+    # recovery, which needs every access record, would wait for it without end.
+    count = min(count + 1, I64_MAX)
+    return AccessRecord(entity.id, entity.type, entity.importance_ppm, count, first_ms, last_ms)
 
 
 def surplus(records: PagedTable[AccessRecord], in_core: Collection[str]) -> tuple[str, ...]:

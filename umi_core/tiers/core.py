@@ -66,6 +66,7 @@ class CoreTier(Data):
         return ((block, entry) for block in self.blocks for entry in block.entries)
 
     def find(self, kind: str, label: str = "") -> Block | None:
+        # A caller may pass anything as a label: one that is no text names no block.
         key = (kind, tidy(label) if is_text(label) else None)
         return next((block for block in self.blocks if (block.kind, block.label) == key), None)
 
@@ -117,11 +118,13 @@ def set_block(
         return error
     asked = Block(kind, tidy(label), line_ends(text))
     old = core.find(kind, asked.label) or Block(kind, asked.label)
+    # Only a block that gets its first text counts; entries need no authored block.
     if old.text is None and core.authored_count >= BLOCK_COUNT_MAX:
         return TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
     kept_ppm = old.importance_ppm if importance_ppm is None else importance_ppm
+    # The tier as it is wanted may be over its limits: `find_leaving` finds the entries that bring it back.
     wanted = put(core, attrs.evolve(old, text=asked.text, importance_ppm=kept_ppm))
-    left = leaving(core, wanted, scores, config)
+    left = find_leaving(core, wanted, scores, config)
     if left is None:
         return core_full(core, old, asked, config)
     return CoreWrite(without(wanted, left), left)
@@ -129,6 +132,7 @@ def set_block(
 
 def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> CoreFull:
     """Return the error of the limit that is short: of the block beside entries of self, or of core."""
+    # Entries leave for text, but for those of self: only in persona can they take the room of a text.
     kept_bytes = sum(entry.size_bytes for entry in old.entries) if old.kind == SELF_BLOCK else 0
     if kept_bytes + asked.size_bytes > BLOCK_BYTES_MAX:
         return CoreFull(kept_bytes, BLOCK_BYTES_MAX, asked.size_bytes)
@@ -154,6 +158,7 @@ def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL
     if block is None:
         return BlockNotFound(slot_name(kind, label))
     left = tuple(entry.entity_id for entry in block.entries)
+    # A block without text and entries is dropped when the tier is put together (`core_of`).
     return CoreWrite(put(core, Block(block.kind, block.label)), left, block.text)
 
 
@@ -189,7 +194,7 @@ def admit(
     if kind == SELF_BLOCK and is_over_quota(core, entry, config):
         return Admission(core, "refused_quota")
     wanted = put_entry(core, kind, entry)
-    left = leaving(core, wanted, scores, config)
+    left = find_leaving(core, wanted, scores, config)
     # Score 600,000 and margin 50,000: an entry of 550,000 leaves for it, one of 550,001 does not.
     limit_ppm = PPM if forced or kind == SELF_BLOCK else score_ppm - config.displace_margin_ppm
     if left is None or any(scores.get(victim, 0) > limit_ppm for victim in left):
@@ -212,14 +217,14 @@ def self_room_bytes(persona: Block, config: Config) -> int:
 
 def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple[str, ...]] | None:
     """Return the tier under lower limits, and the ids that left; None if text and self do not fit."""
-    left = leaving(core, core, scores, config)
+    left = find_leaving(core, core, scores, config)
     return None if left is None else (without(core, left), left)
 
 
 # The parts of a transition.
 
 
-def leaving(core: CoreTier, wanted: CoreTier, scores: Scores, config: Config) -> tuple[str, ...] | None:
+def find_leaving(core: CoreTier, wanted: CoreTier, scores: Scores, config: Config) -> tuple[str, ...] | None:
     """Return the ids that must leave for `wanted` to hold its limits; None if that is not enough."""
     standings = (
         EvictionCandidate(entry.entity_id, scores.get(entry.entity_id, 0), entry.size_bytes, block.kind)

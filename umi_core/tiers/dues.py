@@ -25,6 +25,7 @@ Dues = Mapping[str, Moment]  # by the name of the category; for upkeep by the id
 
 
 def due_ms(category: Category, config: Config) -> int | None:
+    # With too few members it is due only while it has groups: they are dissolved then.
     is_enough = category.member_count >= config.cluster_size_min or category.subcategory_ids
     if not config.auto_evolution or category.evolved_digest or not is_enough:
         return None
@@ -41,10 +42,12 @@ def update_dues(dues: Dues, bodies: Iterable[object], config: Config, *, is_late
 def merge_dues(dues: Dues, told: Mapping[str, int | None], *, is_late: bool = False) -> Dues:
     """Return the due dates with those of `told`: a time, or None if nothing is due of that key any more."""
     if is_late:
+        # A time that is known already may be newer than this one; a time for a key without one does no harm.
         told = {key: at_ms for key, at_ms in told.items() if at_ms is not None and key not in dues}
     news = {key: at_ms for key, at_ms in told.items() if at_ms is not None}
     if not news and told.keys().isdisjoint(dues):
         return dues
+    # Sorted, so that equal tables have one order, whichever commit came first.
     return dict(sorted(({key: at_ms for key, at_ms in dues.items() if key not in told} | news).items()))
 
 

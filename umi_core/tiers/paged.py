@@ -52,6 +52,7 @@ class PagedTable(Mapping[str, V]):
         """Divide rows into pages of about equal size."""
         keys = sorted(rows)
         page_count = -(-len(keys) // PAGE_ROWS_MAX)
+        # 129 rows make two pages of 65 and 64, not one of 128 and one of 1.
         size = -(-len(keys) // page_count) if keys else 1
         parts = [{key: rows[key] for key in keys[at : at + size]} for at in range(0, len(keys), size)]
         return [TablePage(part, next(iter(part)), min(self.times_of(part))) for part in parts]
@@ -66,6 +67,7 @@ class PagedTable(Mapping[str, V]):
             self.part_of(key, parts)[key] = value
         for key in gone:
             self.part_of(key, parts).pop(key, None)
+        # By old page, the pages that take its place: itself, none if it is empty now, two if it is too large.
         pages = [[page] for page in self.pages] or [[]]
         for at, part in parts.items():
             pages[at] = self.pages_of(part)
@@ -82,6 +84,8 @@ class PagedTable(Mapping[str, V]):
 
     def oldest_first(self) -> Iterator[str]:
         """Yield the keys, the oldest first. A page is opened when its oldest row is next."""
+        # An item with rows stands for a whole page, under its oldest row; an empty one for a row by itself. A
+        # page is taken apart when its oldest row is the least, so most pages are never opened.
         heap = [(*page.oldest, page.rows) for page in self.pages]  # no two have the same key
         heapify(heap)
         while heap:

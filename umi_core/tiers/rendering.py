@@ -30,6 +30,7 @@ def block_as_rendered(block: Block) -> Block:
 
 def block_of(kind: str, label: str, importance: str, text: str | None, told: Iterable[Told]) -> Block:
     entries = (Entry(entity_id, 0, name, text, at) for at, (entity_id, name, text) in enumerate(told))
+    # "0.75" is 75 hundredths: 750,000 ppm.
     return Block(kind, label, text, int(importance.replace(".", "")) * HUNDREDTH_PPM, tuple(entries))
 
 
@@ -72,6 +73,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
+    # & last: "&amp;lt;" is the text "&lt;" and not "<".
     return text.replace("&quot;", '"').replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
 
 
@@ -84,15 +86,15 @@ XML_BLOCK: Final = re.compile(
 
 
 def parse_xml(text: str) -> tuple[Block, ...]:
-    return tuple(xml_parsed(*match) for match in XML_BLOCK.findall(text))
+    return tuple(parse_xml_block(*match) for match in XML_BLOCK.findall(text))
 
 
-def xml_parsed(kind: str, label: str, importance: str, body: str, entries: str) -> Block:
+def parse_xml_block(kind: str, label: str, importance: str, body: str, entries: str) -> Block:
     text = unescape(body.removesuffix("\n")) if body else None
-    return block_of(kind, unescape(label), importance, text, map(xml_told, XML_ENTRY.findall(entries)))
+    return block_of(kind, unescape(label), importance, text, map(parse_xml_entry, XML_ENTRY.findall(entries)))
 
 
-def xml_told(match: Told) -> Told:
+def parse_xml_entry(match: Told) -> Told:
     entity_id, name, text = map(unescape, match)
     return entity_id, name, text
 
@@ -129,6 +131,7 @@ def escape_line(line: str) -> str:
     """Put a backslash before what Markdown could read as a heading, a fence, a rule or markup."""
     rest = line.lstrip(" \t")
     bare = "".join(line.split())
+    # A line of nothing but = or - would make a heading of the line before it, or be a rule.
     is_rule = bare != "" and "" in (bare.strip("="), bare.strip("-"))
     return line[: len(line) - len(rest)] + "\\" + rest if is_rule or rest.startswith(MARKS) else line
 
@@ -150,11 +153,12 @@ MARKDOWN_BLOCK: Final = re.compile(
 
 def parse_markdown(text: str) -> tuple[Block, ...]:
     """Return the blocks of a rendering: a heading and the text up to the next one."""
+    # Split with four groups: kind, label, importance and the text up to the next heading, again and again.
     parts = MARKDOWN_BLOCK.split(text)[1:]
-    return tuple(map(markdown_parsed, parts[0::4], parts[1::4], parts[2::4], parts[3::4]))
+    return tuple(map(parse_markdown_block, parts[0::4], parts[1::4], parts[2::4], parts[3::4]))
 
 
-def markdown_parsed(kind: str, label: str | None, importance: str, body: str) -> Block:
+def parse_markdown_block(kind: str, label: str | None, importance: str, body: str) -> Block:
     head, *parts = MARKDOWN_ENTRY.split(body.removesuffix("\n"))
     text = unescape_lines(head) if head else None
     told = zip(parts[1::3], parts[0::3], map(unescape_lines, parts[2::3]), strict=True)
@@ -199,6 +203,7 @@ def list_authored(core: CoreTier) -> dict[str, Block]:
 def find_authored(core: CoreTier, wanted: str, scope: Scope) -> tuple[str, Block] | None:
     """Return the authored block of this id, or else of this label in any spelling; None if there is none."""
     blocks = list_authored(core)
+    # An id before a label: no label that the API gives begins as an id does (`bad_api_label`).
     by_id = {block_id(scope, block.kind, block.label): label for label, block in blocks.items()}
     by_norm = {norm(label): label for label in blocks}
     label = by_id.get(wanted) or by_norm.get(norm(wanted))

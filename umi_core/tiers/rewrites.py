@@ -17,6 +17,7 @@ from umi_core.limits import RESOLVE_CACHE_COUNT_MAX, RESOLVE_CACHE_MS
 from umi_core.messages.results import Resolution
 from umi_core.values import Scope, Turn
 
+# Part of each key: a release with another prompt asks again.
 FIXED_DIGEST: Final = blake2b(pack(list(FIXED["rewrite"])), digest_size=16).digest()
 KEPT: Final = ("resolved", "unchanged")
 

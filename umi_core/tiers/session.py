@@ -88,6 +88,7 @@ def fitting(names: Sequence[str]) -> tuple[str, ...]:
     """Return the longest prefix of the names whose JSON array keeps its limit."""
     used_bytes = 1  # one bracket; each name brings a comma or the other bracket
     for count, name in enumerate(names):
+        # ["a","b"] has 9 bytes: a bracket, and 4 for each name with the mark that follows it.
         used_bytes += size(json_array([name])) - 1
         if used_bytes > limits.SESSION_NAMES_BYTES_MAX:
             return tuple(names[:count])
@@ -103,6 +104,7 @@ def json_array(names: Sequence[str]) -> str:
 
 def encode(tier: WorkingTier, info: SessionInfo, now_ms: int) -> bytes:
     """Return the canonical snapshot of the entries that are alive."""
+    # What is saved can be loaded: `decode` checks the same fields.
     assert bad_field(info) is None, bad_field(info)
     live = [[key, value, ms - now_ms] for key, (value, ms) in sorted(tier.entries.items()) if now_ms < ms]
     data = seal_body(pack([now_ms, live, fields(info)]))
@@ -141,6 +143,7 @@ def decode(data: bytes, now_ms: int, config: Config) -> Loaded | Error:
             return SnapshotDamaged("not a session snapshot")
     if version != VERSION:
         return errors.SnapshotVersion(version)
+    # Sealed again and compared, which checks the checksum and the form of the bytes at once.
     return open_body(body, now_ms, config) if data == seal_body(body) else SnapshotDamaged("checksum differs")
 
 
@@ -155,6 +158,7 @@ def open_body(body: bytes, now_ms: int, config: Config) -> Loaded | Error:
     # One state has one snapshot: other bytes that decode to the same values are refused.
     if body != pack([saved_ms, rows, fields(info)]):
         return SnapshotDamaged("not in canonical form")
+    # Another agent may load it, with a clock that is behind: then no time has passed (law 4).
     return fit_rows(rows, info, max(0, now_ms - saved_ms), now_ms, config)
 
 

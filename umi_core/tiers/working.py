@@ -67,7 +67,7 @@ def drop_expired(tier: WorkingTier, now_ms: int) -> None:
         drop(tier, key)
     tier.expired_count += len(dead)
     latest_ms = now_ms + limits.TTL_MS_MAX
-    # Of an empty tier the latest time at which an entry that is set now can expire.
+    # If the tier is empty: the latest time at which an entry that is set now can expire.
     tier.due_ms = min((expires_ms for _, expires_ms in tier.entries.values()), default=latest_ms)
     assert now_ms < tier.due_ms
 
@@ -102,6 +102,7 @@ def on_delete(
 
 def on_incr(tier: WorkingTier, request: requests.Incr, now_ms: int, config: Config, info: Info) -> Outcome:
     key, delta = request.key, request.delta
+    # A key that is not there counts from 0, and expires as one that is set now.
     value, expires_ms = tier.entries.get(key, (b"0", now_ms))
     # The stored value is bytes: `incr` works on any that spell a number, as `append` may have written them.
     number = i64(value)
@@ -177,6 +178,7 @@ def put(tier: WorkingTier, key: str, value: bytes, expires_ms: int, config: Conf
         return Refused(errors.TooManyEntries(len(tier.entries), config.working_entry_count_max))
     tier.entries[key] = value, expires_ms
     tier.used_bytes += more_bytes
+    # Only earlier: after a delete `due_ms` may be too early, which costs one look and is never wrong.
     if expires_ms < tier.due_ms:
         tier.due_ms = expires_ms
     return done
@@ -192,6 +194,7 @@ def look_up(tier: WorkingTier, key: str, config: Config, info: Info) -> bytes | 
     entry = tier.entries.get(key)
     if entry is not None:
         return entry[0]
+    # No entry can have such a key (law 6), so the look above never finds one.
     return info.read_reserved(key) if config.auto_populate and key.startswith("__") else None
 
 

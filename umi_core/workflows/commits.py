@@ -168,6 +168,7 @@ def ask_commit(facts: Facts, view: View) -> Commit:
 def digest(plan: Plan, view: View) -> bytes:
     """Return a digest of the plan, by which an operation recognises the receipt of this very plan."""
     blocks = None if plan.core is None else plan.core.blocks
+    # The number is part of it: two operations may plan equal rows, and each has to know its own receipt.
     return blake2b(encode((view.number, plan.writes, blocks)), digest_size=16).digest()
 
 
@@ -182,6 +183,7 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
     """Learn what the plan says, unless another batch had the key first."""
     plan = facts[PLAN]
     if answer is None:
+        # Nothing was written now, and what the plan has read may be older than a commit answered meanwhile.
         learn_plan(plan, (), view, is_late=True)
         return Learned(STORED(plan.value) | LOST(False))
     receipt = answer.receipt
@@ -192,7 +194,8 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
         if is_ours(receipt, view):
-            gone = (*plan.forgotten, *ended_in(receipt))
+            # The plan that won may have ended other facts than this one: its receipt names them.
+            gone = (*plan.forgotten, *list_ended(receipt))
             won = attrs.evolve(plan, decisions=decisions_of(plan, receipt), forgotten=gone)
             learn_lost(won, answer.versions, view)
         else:  # those rows are learnt by the operation that wrote them
@@ -219,7 +222,7 @@ def decisions_of(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | 
     return value.routing if plan.decisions is not None and isinstance(value, Remembered) else None
 
 
-def ended_in(receipt: Receipt) -> tuple[str, ...]:
+def list_ended(receipt: Receipt) -> tuple[str, ...]:
     """Return the ids of the facts that the batch of this receipt has ended."""
     value = receipt.value.facts if isinstance(receipt.value, RecordAdded) else receipt.value
     return value.ended if isinstance(value, Remembered | Memorized) else ()
@@ -257,6 +260,7 @@ def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> 
     has_passed = is_passed(plan.writes, versions, newest)
     newest = newest if is_late else dict.fromkeys(newest, 0)
     access = access.record_commit(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions, newest)
+    # Equal as values: the record counts exactly the accesses that it counted when it was planned to go.
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
     access = access.without(pruned)  # a record that was accessed again meanwhile stays
     access = access.record_writes(plan.writes, versions, newest)
@@ -288,12 +292,14 @@ def commit_row(
 ) -> Step:
     return Step(
         "commit", requires=(PLAN,), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        # Three attempts of one batch are safe: all have one key, and storage answers the second as the first.
         **asks(Commit, ask, take, retry(3, replan=replan)),
     )  # fmt: skip
 
 
 SETTLE = Step(
     "settle", requires=(LOST,), otherwise={},
+    # An old core is no wrong one: the next operation that reads core adopts a newer version.
     **asks(Read, ask_core, take_core, retry(2, then=degrade("core_unread"))),
 )  # fmt: skip
 

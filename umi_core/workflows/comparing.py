@@ -75,5 +75,6 @@ def known_rows(relating: Related, facts: Facts, view: View) -> Iterator[Write]:
     """Yield the new relations, the known facts that have them, and those that end."""
     yield from (put(view.scope, "relation", it.id, it) for it in relating.relations)
     others, ended = {it.id: it for _, it in relating.others}, successors(facts)
+    # A fact that ends is written as an ended row, with its new relation, and not as a current one.
     yield from (put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
     yield from ended_rows(others, facts, view)

@@ -53,7 +53,7 @@ from umi_core.workflows.telling import (
 REQUEST: Final = Fact("request", CreateEntity)
 
 
-def told_of(request: CreateEntity, view: View) -> CategorisedFact:
+def categorise_request(request: CreateEntity, view: View) -> CategorisedFact:
     """Return the fact with the categories of the request, or else with the one of its memory type."""
     kind, content = request.memory_type, request.content
     mention = Mention(TYPE_OF[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind)
@@ -63,18 +63,19 @@ def told_of(request: CreateEntity, view: View) -> CategorisedFact:
 
 
 def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
-    return (id_of(told_of(facts[REQUEST], view).mention, view.scope),)
+    # The id follows from the text, so two equal requests wait for each other, and the second changes nothing.
+    return (id_of(categorise_request(facts[REQUEST], view).mention, view.scope),)
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
-    told, scope = told_of(facts[REQUEST], view), view.scope
+    told, scope = categorise_request(facts[REQUEST], view), view.scope
     key = id_of(told.mention, scope)
     own = (address(scope, kind, key) for kind in PLACES)
     return Read(ByIds((*own, address(scope, "core"), *addresses(key, told.categories, scope))))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows, told = index_rows(answer), told_of(facts[REQUEST], view)
+    rows, told = index_rows(answer), categorise_request(facts[REQUEST], view)
     core = core_of(rows, view.scope)
     adopt(view, core)
     draft = classify_draft(draft_fact(told.mention, SharedOptions(), rows, view), told.mention.memory_type)
@@ -88,6 +89,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     shelf = {row.address: row for row in facts[SHELF]}
+    # No fact is compared with it and core is not asked for a place: its caller says what it is, and no more.
     links = link_facts(links_of(facts, drafts, view), shelf, view)
     (draft,) = drafts
     plan = Plan(

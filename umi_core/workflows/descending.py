@@ -137,6 +137,7 @@ def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
 
 def list_limit(request: Descent) -> int:
     wanted = LIST_FACTOR * request.limit_per_level
+    # A model that orders gets the best 50, however few hits are wanted of the level.
     return max(wanted, RANK_CANDIDATE_COUNT_MAX) if request.rank == "model" else wanted
 
 
@@ -255,9 +256,11 @@ def name_and_text(row: Row) -> tuple[str, str]:
 def stop_reason(facts: Facts, name: str, scope: Scope) -> str | None:
     """Return why the search ends behind this level, if no model is needed for that; else None."""
     request, found = facts[REQUEST], found_until(facts, name)
+    # A caller that takes two hits in all has enough with two.
     wanted = min(request.min_results, request.total_limit)
     by_score = request.enough in ("score", "score_then_model")
     tried = tried_levels(request, scope)
+    # Nothing follows the last level, so there is nothing to stop; the reply says `exhausted` then.
     if name not in tried or name == asked_levels(request, scope)[-1]:
         return ""
     if by_score and is_enough(found, wanted, request.min_avg_ppm):
@@ -286,6 +289,7 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
     decision = parse_decision(answer.text)
     if decision.is_enough:
         return learn_stop(level, "enough", None, ())
+    # New words may come from what was found so far, not only from the conversation.
     turns = (*shown_turns(facts[REQUEST].turns), *map(as_turn, found_until(facts, level.name)))
     query = query_at(facts, level.before)
     rewrite, shapes = adopt(decision, query, turns, view.config.resolve_confidence_min_ppm)

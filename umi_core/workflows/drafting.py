@@ -108,6 +108,7 @@ def look_up_fact(mention: Mention, request: Options, rows: Mapping[Address, Row]
         return create_fact(mention, request, rows, view)
     old = row.body
     assert isinstance(old, Entity)
+    # "Ann likes tea" with another importance: the fact stays version 1, and its row is written again.
     fresh = with_options(old, request)
     return Drafted(fresh, fresh != old, old=old)
 
@@ -146,18 +147,19 @@ def with_entity(draft: Drafted, entity: Entity) -> Drafted:
 def chain_drafts(drafts: Sequence[Drafted], text: str, last: str | None) -> tuple[Drafted, ...]:
     """Let each new fact follow the one that the text tells before it, and the first one follow `last`."""
     before = dict[str, str | None]()
-    for key in told_order((draft.entity for draft in drafts), text):
+    for key in order_by_text((draft.entity for draft in drafts), text):
         before[key], last = last, key
-    return tuple(following(draft, before[draft.entity.id]) for draft in drafts)
+    return tuple(follow_fact(draft, before[draft.entity.id]) for draft in drafts)
 
 
-def following(draft: Drafted, last: str | None) -> Drafted:
+def follow_fact(draft: Drafted, last: str | None) -> Drafted:
     """Return the draft behind this fact; one that is known, or that is the same fact, stays as it is."""
+    # Told, forgotten, and told again as the next fact: it would follow itself.
     is_first = draft.old is None and not draft.has_ended and draft.entity.id != last
     return with_entity(draft, attrs.evolve(draft.entity, follows=last)) if is_first else draft
 
 
-def told_order(entities: Iterable[Entity], text: str) -> list[str]:
+def order_by_text(entities: Iterable[Entity], text: str) -> list[str]:
     """Return the ids of facts in the order in which their contents stand in the text.
 
     A reply lists names, and notes stand behind those. A content in other words keeps its place in the list.
@@ -166,6 +168,7 @@ def told_order(entities: Iterable[Entity], text: str) -> list[str]:
     place = 0
     for entity in entities:
         found = text.find(entity.content)
+        # The model wrote "Ann likes tea" for "I like tea": not found, so it follows the content before it.
         place = place if found < 0 else found
         places.append((place, entity.id))
     return [key for _, key in sorted(places, key=itemgetter(0))]

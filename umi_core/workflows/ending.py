@@ -54,6 +54,7 @@ def successors(facts: Facts) -> Mapping[str, Successor]:
     for (new_ref, known_ref), verdict in all_verdicts(facts):
         new, known = entities[new_ref], entities[known_ref]
         first, last = (new, known) if new.happened_before(known) else (known, new)
+        # The model has seen only the beginning of a longer fact, so its verdict is not about the whole.
         if verdict.kind in ENDING_KINDS and size(first.content) <= EXTRACT_CONTENT_BYTES_MAX:
             found.setdefault(first.id, Successor(last, verdict.kind))
     return found
@@ -75,6 +76,7 @@ def take_memberships(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def ask_shelves(facts: Facts, view: View) -> Read | None:
     bodies = [row.body for rows in facts[MEMBERSHIPS] for row in rows]
+    # Sorted: the question must be the same in each run with the same rows.
     keys = sorted({it.category_id for it in bodies if isinstance(it, Membership)})
     return Read(ByIds(tuple(address(view.scope, "category", key) for key in keys))) if keys else None
 

@@ -173,9 +173,10 @@ def used_of(facts: Facts, view: View) -> dict[str, str | None]:
 def known_of(facts: Facts, used: Mapping[str, str | None], view: View) -> list[KnownGroup]:
     """Return the known groups, without those of which no member is in use."""
     vectors, homes = vectors_of(facts, view), {it.subcategory_id for it in memberships_of(facts)}
+    # Groups with members, of which none is in use. A group without any member stays a candidate.
     left = homes - set(used.values())
     if not left.isdisjoint(groups_of(facts)):
-        view.marks.append("evolve_category: nobody uses a group")
+        view.marks.append("evolve_category: a group is not used")
     return [
         KnownGroup(key, it.created_ms, vectors[key].components if key in vectors else (), ids)
         for key, it in groups_of(facts).items()
@@ -296,6 +297,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     shelf = attrs.evolve(
         category, subcategory_ids=tuple(it.id for it in groups), evolved_digest=division.digest
     )  # fmt: skip
+    # Compared without times: a division that changes nothing else must not write the category for its date.
     if not writes and shelf == category:
         return Learned(PLAN(Plan(view.now_ms, value=build_reply("unchanged", groups, after))))
     shelf = attrs.evolve(shelf, evolved_ms=view.now_ms, updated_ms=view.now_ms)
@@ -368,6 +370,7 @@ def changes(
     old_groups, vectors, before = groups_of(facts), vectors_of(facts, view), memberships_of(facts)
     living = {group.id: part for group, part in zip(groups, division.parts, strict=True)}
     centroids = {key: it.components for key, it in vectors.items()}
+    # From the category, not from what was read: the row of a damaged group goes, too.
     gone = [key for key in category.subcategory_ids if key not in living]
     return (
         *(put(view.scope, "subcategory", it.id, it) for it in groups if it != old_groups.get(it.id)),

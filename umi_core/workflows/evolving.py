@@ -72,6 +72,7 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
     request = facts[REQUEST]
     extraction = own_words(extraction, request.text, request.speaker) if request.speaker else extraction
     count = extraction.uncovered_count
+    # Once for a reply, however many elements of it are malformed.
     partial = (("partial", "malformed", 1),) if extraction.partial else ()
     uncovered = (("uncovered", "passed_over", count),) if count else ()
     learned = MENTIONS(extraction.entities) | DROPPED(extraction.dropped)
@@ -89,6 +90,7 @@ EXTRACT = Step(
 )  # fmt: skip
 
 
+# Low: a model judges the pairs, and a pair that is not asked about is never compared.
 CANDIDATE_SCORE_MIN_PPM: Final = 200_000
 Verdicts = tuple[tuple[Pair, StatementVerdict], ...]
 
@@ -116,6 +118,7 @@ def ask_candidates(facts: Facts, view: View) -> Read:
     told = tuple(it.entity.id for it in facts[DRAFTS])
     text = embedded_text(facts.unit(FRESH).entity)
     others = (Condition("id", "not_in", told),)
+    # By words: the new facts have no vectors yet. `others`: what this text tells itself is no candidate.
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
     return Read(query)
 

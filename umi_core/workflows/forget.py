@@ -61,6 +61,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
+    # A fact is current or ended: the batch that ends it deletes the other row.
     row = next((it for it in rows.values() if fact_of(it.body) is not None), None)
     return Learned(ROW(row) | CORE(core))
 
@@ -70,6 +71,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     touching, ends = facts[TOUCHING], facts[ENDS]
     if row is None:  # an entry of it may be there all the same, if storage has lost the row
         after = without(core, (key,)) if core.home_of(key) else None
+        # Forgotten for the access table, too: a recall that read the fact before must not bring it back.
         return Learned(PLAN(Plan(view.now_ms, core=after, value=Forgotten(False), forgotten=(key,))))
     rides = view.tiers.access.writes(view.scope, (key,))
     shelf = unlink_members(touching, ends, view)

@@ -1,10 +1,10 @@
 """forget_resource: a text that was memorized leaves, with its segments and the facts that only it told.
 
-An archival record leaves by the same steps (archival.py).
+An archival record leaves by the same steps (kelpie/logs.py).
 
 Law 1. A fact stays that another resource told as well, or that was told otherwise; any other is forgotten.
-Law 2. A summary or reflection made of the text is emptied until it is
-made anew. Law 3. All of it leaves in one commit, or nothing does.
+Law 2. A summary or reflection made of the text is emptied until it is made anew. Law 3. All of it leaves in
+one commit, or nothing does.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ from umi_core.workflows.commits import (
     index_rows,
     put,
 )
-from umi_core.workflows.giving import left_without
+from umi_core.workflows.giving import drop_source
 from umi_core.workflows.linking import expect_memberships, unlink_members
 from umi_core.workflows.shelving import vector_row
 
@@ -140,7 +140,7 @@ def split_facts(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Entity | None]
     """Return each fact of the text, its rows, and what is left of it without the text; None: nothing."""
     known, belonging = facts[KNOWN], facts[TOUCHING]
     told = [(row, rows, fact_of(row.body)) for row, rows in zip(known, belonging, strict=True)]
-    return [(row, rows, left_without(id_of(facts), it)) for row, rows, it in told if it is not None]
+    return [(row, rows, drop_source(id_of(facts), it)) for row, rows, it in told if it is not None]
 
 
 def gone_ids(facts: Facts) -> tuple[str, ...]:
@@ -165,6 +165,7 @@ def lost_counts(facts: Facts) -> Mapping[str, int]:
 
 def other_ends(facts: Facts) -> tuple[str, ...]:
     known = [row.address.id for row in facts[KNOWN]]
+    # Facts that the text told were read already, in `told`; they lose relations as well.
     return tuple(key for key in sorted(lost_counts(facts)) if key not in known)
 
 

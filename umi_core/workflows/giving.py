@@ -20,6 +20,7 @@ def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
     if len(entity.sources) >= SOURCE_COUNT_MAX:
         return with_entity(draft, attrs.evolve(entity, is_direct=True))
     entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
+    # The first telling is no reinforcement; a fact that had ended, and is told again, was known.
     is_known = draft.old is not None or draft.has_ended
     return with_entity(draft, reinforce_fact(entity, now_ms) if is_known else entity)
 
@@ -30,7 +31,7 @@ def reinforce_fact(entity: Entity, now_ms: int) -> Entity:
     return attrs.evolve(entity, reinforced_count=count, last_reinforced_ms=now_ms)
 
 
-def left_without(source: str, entity: Entity) -> Entity | None:
+def drop_source(source: str, entity: Entity) -> Entity | None:
     """Return the fact without this source; None if nothing else told it."""
     sources = tuple(key for key in entity.sources if key != source)
     if not sources and not entity.is_direct:

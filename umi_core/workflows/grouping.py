@@ -59,6 +59,7 @@ def group_addresses(category: Category, scope: Scope) -> Iterator[Address]:
 def homes_of(rows: Iterable[Row]) -> tuple[Home, ...]:
     """Return the subcategories among these rows whose centroid is among them, too."""
     bodies = [row.body for row in rows]
+    # A group whose vector is lost takes no new members until it is divided anew.
     centroids = {it.entity_id: it.components for it in bodies if isinstance(it, Vector)}
     groups = [it for it in bodies if isinstance(it, Subcategory)]
     return tuple(
@@ -94,6 +95,7 @@ def put_into(membership: Membership, place: GroupPlace) -> Membership:
 
 def ask_homes(facts: Facts, view: View) -> Read | None:
     bodies = [row.body for row in facts[SHELF]]
+    # A category that has just got its first member has no groups, so there may be nothing to read.
     wanted = [where for it in bodies if isinstance(it, Category) for where in group_addresses(it, view.scope)]
     return Read(ByIds(tuple(wanted))) if wanted else None
 

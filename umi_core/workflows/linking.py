@@ -179,6 +179,7 @@ def grow_category(row: Row | None, key: str, name: str, count: int, view: View) 
 def unlink_members(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
     """Return the writes of these categories without these members; other deletions are up to the caller."""
     bodies = [row.body for row in memberships]
+    # Relations touch a fact as well; they are in no category.
     lost = [it for it in bodies if isinstance(it, Membership)]
     found = [row.body for row in categories]
     before = [it for it in found if isinstance(it, Category)]

@@ -32,6 +32,7 @@ def ask_page(facts: Facts, view: View) -> Read | None:
 def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     if answer is None:
         return Learned(OUTCOME(Done(Listed((), None))))
+    # Damaged rows are spared, so that one of them does not hide the page: they come without a body.
     shown = (row.body for row in answer.rows)
     rows = tuple(it for it in shown if isinstance(it, ListedRow))
     damaged = tuple(row.address.id for row in answer.rows if row.body is None)

@@ -107,7 +107,7 @@ from umi_core.workflows.shelving import (
     SHELF_VECTORS,
     UNSHELVED,
     list_unembedded,
-    unfound,
+    list_unfound,
     write_vectors,
 )
 from umi_core.workflows.telling import (
@@ -135,6 +135,7 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
     for unit, it in zip(units, found_in, strict=True):
         for memory in it.memories:
             told, shape = read(memory, unit, view)
+            # Units overlap: two memory types of one segment often find the same statement.
             groups.setdefault(norm(memory.content), []).append(told)
             shapes += shape
     all_told = tuple(told for group in groups.values() for told in unite_facts(group))
@@ -321,7 +322,7 @@ def pending_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[
 
 
 def unfound_texts(facts: Facts, scope: Scope) -> list[str]:
-    lost = unfound(facts)
+    lost = list_unfound(facts)
     return [key for key, _ in captions(facts, scope) if key in lost]
 
 
@@ -345,6 +346,8 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
     request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, shelf, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
     before, same = whole_before(facts, shelf, view), same_before(facts, shelf, view)
+    # A text keeps the time of its rows while it is the same. Another text under this uri has a time of its
+    # own, but it was told in the same session unless the request names another one.
     happened_ms = request.happened_ms
     if happened_ms is None and same is not None:
         happened_ms = same.happened_ms
@@ -357,6 +360,7 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
         description=facts[CONTENT] if request.modality in DESCRIBED_BY else "",
         session_id=request.session_id or (before.session_id if before is not None else None),
     )  # fmt: skip
+    # A text of one segment has no rows of segments: the resource is its own only segment (`segment_ids`).
     yield whole
     for at, (key, it) in enumerate(zip(ids, segments, strict=True) if len(ids) > 1 else ()):
         yield attrs.evolve(
@@ -417,6 +421,7 @@ MEMORIZE: Final = Workflow(
              requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, DRAFTS,
                        SHELF, NEWER, *COMPARED_FROM, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        # The units stay as they were read: a conflict does not ask the model again.
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,
         Step("reply", requires=(KNOWN, STORED), produces=(OUTCOME,), take=take_reply),

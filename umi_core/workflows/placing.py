@@ -60,6 +60,7 @@ def place(
         admission = admit(core, entry, decision.block, scores[entity.id], standing, view.config)
         core, outcomes[entity.id] = admission.core, admission.outcome
         evicted |= dict.fromkeys(admission.evicted_ids)
+    # Promoted at first, and displaced by a later one of this very request: core at the end decides.
     outcomes = {key: "refused_full" if it == "promoted" else it for key, it in outcomes.items()}
     entered = (key for key in entity_ids(core) if before.home_of(key) is None)
     outcomes |= dict.fromkeys(entered, "promoted")
@@ -79,5 +80,6 @@ def show_successors(
         if home is not None and entity is not None and core.home_of(entity.id) is None:
             entry = entry_of(entity, home[1].promoted_ms)
             scores = scores_of(core, access, view.now_ms)
+            # With score 0 no entry leaves for it, unless it is about the agent itself.
             core = admit(core, entry, entity.block, 0, scores, view.config).core
     return core

@@ -98,6 +98,7 @@ def ask_resource(facts: Facts, view: View) -> Read:
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row = next(iter(index_rows(answer).values()), None)
     body = row.body if row is not None and isinstance(row.body, Resource) else None
+    # Upkeep asked for this when the row said something else was pending; the row of now decides.
     if view.is_unasked and (body is None or left_to_read(body) != facts[REQUEST]):
         view.marks.append("memorize: overtaken")
     elif body is not None and is_read(body, facts[REQUEST]):
@@ -113,6 +114,7 @@ def reply_unchanged(facts: Facts, scope: Scope) -> Memorized:
 
 def left_to_read(resource: Resource) -> Memorize:
     """Return the memorize that upkeep asks for while something of a text is pending."""
+    # With only `embed` pending, the types that were read before: then no unit is left to ask about.
     kinds = tuple(kind for kind in MEMORY_TYPES if kind in resource.pending) or resource.extracted_types
     return Memorize("", resource.text, resource.modality, resource.uri, kinds, resource.happened_ms)
 
@@ -228,6 +230,7 @@ def known_segments(facts: Facts) -> tuple[Segment, ...]:
     row = facts[RESOURCE]
     if row is None or not isinstance(row.body, Resource) or not is_same_text(row.body, facts[REQUEST]):
         return ()
+    # The same cuts as before, whatever a model would say now: ids of segments follow from their texts.
     parts = sorted(bodies(facts[PARTS]).values(), key=lambda it: (it.position, it.id))
     return tuple(Segment(it.first_line, it.last_line, it.text) for it in parts)
 
@@ -284,6 +287,7 @@ def take_units(facts: Facts, answer: None, view: View) -> Learned:
         for kind in wanted_types(facts[REQUEST])
         if segment.text.strip() and kind not in extracted_before(key, known, facts[REQUEST])
     ]
+    # Each unit once: a text that repeats a paragraph asks about it once.
     return Learned(SEGMENTS(segments) | UNITS(tuple(dict.fromkeys(units))))
 
 

@@ -70,6 +70,7 @@ def take_scan(facts: Facts, answer: None, view: View) -> Learned:
     """
     access, inside = view.tiers.access, entity_ids(view.tiers.core)
     page, cursor = access.after(access.cursor, SCAN_COUNT_MAX)
+    # Records of facts in core are part of the page, so that the cursor passes them, and ask for no place.
     outside = [record for record in page if record.entity_id not in inside]
     floor_ppm = view.config.promote_score_min_ppm
     eligible = [record for record in outside if score_ppm(record, view.now_ms) >= floor_ppm]
@@ -144,27 +145,31 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     gone = tuple(before.records[key] for key in left)
     gone_ids = tuple(record.entity_id for record in gone)
     value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, facts[SCANNED])
+    # Rows are read loosely here, but an entry shows its row, so those of the promoted must still be so.
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(
         view.now_ms, (*repairs, *access.writes(view.scope)), current,
         after if after.blocks != core.blocks else None, value, pruned=gone,
     )  # fmt: skip
     # Another run may have moved the cursor since this scan began; moving it back would scan a page twice.
-    plan = moving(plan, cursor, view) if access.cursor == facts[BEGIN] != cursor else plan
+    plan = move_cursor(plan, cursor, view) if access.cursor == facts[BEGIN] != cursor else plan
     repair_cursor, missing = after_repairs(facts, len(facts[LACKING]) - len(repaired))
     return Learned(PLAN(plan) | MISSING(missing) | REPAIR_CURSOR(repair_cursor))
 
 
 def after_repairs(facts: Facts, unrepaired_count: int) -> tuple[str, bool]:
     """Return the cursor of the next look, and whether anything is left; failed texts are passed over."""
+    # onward: None if the page was not read, "" behind the last row, else the cursor of the next page.
     begin, onward = facts[REPAIR_FROM], facts[ONWARD]
     if onward is None:
         return "", True
     left_count = unrepaired_count + facts[PASSED]
+    # A page that was repaired as a whole is looked at again from its beginning: rows leave the filter, so the
+    # next ones move up. With some left the look goes on behind them, else one bad text would hold up all.
     return (begin if onward and not left_count else onward), bool(begin or onward or left_count)
 
 
-def moving(plan: Plan, cursor: str, view: View) -> Plan:
+def move_cursor(plan: Plan, cursor: str, view: View) -> Plan:
     """Return the plan that also moves the cursor of the scan."""
     head, version = address(view.scope, "head"), view.tiers.access.head_version
     writes, expects = (*plan.writes, Write(head, Head(cursor))), (*plan.expects, Expect(head, version))
@@ -175,7 +180,7 @@ def find_stale(facts: Facts, view: View) -> tuple[str, ...]:
     """Return the ids of records whose last access is too long ago."""
     stale = view.tiers.access.stale(view.now_ms, entity_ids(facts[CORE]))
     if stale:
-        view.marks.append("rebalance: a record that nobody used for long left")
+        view.marks.append("rebalance: a record that was not used for long left")
     return stale
 
 

@@ -92,6 +92,7 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
     resolution = judge_rewrite(answer.text, request.query, turns, view.config.resolve_confidence_min_ppm)
     if view.config.resolve_cache:
         tiers.rewrites = tiers.rewrites.put(key, view.now_ms, resolution, view.config.resolve_cache_ms)
+    # A rewrite that still has references did no harm: nothing failed, the query is just as unclear as before.
     refused = resolution.outcome == "rejected" and resolution.reason != "unresolved"
     degraded = (("original", resolution.reason, 1),) if refused else ()
     return Learned(RESOLUTION(resolution), None, degraded, (resolution.reason or resolution.outcome,))
@@ -148,6 +149,7 @@ def is_about_some(facts: Facts, view: View) -> bool:
 
 def score_min(facts: Facts, view: View) -> int:
     given = facts[REQUEST].min_score_ppm
+    # A score of 0 means that nothing speaks for the row: with a floor of 0 every row would be a hit.
     return max(1, view.config.recall_min_score_ppm if given is None else given)
 
 
@@ -214,10 +216,11 @@ def take_context(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     return Learned(CONTEXT(answer.rows if answer is not None else ()))
 
 
-def told_next(rows: tuple[Row, ...]) -> Mapping[str, Entity]:
+def find_followers(rows: tuple[Row, ...]) -> Mapping[str, Entity]:
     """Return by the id of a fact the first one that was told after it."""
     bodies = [row.body for row in rows]
     found: dict[str, Entity] = {}
+    # Two remembers at once may both follow one fact: the one that was stored first is shown.
     for it in sorted((it for it in bodies if isinstance(it, Entity)), key=lambda it: (it.created_ms, it.id)):
         found.setdefault(it.follows or "", it)
     return found
@@ -232,7 +235,7 @@ def take_replaced(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     return Learned(REPLACED(answer.rows if answer is not None else ()))
 
 
-def ended_by(rows: tuple[Row, ...], where: Where) -> Mapping[str, tuple[tuple[str, str], ...]]:
+def list_replaced(rows: tuple[Row, ...], where: Where) -> Mapping[str, tuple[tuple[str, str], ...]]:
     """Return by the id of a fact those that it has ended, in order; only what the filter leaves."""
     bodies = [row.body for row in rows]
     ended = [it for it in bodies if isinstance(it, Ended) and admits(where, it.fact)]
@@ -252,7 +255,7 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     tiers.access = tiers.access.record_recall(entities, view.now_ms, entity_ids(tiers.core))
     if is_about_some(facts, view):
         tiers.session = record_recall(tiers.session, facts[REQUEST].query)
-    after, before = told_next(facts[CONTEXT]), ended_by(facts[REPLACED], where_of(facts))
+    after, before = find_followers(facts[CONTEXT]), list_replaced(facts[REPLACED], where_of(facts))
     keys = [it.row.address.id for it in ranked]
     hits = tuple(
         hit_of(it, after.get(key), before.get(key, ())) for it, key in zip(ranked, keys, strict=True)

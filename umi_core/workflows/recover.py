@@ -65,6 +65,8 @@ def take_head(facts: Facts, answer: ReadDone, view: View) -> Learned:
     before, body = (row.version, row.body) if row else (0, None)
     epoch = body if isinstance(body, Epoch) else Epoch(0)
     known = HEAD(head_of(rows, view.scope)) | CLOSED(epoch.is_closed)
+    # This process had epoch 7 (last). A row with 7: it still has it. 8, held by 7: its own claim, of which
+    # the answer was lost. Anything else: another process.
     is_anothers = last and before != last and epoch.held_by != last
     return Learned(known, skip_to="done" if is_anothers else None)
 
@@ -86,6 +88,7 @@ def take_claim(facts: Facts, answer: Committed, view: View) -> Learned:
     last, is_closed = facts[LAST], facts[CLOSED]
     if is_switched(last, is_closed):
         view.tiers = Tiers(working=view.tiers.working, session=view.tiers.session)
+    # A process that had an epoch already, and was not switched, still has its tiers: nothing is loaded.
     has_all = is_closed or (last[0] > 0 and not is_switched(last, is_closed))
     return Learned(EPOCH(epoch), skip_to="done" if has_all else None)
 
@@ -113,6 +116,7 @@ def ask_access(facts: Facts, view: View) -> Read:
 
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     records = {row.address.id: row.body for row in answer.rows if isinstance(row.body, AccessRecord)}
+    # A scan is due one interval from now, since the incarnation before may have died within its own.
     table = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
     # A limit that was lowered since, or a lost deletion, may leave more records than there may be.
     view.tiers.access = table.without(surplus(table.records, entity_ids(view.tiers.core)))
@@ -129,6 +133,7 @@ def update_upkeep(upkeep: dues.Dues, rows: tuple[Row, ...], view: View) -> dues.
 
 def ask_pending(facts: Facts, view: View) -> Read | None:
     """Ask for texts of which something is left to read."""
+    # The row of a whole text also says what is pending of its segments.
     where = (Condition("pending", "ne", ()), Condition("parent_id", "eq", None))
     return Read(ByFilter(view.scope, ("resource",), where)) if view.config.upkeep_interval_ms else None
 

@@ -155,6 +155,7 @@ def reflection_of(facts: Facts) -> Reflection | None:
 
 def ask_text(facts: Facts, view: View) -> AskModel | None:
     old, shown = reflection_of(facts), shown_in(facts)
+    # By row version: a text that was memorized anew under its uri is another source.
     is_made = old is not None and not old.degraded and old.sources == tuple(it.end for it in shown)
     if is_made or not shown:
         return None
@@ -192,7 +193,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     if text is not None and not is_as_before(facts, text):
         return Learned(PLAN(plan_of(facts, text, view)))
     if row is None or facts[TOLD]:
-        return Learned(PLAN(Plan(view.now_ms, value=as_told(old, "unchanged"))))
+        return Learned(PLAN(Plan(view.now_ms, value=build_reply(old, "unchanged"))))
     writes = (
         put(view.scope, "reflection", row.address.id, None),
         vector_row(row.address.id, None, view.scope),
@@ -216,11 +217,11 @@ def plan_of(facts: Facts, text: str, view: View) -> Plan:
     writes = [put(view.scope, "reflection", key, after)]
     if old is None or old.text != text:
         writes.append(vector_row(key, facts[VECTOR], view.scope))
-    value = as_told(after, "created" if old is None else "updated")
+    value = build_reply(after, "created" if old is None else "updated")
     return Plan(view.now_ms, tuple(writes), value=value)
 
 
-def as_told(reflection: Reflection | None, change: str) -> Reflected:
+def build_reply(reflection: Reflection | None, change: str) -> Reflected:
     if reflection is None:
         return Reflected(None, change)
     return Reflected(reflection.id, change, reflection.text, reflection.sources, reflection.degraded)

@@ -64,10 +64,11 @@ def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
         return
     ends = relation.target, relation.source
     for (key, _), (other, version) in (ends, ends[::-1]):
-        entities[key] = contradicting(entities[key], f"{other}@{version}")
+        entities[key] = add_contradiction(entities[key], f"{other}@{version}")
 
 
-def contradicting(entity: Entity, statement: str) -> Entity:
+def add_contradiction(entity: Entity, statement: str) -> Entity:
+    # The newest last: at the limit the oldest is dropped.
     refs = (*(it for it in entity.contradicts if it != statement), statement)
     return attrs.evolve(entity, contradicts=refs[-RELATION_COUNT_MAX:])
 

@@ -68,7 +68,7 @@ from umi_core.workflows.drafting import (
     embedded_text,
     id_of,
     look_up_fact,
-    told_order,
+    order_by_text,
 )
 from umi_core.workflows.evolving import COMPARE_LAWS, DROPPED, EXTRACT, MENTIONS, REQUEST
 from umi_core.workflows.placing import place, show_successors
@@ -203,7 +203,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     core = facts[CORE]
     compared = compare(drafts, facts, view)
     drafts = compared.drafts
-    decisions, ended = all_decisions(facts, drafts), compared.ended
+    decisions, ended = list_decisions(facts, drafts), compared.ended
     entities = tuple(draft.entity for draft in drafts)
     text = facts[REQUEST].text
     names = tuple(name for it in entities for name in (it.name, *it.others))
@@ -211,6 +211,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     succeeded = show_successors(core, compared.heirs, access, view)
     placed = place(entities, decisions, core, succeeded, access, view, compared.past)
     is_moved = placed.core.blocks != core.blocks
+    # Access records that storage lacks ride along, so that they need no commit of their own.
     rides = access.writes(view.scope, ended)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
@@ -227,7 +228,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         forgotten=ended,
         decisions=placed.decisions,
-        spoken=(text, names, next(reversed(told_order(entities, text)), None)),
+        spoken=(text, names, next(reversed(order_by_text(entities, text)), None)),
     )
 
 
@@ -239,15 +240,16 @@ def place_drafts(facts: Facts) -> tuple[Drafted, ...]:
     #     drafts   Ann (new)   Bob (known)   Eve (new)
     #     routes   first           -         second
     todo = iter(zip(routes, vectors, strict=True))
-    return tuple(placed_draft(draft, *next(todo), facts) if draft.is_changed else draft for draft in drafts)
+    return tuple(place_draft(draft, *next(todo), facts) if draft.is_changed else draft for draft in drafts)
 
 
-def placed_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: Facts) -> Drafted:
+def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: Facts) -> Drafted:
+    # A caller that wants no vectors has not lost one: rebalance must not repair this fact.
     missing = vector is None and facts[REQUEST].embed
     return attrs.evolve(draft, entity=attrs.evolve(draft.entity, block=route.block, vector_missing=missing))
 
 
-def all_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDecision, ...]:
+def list_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDecision, ...]:
     """Return one decision for each fact, in their order; an unchanged fact keeps its block."""
     routes = facts[ROUTES]
     todo = iter(routes)
@@ -331,6 +333,7 @@ REMEMBER = Workflow(
              config=(("profile", "default"),),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        # A conflict goes back to `lookup`: what the text says is known, and the model is not asked again.
         commit_row(replan="lookup"),
         SETTLE,
         REPLY,

@@ -85,7 +85,7 @@ def learn_need(need: Need, offered: Resolution | None, shapes: tuple[str, ...]) 
     return Learned(NEED(need) | OFFERED(offered), None if need == "retrieve" else "missed", shapes=shapes)
 
 
-# resolve: what the query refers to, unless that is name_and_text already.
+# resolve: what the query refers to, unless the decision has brought a rewrite of it.
 
 
 def ask_resolution(facts: Facts, view: View) -> AskModel | None:
@@ -105,6 +105,7 @@ def take_missed(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def missed_levels(facts: Facts) -> tuple[str, ...]:
+    # By words alone: a level whose vector search failed was still searched.
     failed = tuple(name for name in NAMES if facts[OF[name].by_words] is None)
     is_empty = not any(found_at(facts, OF[name]) for name in NAMES)
     return failed if is_empty else ()
@@ -143,6 +144,7 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
 def found_in(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
     """Return the final result of a level, after a second search if the first missed."""
     missed, given = facts[MISSED], facts[AGAIN]
+    # If something was found after all levels, none was missed, and this is empty.
     again = dict(zip(missed, given, strict=True))
     if name in again:
         return union(name, (), again[name], facts[REQUEST].limit_per_level)
@@ -159,6 +161,7 @@ def best_found(facts: Facts) -> list[ScoredRow]:
 
 def reached_levels(facts: Facts, asked: tuple[str, ...]) -> tuple[str, ...]:
     """Return the levels that were tried, in their order."""
+    # Not needed, or nothing asked: the steps of the levels were skipped, and left their substitutes.
     if facts[NEED] != "retrieve":
         return ()
     tried = asked[: facts[REQUEST].levels_max]
@@ -182,6 +185,7 @@ def reason_of(facts: Facts, asked: tuple[str, ...]) -> StopReason:
 
 def hit_of(found: ScoredRow) -> LevelHit:
     body, (name, text) = found.row.body, name_and_text(found.row)
+    # A fact has a version of its own; other rows are counted by their writes.
     version = body.version if isinstance(body, Entity) else found.row.version
     row_id = found.row.address.id
     return LevelHit(found.level, row_id, version, found.score_ppm, found.vector_ppm, name, text)

@@ -13,7 +13,7 @@ from umi_core.engine.facts import Facts, View
 from umi_core.ids import fact_id
 from umi_core.language.extraction import Mention
 from umi_core.language.words import auto_name
-from umi_core.limits import SOURCE_COUNT_MAX
+from umi_core.limits import I64_MAX, SOURCE_COUNT_MAX
 from umi_core.messages.effects import Write
 from umi_core.rows import Address, Category, Entity, Membership, Row
 from umi_core.values import Scope
@@ -51,7 +51,7 @@ def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Dr
     row = rows.get(address(view.scope, "entity", key))
     if row is not None and isinstance(row.body, Entity):
         view.marks.append("update_entity: two facts became one")
-        fresh = also_told(attrs.evolve(row.body, is_direct=True), old.sources, view.now_ms)
+        fresh = add_sources(attrs.evolve(row.body, is_direct=True), old.sources, view.now_ms)
         return Drafted(fresh, fresh != row.body, old=row.body)
     view.marks.append("update_entity: a fact moved to another id")
     name = old.name if old.about else auto_name(content)
@@ -61,8 +61,9 @@ def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Dr
     entity = attrs.evolve(
         draft.entity, block=old.block, memory_type=draft.entity.memory_type or old.memory_type, is_direct=True
     )
+    # Stated again after it had ended: it has sources of its own, and those of the old fact are added.
     if draft.has_ended:
-        return with_entity(draft, also_told(entity, old.sources, view.now_ms))
+        return with_entity(draft, add_sources(entity, old.sources, view.now_ms))
     entity = attrs.evolve(
         entity, sources=old.sources, reinforced_count=old.reinforced_count,
         last_reinforced_ms=old.last_reinforced_ms,
@@ -70,14 +71,15 @@ def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Dr
     return with_entity(draft, entity)
 
 
-def also_told(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity:
+def add_sources(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity:
     """Return the entity reinforced by each source that it lacks, while there is room for them."""
     news = [key for key in sources if key not in entity.sources][: SOURCE_COUNT_MAX - len(entity.sources)]
     if not news:
         return entity
     return attrs.evolve(
         entity, sources=tuple(sorted((*entity.sources, *news))),
-        reinforced_count=entity.reinforced_count + len(news), last_reinforced_ms=now_ms,
+        # A row that was changed from outside may be at the limit; beyond it no storage could give it back.
+        reinforced_count=min(entity.reinforced_count + len(news), I64_MAX), last_reinforced_ms=now_ms,
     )  # fmt: skip
 
 

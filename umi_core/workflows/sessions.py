@@ -64,6 +64,7 @@ def take_created(facts: Facts, answer: Committed, view: View) -> Learned:
     learned, tiers = take_commit(facts, answer, view), view.tiers
     stored = learned.facts[STORED.name]
     assert isinstance(stored, SessionCreated)
+    # Entries that have expired count as expired; only the others are reported as dropped by this request.
     drop_expired(tiers.working, view.now_ms)
     dropped_count = len(tiers.working.entries)
     tiers.working = WorkingTier(expired_count=tiers.working.expired_count)
@@ -119,6 +120,7 @@ def plan_of(
         encode(working, info, view.now_ms),
     )  # fmt: skip
     where = session_address(view.scope, info.session_id)
+    # A session that is created has version 0, so its row must be absent.
     return Plan(view.now_ms, (Write(where, row),), (Expect(where, info.version),), value=value)
 
 

@@ -38,6 +38,7 @@ def list_unembedded(
         for row_id, text in captions
         if text.strip() and not has_vector(shelf.get(address(scope, "resource", row_id)), text)
     ]
+    # A category gets its row with its first member, and its vector in the same commit.
     keys = {category_id(scope, name): name for name in names}
     new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in shelf]
     return (*texts, *((key, describe_category(name, abouts.get(name, ""), "")) for key, name in new))
@@ -99,7 +100,7 @@ def write_vectors(
     yield from (vector_row(it.address.id, None, scope) for it in resources if not is_found(it.body))
 
 
-def unfound(facts: Facts) -> tuple[str, ...]:
+def list_unfound(facts: Facts) -> tuple[str, ...]:
     """Return the ids of what needs a vector and got none."""
     texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
     return tuple(row_id for (row_id, _), it in zip(texts, vectors, strict=True) if it is None)

@@ -70,6 +70,8 @@ def ask_text(facts: Facts, view: View) -> AskModel | None:
     category, current = category_of(facts), sources_of(facts)
     if category is None or not current or current.keys() == dict.fromkeys(category.summary_sources).keys():
         return None
+    # Only additions: then the model sees the old summary and the new facts. After a forget it would see, and
+    # repeat, what the old summary says of the fact that is gone.
     is_added_to = bool(category.summary) and all(end in current for end in category.summary_sources)
     known = category.summary_sources if is_added_to else ()
     new = tuple(statement_of(it) for end, it in current.items() if end not in known)

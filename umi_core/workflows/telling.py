@@ -1,6 +1,6 @@
-"""Telling: facts, with the categories in which they belong, as what a batch writes of them.
+"""Telling: facts with the categories in which they belong, and the rows that a batch writes for them.
 
-Law 1. Whoever tells a fact, it is the same row: of what was known nothing changes but what is told anew.
+Law 1. A fact is one row, whichever request tells it: of what was known only what is told anew changes.
 Law 2. A member is written with the group of its category that is nearest to its new vector, or with none.
 """
 
@@ -42,6 +42,7 @@ TOLD: Final = Fact("told", tuple[CategorisedFact, ...])
 def classify_draft(draft: Drafted, memory_type: str | None) -> Drafted:
     """Return the draft with its memory type and block; a known fact keeps those that it has."""
     entity = draft.entity
+    # A model may have routed a known fact to another block than the one of its type.
     block = entity.block if draft.old is not None else BLOCK_OF_TYPE[entity.type]
     entity = attrs.evolve(entity, memory_type=entity.memory_type or memory_type, block=block)
     return with_entity(draft, entity)

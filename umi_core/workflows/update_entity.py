@@ -102,6 +102,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Taken:
     if row is None and not view.in_doubt:
         return Rejection(NotFound("entity", request.entity_id))
     held = tuple(it for it in answer.rows if it.address.kind in ("category", "membership"))
+    # Only another content moves the fact; another category leaves it under its id.
     leaving = row if row is not None and goal(row, request, view.scope) != request.entity_id else None
     return Learned(CURRENT(row) | HELD(held) | ROW(leaving) | CORE(core))
 
@@ -163,7 +164,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     links = move_memberships(draft, old_id, homes_of(facts, draft, rows, view), facts, rows, view)
     rides = access.writes(scope, () if leaving is None else (old_id,))
     writes = (
-        *(ended_by(entity, leaving, facts, view) if leaving is not None else ()),
+        *(end_current(entity, leaving, facts, view) if leaving is not None else ()),
         *entity_rows((draft,), facts, view), *links, *write_vectors(facts, {}, (), scope), *rides,
     )  # fmt: skip
     homes = (it for key in (old_id, entity.id) for it in expect_memberships(key, rows.values(), view))
@@ -179,7 +180,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(PLAN(plan))
 
 
-def ended_by(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[Write]:
+def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[Write]:
     """Yield the writes that end this fact; its categories are written with those of the new one."""
     fact = row.body
     assert isinstance(fact, Entity)

@@ -29,6 +29,7 @@ def ask_row(facts: Facts, view: View) -> Read:
 
 
 def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    # The ids of the three kinds have different prefixes, so at most one row has this id.
     row = next(iter(index_rows(answer).values()), None)
     row_id, upkeep, config = facts[ROW_ID], view.tiers.upkeep, view.config
     if row is None or dues.upkeep_ms(row.body, config) is None:

@@ -3,8 +3,10 @@
 import attrs
 import pytest
 
-from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
+from tests.worlds import Pair
+from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, I64_MAX, SCAN_COUNT_MAX
 from umi_core.messages.effects import Write
+from umi_core.messages.requests import Rebalance, Remember
 from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.tiers import archive
 from umi_core.tiers.archive import AccessTable, Versions
@@ -61,6 +63,21 @@ def test_a_clock_that_was_never_set_does_not_move_the_first_access() -> None:
     """Else that record would count as years of being seldom used."""
     table = records(("a", 1_700_000_000_000)).record_accesses((A,), 5_000, ())
     assert (table.records["a"].first_ms, table.records["a"].last_ms) == (1_700_000_000_000,) * 2
+
+
+def test_a_count_at_its_limit_stays_there_so_that_a_restart_can_read_the_record() -> None:
+    """A row that was changed from outside may have the largest count that a row can hold."""
+    pair = Pair().run()
+    pair.ask(Remember(1, "Ann likes tea"))
+    (row,) = pair.rows("access")
+    assert isinstance(row.body, AccessRecord)
+    forged = attrs.evolve(row.body, count=I64_MAX)
+    pair.storage.rows[row.address] = attrs.evolve(row, body=forged, version=2)
+    again = Pair(storage=pair.storage).run()
+    again.ask(Remember(2, "Ann likes tea"))
+    again.ask(Rebalance(3))
+    assert [it.body for it in again.rows("access")] == [forged]
+    assert Pair(storage=again.storage).run().memory.state.phase == "ready"
 
 
 def rows_as(version: int, *keys: str) -> Versions:

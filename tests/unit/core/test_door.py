@@ -8,7 +8,7 @@ import pytest
 import umi_core
 from tests.worlds import SCOPE, Pair, recovered
 from umi_core import limits
-from umi_core.answer_checks import is_told
+from umi_core.answer_checks import is_receipt_of
 from umi_core.errors import Rejected, StorageFailed
 from umi_core.memory import Memory
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone, Wake
@@ -84,8 +84,8 @@ def test_a_receipt_of_the_same_request_with_another_kind_of_reply_is_none_of_thi
     asked = pair.until(Commit)
     (receipt,) = [write.body for write in asked.writes if isinstance(write.body, Receipt)]
     told = Committed(0, (), attrs.evolve(receipt, value=Forgotten(True)))
-    assert not is_told(asked, told)
-    assert is_told(asked, attrs.evolve(told, receipt=receipt, versions=versions_of(asked)))
+    assert not is_receipt_of(asked, told)
+    assert is_receipt_of(asked, attrs.evolve(told, receipt=receipt, versions=versions_of(asked)))
 
 
 def versions_of(asked: Commit) -> tuple[tuple[Address, int], ...]:

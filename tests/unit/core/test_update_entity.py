@@ -11,7 +11,7 @@ from tests.worlds import ALICE, QUIET, SCOPE, Pair, id_of_fact, id_of_note, sayi
 from umi_core.errors import BadId, BadType, EmptyText, Error, TextTooLong
 from umi_core.ids import category_id, fact_id, membership_id, resource_id
 from umi_core.kelpie.errors import NotFound
-from umi_core.limits import SOURCE_COUNT_MAX
+from umi_core.limits import I64_MAX, SOURCE_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Refused
 from umi_core.messages.requests import (
@@ -28,7 +28,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import Stored
 from umi_core.rows import Category, Ended, Entity, Membership
-from umi_core.workflows.revising import also_told
+from umi_core.workflows.revising import add_sources
 
 TEA, COFFEE = (id_of_note(f"Likes {it}") for it in ("tea", "coffee"))
 OF_ALICE = id_of_fact("Alice", "likes tea")
@@ -190,10 +190,16 @@ def test_two_facts_in_one_category_are_counted_once() -> None:
 
 def test_sources_are_added_while_there_is_room() -> None:
     old = Entity(TEA, "person", "x", "x", 1, 0, 0, "human", 0, 0, sources=("b", "d"))
-    it = also_told(old, ("a", "b", "c"), 7)
+    it = add_sources(old, ("a", "b", "c"), 7)
     assert (it.sources, it.reinforced_count, it.last_reinforced_ms) == (("a", "b", "c", "d"), 3, 7)
     full = attrs.evolve(old, sources=tuple(f"s{n:03}" for n in range(SOURCE_COUNT_MAX)))
-    assert also_told(full, ("a",), 7) is full
+    assert add_sources(full, ("a",), 7) is full
+
+
+def test_a_count_at_its_limit_stays_there() -> None:
+    old = Entity(TEA, "person", "x", "x", 1, 0, 0, "human", 0, 0, sources=("b",), reinforced_count=I64_MAX)
+    it = add_sources(old, ("a", "c"), 7)
+    assert (it.reinforced_count, it.is_sound) == (I64_MAX, True)
 
 
 def test_the_relations_of_a_fact_that_ends_stay() -> None:
