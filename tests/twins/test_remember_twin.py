@@ -103,7 +103,7 @@ def ended_count(
         kind, _ = yield from attempts("model evolve", 2)
         if kind == "good":
             return known
-        less.append(Degraded("evolve:table", reason_of(kind)))
+        less.append(Degraded("evolve:none", reason_of(kind)))
     return 0
 
 

@@ -207,5 +207,5 @@ COMPARE_STEPS: Final = (
     Step("evolve", each=PAIRS, requires=(FRESH, CANDIDATES), produces=(VERDICTS,),
          otherwise=nothing(VERDICTS), config=(("profile", "default"),),
          **asks(AskModel, ask_evolution, take_evolution,
-                retry(2, then=degrade("table", VERDICTS.unit(()))))),
+                retry(2, then=degrade("none", VERDICTS.unit(()))))),
 )  # fmt: skip

@@ -181,8 +181,8 @@ def test_a_verdict_is_a_relation_from_the_old_statement_to_the_new_one() -> None
     ("reply", "degraded"),
     [
         ("[]", ()),
-        ("well...", (Degraded("evolve:table", "no_json"),)),
-        ("", (Degraded("evolve:table", "empty"),)),
+        ("well...", (Degraded("evolve:none", "no_json"),)),
+        ("", (Degraded("evolve:none", "empty"),)),
         ("[{}]", (Degraded("evolve:partial", "unknown_pair"),)),
         ("[{}, {}]", (Degraded("evolve:partial", "unknown_pair", 2),)),
         ("[{}, 7]", (Degraded("evolve:partial", "unknown_pair"), Degraded("evolve:partial", "not_object"))),
@@ -211,7 +211,7 @@ def test_a_model_that_is_away_is_asked_twice_and_costs_the_verdicts_only() -> No
     outcome = pair.run().replies[1].outcome
     assert (relations(outcome), getattr(outcome, "degraded", None)) == (
         [],
-        (Degraded("evolve:table", "timeout"),),
+        (Degraded("evolve:none", "timeout"),),
     )
 
 

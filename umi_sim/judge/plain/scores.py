@@ -205,7 +205,7 @@ def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
 
 LEVELS: Final = ("categories", "entities", "reflections", "resources")
 SUBSTITUTES: Final = {
-    "candidates": "none", "context": "none", "replaced": "none", "evolve": "table", "route": "table",
+    "candidates": "none", "context": "none", "replaced": "none", "evolve": "none", "route": "table",
     "embed": "no_vectors", "settle": "core_unread",
     "extract": "notes", "embed_shelf": "no_vectors", "embed_summary": "no_vectors", "expand": "single",
     "embed_reflection": "no_vectors", "resolve": "original", "by_vector": "words_only",

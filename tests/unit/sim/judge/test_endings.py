@@ -256,7 +256,7 @@ def test_of_two_plans_the_one_that_is_durable_has_ended_a_fact(is_first: bool) -
     if is_first:
         told.oracle.observe_commit(first)
     value = moved() if is_first else as_stored(BERLIN)
-    told.reply(op_id, value, *() if is_first else (Degraded("evolve:table", "refused"),))
+    told.reply(op_id, value, *() if is_first else (Degraded("evolve:none", "refused"),))
     told.get(OLD, ended() if is_first else entity(*PARIS))
 
 

@@ -69,8 +69,8 @@ def route(*rows: dict[str, Any]) -> str:
 
 BY_MODEL = attrs.evolve(decision(TEA, kind="person"), routed_by="model", confidence_ppm=900_000)
 CASES: list[tuple[Any, str]] = [
-    (lambda: evolved(None), "evolve:table"),
-    (lambda: evolved("no idea"), "evolve:table no_json"),
+    (lambda: evolved(None), "evolve:none"),
+    (lambda: evolved("no idea"), "evolve:none no_json"),
     (lambda: evolved("[]"), ""),
     (lambda: embedded(None), "embed:no_vectors"),
     (lambda: embedded(()), "embed:no_vectors"),

@@ -70,7 +70,7 @@ def test_a_verdict_is_told_and_ends_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("verdict", [None, "[]", stated("extend", (TEA, 1), (SALES, 1), 0.2)])
 def test_without_a_sure_verdict_nothing_is_related(verdict: str | None) -> None:
-    table = (Degraded("evolve:table", "refused"),) if verdict is None else ()
+    table = (Degraded("evolve:none", "refused"),) if verdict is None else ()
     told, op_id = extending(verdict=verdict)
     told.reply(op_id, extended(), *table)
     told, op_id = extending(verdict=verdict)
@@ -111,7 +111,7 @@ def test_a_second_plan_may_go_by_either_answer() -> None:
     told, op_id = extending()
     told.answer(op_id, "commit", EffectFailed(0, "conflict"))
     told.hear(op_id, "evolve", None)
-    told.reply(op_id, extended(), Degraded("evolve:table", "refused"))
+    told.reply(op_id, extended(), Degraded("evolve:none", "refused"))
     told, op_id = extending()
     told.answer(op_id, "commit", EffectFailed(0, "conflict"))
     told.hear(op_id, "evolve", stated("derive", (TEA, 1), (SALES, 1)))

@@ -54,7 +54,7 @@ NAMES: Final = (
     TOO_MANY, "extract:uncovered", "evolve:partial", "route:partial", NOT_COMPARED, "contents:partial",
     "told:partial", *STORAGE_MADE,
 )  # fmt: skip
-PLAIN: Final = ("extract:notes", "evolve:table", "route:table", "expand:single")
+PLAIN: Final = ("extract:notes", "evolve:none", "route:table", "expand:single")
 """What says of a useless reply what is wrong with any text that has no payload."""
 OF_UNITS: Final = ("evolve", "name")
 """Steps that ask several questions, each with a substitute of its own."""
