@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from umi_live.services import Embedder, Model, ServiceFailed
     from umi_live.topics import Topic
 
+# Where each exported name lives. Written out, as importing the modules to ask them is what must not happen.
 _MODULES: Final = {
     "blocking": "BlockingMemory open_blocking",
     "contents": "delete_user",

@@ -21,7 +21,7 @@ T = TypeVar("T")
 def waiting(
     method: Callable[Concatenate[LiveMemory, P], Awaitable[T]],
 ) -> Callable[Concatenate["BlockingMemory", P], T]:
-    """The method, called and waited for in the loop of the memory."""
+    """Return the method, called and waited for in the loop of the memory."""
 
     @wraps(method)
     def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:

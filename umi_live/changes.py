@@ -50,6 +50,7 @@ ADVERBS: Final = (
 MARRIAGE: Final = r"married|single(?![- ]\w)|divorced|engaged(?! in| with)|widowed|separated(?! by)"
 JOB: Final = "(?:a |the |her |his |my |their )?(?:new )?(?:job|position|role|career)"
 # What is true of an attribute that has one value at a time; the group is its value.
+# In order: `works at` comes before `works as`, and a clause may match several, each with an attribute.
 VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("work", rf"(?:works?|working|(?:is|am) (?:working|employed)|started(?: working)?|got {JOB}|has {JOB}|"
              rf"found {JOB}|took {JOB}) (?:at|for|by|with) {PLACE}"),
@@ -105,6 +106,7 @@ def ends(new: Stated, old: Stated) -> bool:
     now, before = claims_of(*new), claims_of(*old)
     if now.subject != before.subject or not now.subject:
         return False
+    # "no longer likes tea" against "likes tea with milk": what is over is the beginning of what was said.
     if any(starts_with(before.said, predicate) for predicate in now.over):
         return True
     if any(is_ended_habit(before.said, value) for attribute, value in now.gone if attribute == "habit"):
@@ -115,7 +117,9 @@ def ends(new: Stated, old: Stated) -> bool:
 def is_replaced(claim: tuple[str, tuple[str, ...]], now: AttributeClaims) -> bool:
     """Return whether a value holds no longer: it is gone, or the attribute has another one."""
     attribute, value = claim
-    related = ("work", "title") if attribute == "title" else (attribute,)  # with the employer goes the title
+    # With the employer goes the title: "left Acme" ends "works at Acme as an engineer", of which nothing is
+    # true any more (law 2).
+    related = ("work", "title") if attribute == "title" else (attribute,)
     if any(name in related and (name != attribute or agree(it, value)) for name, it in now.gone):
         return True
     if now.is_added or (attribute == "project" and not now.is_change):  # one may work on several
@@ -151,6 +155,8 @@ def claims_of(name: str, content: str) -> AttributeClaims:
     over = tuple(filter(None, (terms_of(it) for clause in clauses for it in find_over(clause))))
     values = [tuple(find_values(clause)) for clause in clauses]
     gone = [tuple(find_gone(clause)) for clause in clauses]
+    # A clause of which no attribute is known may claim anything,
+    # so a statement with one can never be ended whole.
     is_complete = all(any(both) for both in zip(values, gone, strict=True))
     said = () if others else terms_of(predicate)
     return AttributeClaims(
@@ -172,6 +178,7 @@ def bare(predicate: str) -> str:
 
 
 def terms_of(predicate: str) -> tuple[str, ...]:
+    # So "is working at Acme" and "working for the Acme" have the same terms.
     skipped = ("a", "an", "the", "is", "am", "be", "are", "to", "at", "in", "for")
     return tuple(it for it in split_terms(bare(ANY_MORE.sub("", predicate))) if it not in skipped)
 
@@ -181,6 +188,7 @@ def find_values(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     said = bare(clause)
     if OVER.match(said):
         return
+    # Before the adverbs go, of which `now` is one: "is now at Beta" would be left with "at Beta".
     if re.match(r"(?:is |am )?now at ", clause):
         said = "joined " + clause.partition("now at ")[2]
     for attribute, pattern in VALUES:
@@ -196,6 +204,7 @@ def find_gone(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the values that something has no longer."""
     said = bare(clause)
     if match := LEFT.match(said):
+        # "left Paris" and "left Acme" look alike: only the one that was said before agrees with a value.
         yield from (("work", value_of(match[1])), ("home", value_of(match[1])))
     if match := MOVED.match(said):
         yield "home", value_of(match[1])

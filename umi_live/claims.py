@@ -34,6 +34,7 @@ class Claims:
     def take(self, scope: Scope) -> None:
         """Raises ScopeTaken."""
         byte = place(scope)
+        # asked here: a lock of POSIX is never in the way of its own process
         if byte in self.scopes.values():
             raise ScopeTaken(describe_holder(scope, "this process"))
         if self.file is not None:

@@ -23,9 +23,11 @@ VALUES_MAX: Final = 500  # bindings of one statement
 
 
 def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], bool]:
-    """The conditions as ` and ...` with its bindings, and whether that is all of them."""
+    """Return the conditions as ` and ...` with its bindings, and whether that is all of them."""
     sql, bindings, is_all = "", list[Binding](), True
     for condition in where:
+        # Rows of this kind lack the field, so none can hold
+        # the condition: no row has to be read to know that.
         if kind not in BODIES or condition.field not in FIELDS[BODIES[kind]]:
             return " and false", [], True
         found = translate_condition(condition, kind, scope)
@@ -38,7 +40,7 @@ def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], boo
 
 
 def excluded_ids(condition: Condition) -> tuple[object, ...] | None:
-    """The ids that it leaves out; None if it is another one. An index knows ids without a look at a row."""
+    """Return the ids that it leaves out; None if it is another one. An index knows ids without their rows."""
     is_one = condition.field == "id" and condition.operator == "not_in"
     return condition.value if is_one and isinstance(condition.value, tuple) else None
 
@@ -47,6 +49,8 @@ def translate_condition(condition: Condition, kind: str, scope: int) -> Clause |
     """None if no column can say it."""
     match condition:
         case Condition("type" | "id" as field, "in" | "not_in" as operator, tuple(values)):
+            # A value that is no text equals no column of texts
+            # in Python, but SQLite would convert a number.
             is_plain = kind in TEXTS[field] and len(values) <= VALUES_MAX
             if is_plain and all(type(value) is str for value in values):
                 marks = ", ".join("?" * len(values))
@@ -66,6 +70,7 @@ def translate_condition(condition: Condition, kind: str, scope: int) -> Clause |
             return NAMING, (scope, kind, field, value)
         case Condition("sources", "contains", str(value)) if kind == "entity":
             return NAMING, (scope, kind, "touches", value)
+        # Without a source means without a tie of the field `touches`, which has the sources of a fact.
         case Condition("sources", "eq" | "ne" as operator, ()) if kind == "entity":
             return f"number {SOURCE_LISTS[operator]} {SOURCED}", (scope,)
     return None

@@ -14,6 +14,7 @@ from umi_live.sqlite import OPTIMIZE, SqliteStorage
 OF_USER: Final = "scope in (select number from scope where user = ?)"
 NUMBERS: Final = f"select number from row where kind = 'entity' and {OF_USER}"
 KEYS: Final = f"select id from row where kind = 'receipt' and {OF_USER}"
+# Words and receipts first: which of them are the user's is known from rows, which go afterwards.
 DELETES: Final = (
     f"delete from word where rowid in ({NUMBERS})",
     f"delete from receipt where key in ({KEYS})",
@@ -29,7 +30,7 @@ def scopes_of(storage: SqliteStorage, user: str) -> list[Scope]:
 
 
 def delete_user(storage: SqliteStorage, user: str) -> int:
-    """Delete them and return how many rows it was. No memory of this user may be open."""
+    """Delete all rows of a user and return how many. No memory of this user may be open."""
     execute = storage.connection.execute
     counted = f"select count(*) from row where body is not null and {OF_USER}"
     with transaction(storage.connection):
@@ -46,6 +47,7 @@ def rewrite(storage: SqliteStorage) -> None:
 
     A file whose rows were deleted by a release that did not overwrite them needs it once.
     """
+    # Three places keep deleted bytes: segments of the index of words, free pages of the file, and the log.
     storage.connection.execute(OPTIMIZE)
     storage.connection.execute("vacuum")
     storage.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -13,6 +13,7 @@ def examine_file(storage: SqliteStorage) -> tuple[list[str], int]:
     connection = storage.connection
     found = [row for (row,) in connection.execute("pragma integrity_check(20)")]
     lines = [f"pages    {connection.pragma('page_count')} of {connection.pragma('page_size')} bytes"]
+    # SQLite checks pages and indexes; whether a body can be read only decoding it tells, below.
     damaged_count = 0 if found == ["ok"] else len(found)
     lines += [f"damaged  {line}" for line in found if line != "ok"]
     scopes: list[Any] = connection.execute("select user, agent, embedder from scope order by 1, 2").fetchall()

@@ -12,6 +12,7 @@ PERMISSIONS: Final = 0o777
 
 def create_file(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> int:
     """Create a private file and return its descriptor. Raises FileExistsError, OSError."""
+    # With its permissions from the first instant: a chmod afterwards would leave a moment in between.
     file = os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
     os.fchmod(file, PRIVATE)  # a umask may have taken more away
     return file
@@ -20,7 +21,7 @@ def create_file(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> int:
 def create_beside(path: str, model: str) -> int:
     """Open the file, and create it with the permissions of `model` if it is not there. Raises OSError.
 
-    Who may open the database may open what lies beside it; SQLite does the same for its own files.
+    A user who may open the database may open what lies beside it; SQLite does the same for its own files.
     """
     try:
         file = create_file(path)

@@ -46,6 +46,7 @@ class Host:
         self.model_at_once = at_once(model, "ask_at_once")
         self.embedder_at_once = at_once(embedder, "embed_at_once")
         self.loop = asyncio.get_running_loop()
+        # The memory refuses more requests at a time as TooBusy; here they wait in their order instead.
         self.room = asyncio.Semaphore(OP_COUNT_MAX)
         self.calls = asyncio.Semaphore(MODEL_CALLS_MAX)
         self.numbers = itertools.count(1)
@@ -60,7 +61,7 @@ class Host:
     # Requests.
 
     async def ask(self, request: Request) -> Reply:
-        """The reply, under the label of the request. Waits while too many are in flight."""
+        """Return the reply, under the label of the request. Waits while too many are in flight."""
         if not self.is_closed and (error := wrong(request)) is not None:
             return Reply(request.op_id, Refused(error))
         await self.room.acquire()
@@ -70,6 +71,8 @@ class Host:
         number = next(self.numbers)
         reply: asyncio.Future[Reply] = self.loop.create_future()
         self.waiting[number] = reply
+        # On the reply, not at the end of this call: a cancelled
+        # caller leaves, and the operation keeps its place.
         reply.add_done_callback(lambda _: self.room.release())
         try:
             self.step(attrs.evolve(request, op_id=number))
@@ -78,6 +81,7 @@ class Host:
             if not reply.cancel():
                 reply.exception()  # which is raised here
             raise
+        # Shielded, as cancelling a caller must not cancel the future that the memory will answer (law 2).
         return attrs.evolve(await asyncio.shield(reply), op_id=request.op_id)
 
     def begin(self) -> None:
@@ -99,10 +103,9 @@ class Host:
             await self.stepped
 
     async def close(self) -> None:
-        """Requests that were begun end; later ones are refused. A purge ends, if it can; other background
-        work ends where it is.
+        """Let requests that were begun end, and a purge if it can; refuse later ones.
 
-        If this is cancelled while it waits, all of it ends where it is.
+        Other background work ends where it is, and all of it if this is cancelled while it waits.
         """
         try:
             if not self.is_closed:
@@ -123,6 +126,8 @@ class Host:
         now_ms = wall_ms()
         try:
             if self.recorder is not None:
+                # Before the step: if it raises, its input is the
+                # last line of the file, and a replay raises as well.
                 self.recorder.took(now_ms, value)
             effects = self.memory.step(now_ms, value)
             if self.recorder is not None:
@@ -165,7 +170,7 @@ class Host:
     # The world.
 
     def hear(self, answer: StoreAnswer | BaseException) -> None:
-        """Called in the thread of the store."""
+        """Hand an answer to the loop. Called in the thread of the store."""
         with suppress(RuntimeError):  # the loop is gone, and all callers with it
             self.loop.call_soon_threadsafe(self.take_answer, answer)
 
@@ -184,6 +189,7 @@ class Host:
         if ask is None:
             self.start(self.serve(effect))
         else:
+            # Not at once: this is called out of a step, and a step must not begin inside another one.
             self.loop.call_soon(self.serve_at_once, effect, ask)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -196,6 +202,7 @@ class Host:
 
     async def get_answer(self, effect: AskModel | Embed) -> Answer:
         try:
+            # The time runs while a call waits for its turn, too: the memory counts from its question.
             async with asyncio.timeout(effect.timeout_ms / 1_000), self.calls:
                 if isinstance(effect, AskModel):
                     return whole(effect, await self.model.ask(effect.task, effect.prompt, effect.timeout_ms))
@@ -212,7 +219,7 @@ class Host:
         self.take_answer(answer)
 
     def set_timer(self) -> None:
-        """A timer that rings no later than the memory is due; one that rings sooner stays, and wakes it."""
+        """Set a timer no later than the memory is due; one that rings sooner stays, and wakes it."""
         due_ms = self.memory.deadline_ms()
         if due_ms is None or (self.timer is not None and self.timer_ms <= due_ms):
             return
@@ -231,6 +238,7 @@ def whole(effect: AskModel | Embed, value: Any) -> Answer:
     """Return an answer of a service as an answer to the memory. Raises if it is no text, or no vectors."""
     is_text = isinstance(effect, AskModel)
     answer = ModelReplied(effect.request_id, value) if is_text else Embedded(effect.request_id, value)
+    # A lone surrogate has no bytes: it would break the recording, and the row that it ends up in (law 5).
     encode(answer)
     return answer
 

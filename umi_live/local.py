@@ -1,4 +1,4 @@
-"""What answers when no model is named: rules for simple English sentences, and a hash of words as embedding.
+"""Answers where no model is named: rules for simple English sentences, and a hash of words as embedding.
 
 Neither understands anything. They are here so that a memory works at once, without a network and a key.
 
@@ -82,6 +82,7 @@ def hash_text(text: str) -> tuple[int, ...]:
         sums[place] = sums.get(place, 0) + sign
     peak = max(map(abs, sums.values()), default=0) or 1
     components = [0] * DIMS
+    # A text without words, or one whose parts cancel out, still needs a vector that is not zero.
     for place, it in (sums if any(sums.values()) else {0: 1}).items():
         components[place] = int(COMPONENT_MAX * it / peak)
     return tuple(components)
@@ -89,16 +90,19 @@ def hash_text(text: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=PARTS_COUNT_MAX)
 def place_part(part: str) -> tuple[int, int]:
-    """Which component a part of a word adds to, and whether 1 or -1."""
+    """Return which component a part of a word adds to, and whether 1 or -1."""
     number = int.from_bytes(blake2b(part.encode(), digest_size=4).digest())
     return number // 2 % DIMS, 1 if number % 2 else -1
 
 
 def parts(text: str) -> Iterator[str]:
-    """The words that say something, twice, and all runs of three letters in them."""
+    """Yield the words that say something, twice, and all runs of three letters in them."""
     told = words(text)
     for word in content(told) or told:
+        # Two hashes for a whole word: it weighs more than a run
+        # of letters, and a collision of one is made up for.
         yield from (word, f"{word} again")
+        # cat -> <ca, cat, at>: the edges tell the beginning of a word from its middle.
         edged = f"<{word}>"
         yield from (edged[at : at + 3] for at in range(len(edged) - 2))
 
@@ -121,15 +125,18 @@ def extract(given: Json) -> str:
     statements = [it for it in read([turn], speaker) if telling(it.sentence)]
     if not any(it.names for it in statements):
         return NOTHING
+    # Fewer names mean fewer elements; the sentences of the others stay as notes.
     few = [attrs.evolve(it, names=tuple(it for it in it.names if it[0] == speaker)) for it in statements]
     return list_statements(statements) or list_statements(few) or NOTHING
 
 
 def list_statements(statements: Iterable[RuleStatement]) -> str:
-    """The names and notes as an answer; empty if an answer has no room for all of them."""
+    """Return the names and notes as an answer; empty if an answer has no room for all of them."""
     types, said = dict[str, str](), dict[str, list[str]]()
     for statement in statements:
         for name, kind in statement.names or (("", "note"),):
+            # `topic` only means that nothing better is known, so a
+            # later sentence may tell; else the first one decides.
             types[name] = kind if types.get(name, "topic") == "topic" else types[name]
             said.setdefault(name, []).extend(pieces(statement.sentence))
     entities = [
@@ -142,7 +149,7 @@ def list_statements(statements: Iterable[RuleStatement]) -> str:
 
 
 def pack_contents(contents: Iterable[str]) -> Iterator[str]:
-    """The sentences, as many together as one content may have."""
+    """Yield the sentences, as many together as one content may have."""
     some = list[str]()
     for sentence in contents:
         is_long = size("\n".join((*some, sentence))) > EXTRACT_CONTENT_BYTES_MAX
@@ -154,7 +161,7 @@ def pack_contents(contents: Iterable[str]) -> Iterator[str]:
 
 
 def pieces(sentence: str) -> Iterator[str]:
-    """A sentence, in parts if it is longer than a content may be; they end between words where they can."""
+    """Yield a sentence, in parts if a content may not be so long; they end between words if they can."""
     while size(sentence) > EXTRACT_CONTENT_BYTES_MAX:
         head = cut(sentence, EXTRACT_CONTENT_BYTES_MAX)
         head = head.rpartition(" ")[0].rstrip() or head
@@ -164,7 +171,7 @@ def pieces(sentence: str) -> Iterator[str]:
 
 
 def evolve(given: Json) -> str:
-    """A new statement ends an old one of which nothing is true any more; of all others both hold."""
+    """End an old statement of which nothing is true any more by a new one; of all others both hold."""
     stated = {it["ref"]: it for it in (*given["new"], *given["old"])}
     return json.dumps([verdict(pair, stated[pair["new"]], stated[pair["old"]]) for pair in given["pairs"]])
 
@@ -192,6 +199,7 @@ def memories(given: Json) -> str:
     wanted = given["memory_type"]
     found = [it for it in read(turns_of(given["text"])) if telling(it.sentence)]
     of_type = [it for it in found if wanted in (it.cue.memory_types if it.cue else OTHER_TYPES)]
+    # Each sentence gets one memory at least; further names of a sentence take what room is left.
     room, blocks = EXTRACT_ENTITY_COUNT_MAX - len(of_type), list[str]()
     for statement in of_type:
         names = [name for name, _ in statement.names] or [""]
@@ -220,14 +228,17 @@ def memory(name: str, content: str, category: str) -> str:
 
 
 def turns_of(text: str) -> Iterator[SpeakerTurn]:
-    """The turns of a conversation without the numbers and roles of its lines, and not those of machines; of
-    another text one turn."""
+    """Yield the turns of a conversation without numbers and roles, and without those of machines.
+
+    Any other text is one turn.
+    """
     lines, role = text.split("\n"), ""
     turns = [TURN.match(line) for line in lines]
     if turns[0] is None and not any(turn and turn["at"] for turn in turns):
         yield SpeakerTurn("", sentences(text))
         return
     for line, turn in zip(lines, turns, strict=True):
+        # A line without a role goes on with the turn before it, which is silent if that one is a machine's.
         role = turn["role"] if turn else role
         if role.lower() not in UNHEARD_ROLES:
             yield SpeakerTurn(role, sentences(turn["text"] if turn else line))
@@ -239,13 +250,13 @@ def segment(given: Json) -> str:
 
 
 def summarise_category(given: Json) -> str:
-    """The facts as they are, each once, as many as there is room for."""
+    """Return the facts as they are, each once, as many as there is room for."""
     facts = [it["content"].replace("\n", " ") for it in given["facts"]]
     return summary([*given.get("summary", "").split("\n"), *facts])
 
 
 def reflect(given: Json) -> str:
-    """The first sentence of each text."""
+    """Return the first sentence of each text."""
     return summary([it for text in given["texts"] for it in list(sentences(text))[:1]])
 
 
@@ -259,12 +270,12 @@ def summary(lines: list[str]) -> str:
 
 
 def name_subcategory(given: Json) -> str:
-    """The words that the facts have most in common."""
+    """Return the words that the facts have most in common."""
     return " ".join(given["keywords"][:2])
 
 
 def rank(given: Json) -> str:
-    """An empty list would say that nothing is of use; without an answer scores put it in order."""
+    """Give no answer, so that scores decide the order; an empty list would say that nothing is of use."""
     return ""
 
 

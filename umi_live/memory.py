@@ -189,6 +189,7 @@ class LiveMemory:
                 if self.record is not None:  # before anything changes in the file
                     self.recorder = Recorder(self.record, self.scope, self.config)
                 embedder = f"{self.embedder.name}:{self.embedder.dims}"
+                # After the claim: it deletes vectors, which another life of this scope may be using.
                 await store.call(store.storage.adopt, self.scope, embedder)
                 host = Host(memory, store, self.model, self.embedder, self.recorder)
                 host.begin()
@@ -214,6 +215,8 @@ class LiveMemory:
         try:
             stored = await store.call(store.storage.embedder_of, self.scope)
             own = f"{self.embedder.name}:{self.embedder.dims}"
+            # The dimensions must be those of the stored vectors,
+            # or the memory would take each of them for damaged.
             embedder = self.embedder if stored in (None, own) else AbsentEmbedder(stored)
             config = attrs.evolve(
                 self.config, embedding_dims=embedder.dims, auto_rebalance=False, upkeep_interval_ms=0
@@ -230,6 +233,7 @@ class LiveMemory:
             await store.leave()
             raise
         self.store, self.host = store, host
+        # Something to cancel and await at the end, as in the other case.
         self.mending = asyncio.create_task(asyncio.sleep(0))
         return self
 
@@ -249,6 +253,7 @@ class LiveMemory:
             ending.push_async_callback(self.embedder.close)
             ending.push_async_callback(self.model.close)
             ending.push_async_callback(asyncio.wait, [self.mending])
+            # Before the wait below: a caller that comes meanwhile is told that the memory is closed.
             self.host = self.store = None
             await host.close()
 
@@ -258,7 +263,7 @@ class LiveMemory:
             self.recorder = None
 
     async def embed_again(self) -> None:
-        """Entities without a vector get one while others work: after another embedder, or a failure of it."""
+        """Embed entities without a vector, beside other work: after another embedder, or a failure."""
         assert self.store is not None
         where = (Condition("vector_missing", "eq", True),)
         missing, wait_ms = CountRows(self.scope, ("entity",), where), EMBED_AGAIN_MS_MIN
@@ -272,6 +277,8 @@ class LiveMemory:
                 return
             except (NotDone, StoreError):
                 pass  # later
+            # A rebalance repairs one page: while it finds any it goes on
+            # quickly, and an embedder that fails is asked ever more seldom.
             wait_ms = EMBED_AGAIN_MS_MIN if repaired else min(2 * wait_ms, EMBED_AGAIN_MS_MAX)
             await asyncio.sleep(wait_ms / 1_000)
 
@@ -369,7 +376,7 @@ class LiveMemory:
     async def search(
         self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
     ) -> Result[Retrieved]:
-        """The same, until the scores of what was found are enough. `options`: of `Search`."""
+        """Search categories, facts and texts until scores say that it is enough. `options`: of `Search`."""
         said = tuple(Turn(role, text) for role, text in turns)
         return await self.ask(Search(0, query, said, **options), Retrieved)
 
@@ -382,7 +389,7 @@ class LiveMemory:
         return await self.ask(EndSession(0, session_id), Reflected)
 
     async def evolve_category(self, category: str, *, force: bool = False) -> Result[Evolved]:
-        """The facts of a category in groups that are about one thing each; `force`: all groups anew."""
+        """Divide the facts of a category into groups about one thing each; `force`: all groups anew."""
         return await self.ask(EvolveCategory(0, category, force), Evolved)
 
     async def forget(self, entity_id: str, *, request_key: str | None = None) -> Result[Forgotten]:
@@ -416,12 +423,14 @@ class LiveMemory:
                 await self.evolve_category(row.body.name)
 
     async def delete_agent(self, *, request_key: str | None = None) -> Result[AgentSwitched]:
-        """All that this agent has is gone, in every later life too; its rows are removed in the background.
-        From now on whatever is asked of it is refused as not found. Sessions are the user's, and stay."""
+        """Delete all that this agent has, for every later life too; its rows are removed in the background.
+
+        From now on whatever is asked of it is refused as not found. Sessions are the user's, and stay.
+        """
         return await self.ask(DeleteAgent(0, request_key), AgentSwitched)
 
     async def open_agent(self, *, request_key: str | None = None) -> Result[AgentSwitched]:
-        """An agent that was deleted begins again with nothing, once all of it is removed."""
+        """Let an agent that was deleted begin again with nothing, once all of it is removed."""
         return await self.ask(OpenAgent(0, request_key), AgentSwitched)
 
     async def entity(self, entity_id: str) -> Entity | Ended | None:
@@ -499,11 +508,11 @@ class LiveMemory:
     async def list(
         self, kind: str, *, where: tuple[Given, ...] = (), limit: int | None = None, cursor: str | None = None
     ) -> Result[Listed]:
-        """A page of the entities, ended facts, resources, categories, memberships or others, by id."""
+        """Return a page of the entities, ended facts, resources, categories, memberships or others, by id."""
         return await self.ask(List(0, kind, limit, cursor, where), Listed)
 
     async def recent(self, /, **options: Any) -> Result[Listed]:
-        """The facts that changed last, newest first. `options`: of `RecentEntities`."""
+        """Return the facts that changed last, newest first. `options`: of `RecentEntities`."""
         return await self.ask(RecentEntities(0, **options), Listed)
 
     # Core: what the model always sees.
@@ -539,7 +548,7 @@ class LiveMemory:
     # Everything else.
 
     async def drive(self, request: Request) -> effects.Outcome:
-        """How a request ended, whatever that is. Raises Closed."""
+        """Return how a request ended, whatever that is. Raises Closed."""
         if self.host is None:
             raise Closed("the memory is not open; use it inside `async with`")
         self.check_loop()
@@ -569,7 +578,7 @@ class LiveMemory:
                 if isinstance(error, StorageFailed | StorageRefused | StorageFull) and self.store is not None:
                     raise self.store.failure() from RequestFailed(error, str(error))
                 raise RequestFailed(error, str(error))
-        raise InDoubt(None, "nobody knows whether it was done; ask again with the same request_key")
+        raise InDoubt(None, "it may have been done or not; ask again with the same request_key")
 
 
 def open_memory(
@@ -586,15 +595,15 @@ def open_memory(
     registry: Registry = BUILT_IN,
     read_only: bool = False,
 ) -> LiveMemory:
-    """The memory of an agent about a user, in this file; `:memory:` is lost with the process.
+    """Return the memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
     `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`;
     so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. `categories`: those
     of the archive, each with what belongs there, in place of the usual ones. `record`:
     a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
     `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
-    nothing is written, the file may be one that cannot be, and others may have the same memory open; whoever
-    asks for a write gets StoreError.
+    nothing is written, the file may be one that cannot be, and others may have the same memory open; a
+    request that writes raises StoreError.
     Raises LiveError for an address that is none, for dimensions that no memory can have, and for categories
     that cannot be.
     """

@@ -38,6 +38,8 @@ class EndpointFailure:
     kind: FailureKind
 
 
+# What decides between two kinds: `unavailable` and `timeout` may pass, so the memory asks again; `refused`
+# and `too_long` come again with the same question, so it does without.
 TABLE: Final[
     Mapping[str, EndpointFailure]
 ] = {  # what is asked again, and what is not: docs/spec/engine.md, section 4
@@ -82,7 +84,7 @@ class Endpoint:
         self.client: httpx.AsyncClient | None = None
 
     async def post(self, path: str, body: Mapping[str, object], timeout_ms: int) -> Any:
-        """The JSON of the answer. Raises ServiceFailed."""
+        """Return the JSON of the answer. Raises ServiceFailed."""
         if self.client is None:
             self.client = httpx.AsyncClient(headers=self.headers)
         try:
@@ -113,9 +115,10 @@ def is_address(url: str) -> bool:
 
 
 async def content_of(response: httpx.Response) -> bytes:
-    """The body, as far as it is no longer than any answer. Raises ServiceFailed."""
+    """Return the body, as far as it is no longer than any answer. Raises ServiceFailed."""
     content = bytearray()
     async for part in response.aiter_bytes():
+        # Counted as it comes: a header may lie about the length, and a body may have no end.
         content += part
         if len(content) > BODY_BYTES_MAX:
             raise make_failure("too_large")
@@ -130,13 +133,14 @@ def json_of(content: bytes) -> Any:
 
 
 def case_of(status: int, content: bytes) -> str:
+    # A prompt that is too long is most often a 400 with the code `context_length_exceeded`.
     if status == 400 and b"context_length" in content:
         return "too_long"
     return STATUSES.get(status, "broken" if status >= 500 else "refused")
 
 
 def retry_after_ms(value: str | None) -> int:
-    """Seconds, or a date; nothing of what is neither."""
+    """Return the wait that a header names, in seconds or as a date; 0 for anything else."""
     if value is None:
         return 0
     try:
@@ -159,7 +163,7 @@ class ChatModel(Endpoint):
 
 
 def text_of(answer: Any) -> str:
-    """The text of a completion. Raises ServiceFailed."""
+    """Return the text of a completion. Raises ServiceFailed."""
     try:
         choice = answer["choices"][0]
         message, reason = choice["message"], choice.get("finish_reason")
@@ -198,6 +202,7 @@ class TextEmbedder(Endpoint):
 def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...]:
     """Return one vector for each text, in their order. Raises ServiceFailed."""
     try:
+        # By the index: the order of the list is not promised.
         found = {int(it["index"]): round_components(it["embedding"]) for it in answer["data"]}
     except (KeyError, TypeError, ValueError, OverflowError):
         raise make_failure("vectors") from None
@@ -207,7 +212,7 @@ def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...
 
 
 def round_components(components: Sequence[float]) -> tuple[int, ...]:
-    """Whole numbers in -127 .. 127 of nearly the same direction. Raises ValueError or TypeError."""
+    """Return whole numbers in -127 .. 127 of nearly this direction. Raises ValueError or TypeError."""
     peak = max(abs(it) for it in components)
     if not math.isfinite(peak) or peak == 0:
         raise ValueError("no direction")

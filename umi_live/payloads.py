@@ -16,13 +16,14 @@ from umi_live.services import ServiceFailed
 Part = dict[str, object]
 LINE: Final = "INPUT payload = "
 ADDRESS: Final = re.compile("https?://.+", re.IGNORECASE | re.DOTALL)
+# data:image/png;base64,iVBOR...   groups: image, png, parameters, the bytes
 EMBEDDED: Final = re.compile("data:([a-z]+)/([a-z0-9.+-]+)(;[^,;]+)*;base64,(.+)", re.IGNORECASE | re.DOTALL)
 SOUNDS: Final = {"wav": "wav", "x-wav": "wav", "wave": "wav", "mpeg": "mp3", "mp3": "mp3"}
 UNSENDABLE: Final = "a payload that no part of a chat can carry"
 
 
 def message(task: str, prompt: str) -> str | list[Part]:
-    """The content of a message: the prompt, and what it is about. Raises ServiceFailed."""
+    """Return the content of a message: the prompt, and what it is about. Raises ServiceFailed."""
     part_of = PARTS.get(task)
     if part_of is None:
         return prompt
@@ -39,7 +40,7 @@ def image(payload: str) -> Part | None:
 
 
 def audio(payload: str) -> Part | None:
-    """Endpoints take the bytes of a sound, not its address."""
+    """Return the bytes of a sound, which is all that endpoints take: no address."""
     found = EMBEDDED.fullmatch(payload)
     form = SOUNDS.get(found[2].lower()) if found and found[1].lower() == "audio" else None
     return (
@@ -53,7 +54,7 @@ def video(payload: str) -> Part | None:
 
 
 def is_of(kind: str, payload: str) -> bool:
-    """An address, or bytes of this kind."""
+    """Return True for an address, or bytes of this kind."""
     found = EMBEDDED.fullmatch(payload)
     return bool(ADDRESS.fullmatch(payload)) or bool(found and found[1].lower() == kind)
 

@@ -21,6 +21,7 @@ class Recorder:
 
     def __init__(self, path: str | os.PathLike[str], scope: Scope, config: Config) -> None:
         try:
+            # One line at a time (buffering=1): what a killed process had taken is in the file.
             self.file = open(path, "x", encoding="utf-8", buffering=1, opener=create_file)  # noqa: SIM115  # closed with the memory
         except OSError as error:
             raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
@@ -43,13 +44,13 @@ class Recorder:
             self.file.close()
 
     def discard(self) -> None:
-        """A memory that took nothing leaves no file, so that the name can be used again."""
+        """Close the file, and remove it if the memory took nothing, so that the name can be used again."""
         self.close()
         if not self.has_taken:
             os.unlink(self.file.name)
 
     def _write(self, line: str) -> None:
-        """A memory whose recording ends goes on no further: what it did then would be nowhere."""
+        """Write a line, or raise: a memory must not go on without its recording."""
         try:
             self.file.write(line + "\n")
         except OSError as error:

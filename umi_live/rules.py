@@ -137,6 +137,7 @@ def read(turns: Iterable[SpeakerTurn], speaker: str | None = None) -> Iterator[R
     assistants = {
         turn.role for turn in listed for it in turn.sentences if re.search(OF_ASSISTANT, strip_opening(it))
     }
+    # Names come from all turns first: one that begins a sentence may be known by a later "with Zork".
     for turn in listed:
         alone: Named | None = None
         others = set[str]()  # of whom the turn has spoken
@@ -145,6 +146,7 @@ def read(turns: Iterable[SpeakerTurn], speaker: str | None = None) -> Iterator[R
             if said_by and norm(speakers.get(turn.role, (said_by,))[0]) == norm(said_by):
                 speakers[turn.role] = said_by, "self" if turn.role in assistants else "person"
             it = read_sentence(sentence, SentenceContext(names, speakers.get(turn.role), alone))
+            # `She` is read only while the turn has spoken of one person, whom alone it can mean.
             others |= set(find_beings(it))
             alone = it.names[0] if it.is_alone and others <= {it.names[0][0]} else None
             names |= {name for name, _ in it.names}
@@ -184,6 +186,7 @@ def is_possible(name: str, is_inside: bool = False) -> bool:
 
     `is_inside`: it does not stand first. Then ordinary words are a name together: New York, The Hague.
     """
+    # "I" alone is no name; "May", "Friday" and "OK" would be names too often.
     parts = words(name)
     if not parts or "i" in parts or not CALENDAR.isdisjoint(parts) or (name.isupper() and len(name) < 3):
         return False
@@ -206,6 +209,8 @@ def is_name(name: str, cue: SentenceCue, object_name: str, names: set[str]) -> b
     if not is_possible(name, is_inside=name in names):
         return False
     is_plural = name.endswith("s")  # "Kids joined"
+    # "Zork works at Globex" shows that Zork is a name, "Spam works at times" does not: where a cue asks for
+    # a name behind it, there has to be one.
     is_told = cue.is_sure and not is_plural and bool(object_name or not cue.kind)
     return is_told or name in names or is_given(name) or " " in name
 
@@ -257,6 +262,7 @@ def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
     text = strip_opening(sentence)
     if name := name_assistant(text):
         return RuleStatement(sentence, ((name, "self"),), SAID)
+    # A question states nothing: "Ann works at Acme?"
     found = None if sentence.endswith("?") else read_subject(text, context)
     found = attrs.evolve(found, sentence=sentence) if found else RuleStatement(sentence)
     is_own = any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence))
@@ -311,6 +317,7 @@ def read_pronoun(match: re.Match[str], text: str, context: SentenceContext) -> R
     return about(text, (context.alone,), *found, is_alone=match[1] in ("He", "She"))
 
 
+# The first form that fits: two names before one, and an owner ("Ann's") before a plain name.
 SUBJECTS: Final = (
     (rf"({NAME}),? (?:and|&) ({NAME}) ", read_pair),
     (rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+ ){{1,3}})({NAME}),? ", read_relative),
@@ -336,6 +343,7 @@ def about(
     kind = "person" if other and cue.kind == "organization" and is_given(other) else cue.kind
     others = [it[1] for it in re.finditer(rf"(?<= )({NAME})", text[len(subjects[0][0]) :])]
     others = [it for it in others if is_possible(it, is_inside=True)]
+    # "Ann met Bob. She is tired.": two persons, so `she` is not read; "Ann works at Acme. She ..." is Ann.
     is_lonely = set(others) <= {other} and BEINGS.isdisjoint(words(own_part(text))[1:]) and kind != "person"
     is_alone = is_alone and cue.is_alone and is_lonely and [it[1] for it in subjects] == ["person"]
     return RuleStatement(text, (*subjects, *([(other, kind)] if other else [])), cue, is_alone)

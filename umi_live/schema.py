@@ -107,7 +107,7 @@ class OpenOptions:
 
 
 def open_connection(path: str, way: OpenOptions = OpenOptions()) -> apsw.Connection:  # frozen
-    """A connection to the file, which is made if it is not there. Raises StoreError."""
+    """Return a connection to the file, which is made if it is not there. Raises StoreError."""
     connection = None
     if way.vfs is None and path != MEMORY and not way.is_read_only:
         create_private(path)
@@ -151,6 +151,8 @@ def reading(path: str) -> apsw.Connection:
         connection.pragma("query_only", "on")
         return connection
     log = f"{path}-wal"
+    # `immutable` makes SQLite ignore a log; a file with one
+    # would then be read as it was before its last commits.
     is_fixed = not os.path.exists(log) or not os.path.getsize(log)
     address = f"file:{quote(os.path.abspath(path))}?mode=ro{'&immutable=1' if is_fixed else ''}"
     return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
@@ -169,6 +171,8 @@ def prepare(connection: apsw.Connection, path: str, way: OpenOptions) -> None:
     connection.wal_autocheckpoint(0)  # the storage does it: what fails then is no failure of a commit
     if version < VERSION:
         is_shared = version > 0 and way.vfs is None and path != MEMORY
+        # An older release that has the file open would go on
+        # writing rows in its own form into the new tables.
         with hold_unclaimed(path) if is_shared else nullcontext():
             while version < VERSION:
                 migrate(connection)
@@ -207,7 +211,7 @@ def version_of(connection: apsw.Connection, path: str) -> int:
 
 
 def migrate(connection: apsw.Connection) -> None:
-    """The next version, unless another process has made it meanwhile."""
+    """Make the next version, unless another process has made it meanwhile."""
     with transaction(connection):
         version = int(connection.pragma("user_version"))
         if version < VERSION:
@@ -223,11 +227,14 @@ def migrate(connection: apsw.Connection) -> None:
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
     """Write all that is written inside, or nothing of it."""
+    # Takes the lock for writing at once: a transaction that
+    # reads first and writes later may fail in between.
     connection.execute("begin immediate")
     try:
         yield
         connection.execute("commit")
     except BaseException:
+        # SQLite itself rolls back after some errors, and a second rollback would hide the first error.
         if connection.in_transaction:
             connection.execute("rollback")
         raise

@@ -53,6 +53,8 @@ class Index:
 
     def follow(self, connection: apsw.Connection) -> None:
         """Learn what has been committed since the last time. Call it after a read of the same transaction."""
+        # Changes with every commit to the file, also of other
+        # memories of it: nothing of this scope may be new.
         version = connection.data_version()
         if version == self.version:
             return
@@ -92,6 +94,7 @@ class Index:
 
     def _embed(self, slot: int, components: bytes) -> None:
         dims = len(components)
+        # An id has a vector of one length: with another embedder it leaves the table of the old length.
         for other, vectors in self.vectors.items():
             if other != dims:
                 vectors.put(slot, None)
@@ -101,7 +104,7 @@ class Index:
             self.vectors[dims].put(slot, np.frombuffer(components, np.int8))
 
     def _mark_again(self, numbers: Sequence[int], connection: apsw.Connection) -> None:
-        """Terms that are kept may stand elsewhere now."""
+        """Note anew where kept terms stand: a changed row may have others now."""
         if len(numbers) > FOLLOWED_COUNT_MAX:
             self.marked.clear()
         for number in numbers if self.marked else ():
@@ -141,9 +144,13 @@ class Index:
         return best_by_words(postings, weight, lengths, self.keys[:size], self.ids, limit, least_ppm, allowed)
 
     def _marks(self, term: str, connection: apsw.Connection) -> Marks:
+        # Taken out and put in again, so that the dict stays
+        # in the order of use and its first term goes first.
         marks = self.marked.pop(term, None)
         if marks is None:
             marks = np.zeros(len(self.numbers), np.uint8)
+            # A row with a term three times is indexed under `term`
+            # and `term n3`, so higher counts overwrite lower ones.
             for count in range(1, OCCURRENCE_COUNT_MAX + 1):
                 marks[self._where(token(self.scope, term, count), connection)] = count
         self.marked[term] = marks
@@ -156,7 +163,7 @@ class Index:
         return self.slot_of[np.array(numbers, np.int64)]
 
     def mask(self, numbers: Iterable[int]) -> Mask:
-        """The slots of these rows of entities."""
+        """Return the slots of these rows of entities."""
         found = np.zeros(len(self.ids), np.bool_)
         found[self.slot_of[np.fromiter(numbers, np.int64)]] = True
         return found
@@ -202,7 +209,7 @@ class Vectors:
 
 
 def grow_array(values: NDArray[Any], place: int) -> NDArray[Any]:
-    """The array with room for this place and a quarter more; what is new is zero."""
+    """Return the array with room for this place and a quarter more; what is new is zero."""
     wider = np.zeros((place + place // 4 + ROOM_MIN, *values.shape[1:]), values.dtype)
     wider[: len(values)] = values
     return wider

@@ -106,7 +106,7 @@ class SqliteStorage:
         return answer
 
     def commit_all(self, commits: Sequence[Commit], now_ms: int) -> list[Committed | EffectFailed]:
-        """Batches in their order, made durable together in one wait for the disk, or none of them."""
+        """Do batches in their order, made durable together in one wait for the disk, or none of them."""
         known, oldest_ms = TransactionCache(), self.oldest_ms
         try:
             with transaction(self.connection):
@@ -114,6 +114,7 @@ class SqliteStorage:
                 if known.erases and known.changes_words:
                     self.connection.execute(OPTIMIZE)
         except BaseException:
+            # What `_prune` noted is rolled back with the transaction.
             self.oldest_ms = oldest_ms
             raise
         if known.erases or self.owes_empty_log:
@@ -142,7 +143,7 @@ class SqliteStorage:
             self.owes_empty_log = False
 
     def _answer_to(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed | EffectFailed:
-        """The key comes first: a batch that was done already conflicts with itself."""
+        """Answer a batch. Its key comes first: a batch that was done already conflicts with itself."""
         kept = self._find_answer(commit, now_ms)
         if kept is not None:
             return kept
@@ -151,6 +152,7 @@ class SqliteStorage:
         changed = tuple(pair for pair, version in zip(found, wanted, strict=True) if pair[1] != version)
         if changed:  # nothing was written yet
             return EffectFailed(commit.request_id, "conflict", changed=changed)
+        # Rows of one batch have one number of their commit in a scope; the next batch gets the next one.
         known.places.clear()
         return self._carry_out(commit, now_ms, known)
 
@@ -202,7 +204,7 @@ class SqliteStorage:
             self.connection.execute("delete from receipt where number = ?", (number,))
 
     def _write(self, write: Write, known: TransactionCache) -> int:
-        """The version after it. Deleting what is absent changes nothing."""
+        """Return the version after it. Deleting what is absent changes nothing."""
         address, body = write.address, write.body
         if address.scope not in known.places:
             known.places[address.scope] = self._place(address.scope, known)
@@ -211,6 +213,7 @@ class SqliteStorage:
         if body is None and not is_there:
             return version
         key = (scope, address.kind, address.id)
+        # Only what erases empties the log at once; every other commit leaves that for when the log is long.
         if is_there and self._erases(key, body, known):
             known.erases = True
             known.changes_words = known.changes_words or address.kind in STATES_OF_FACT
@@ -234,7 +237,7 @@ class SqliteStorage:
         return not texts_of(body_of(*old[2:])) <= texts_of(body)
 
     def _place(self, scope: Scope, known: TransactionCache) -> Place:
-        """The number of the scope, and that of its next commit."""
+        """Return the number of the scope, and that of the commit at hand in it."""
         number, execute = self._scope(scope, known), self.connection.execute
         if not number:
             made: Any = execute(
@@ -250,13 +253,14 @@ class SqliteStorage:
     def adopt(self, scope: Scope, embedder: str) -> None:
         """Set the embedder of a scope; vectors of another one are deleted, a page at a time.
 
-        Their entities are marked, so that a rebalance embeds them again; until then words find them. Nobody
-        else may have the scope open. It writes in any case: a file that cannot be written is noticed here.
+        Their entities are marked, so that a rebalance embeds them again; until then words find them. No other
+        memory may have the scope open. It writes in any case: so a file that cannot be written is noticed.
         """
         execute = self.connection.execute
         is_left = self.embedder_of(scope) not in (None, embedder)
         while is_left:
             with transaction(self.connection):
+                # A page in each transaction: other memories of the file can commit in between.
                 is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
         with transaction(self.connection):
             number, _ = self._place(scope, TransactionCache())
@@ -281,7 +285,7 @@ class SqliteStorage:
         return len(page.rows)
 
     def _scope(self, scope: Scope, known: TransactionCache | None = None) -> int:
-        """Its number; 0 if nothing was ever stored in it."""
+        """Return its number; 0 if nothing was ever stored in it."""
         if known is not None and scope in known.numbers:
             return known.numbers[scope]
         sql = "select number from scope where user = ? and agent = ?"
@@ -376,6 +380,7 @@ class SqliteStorage:
         index = self._index(query.scope)
         if index is None:
             return
+        # Inside the transaction of this read, so index and rows are of one instant (law 3).
         index.follow(self.connection)
         allowed = self._allow_rows(index, query.where)
         limit, least_ppm = min(query.limit, PAGE_ROW_COUNT_MAX), max(1, query.min_score_ppm)
@@ -413,7 +418,7 @@ class SqliteStorage:
         return vector_relevance_ppm(query.vector, vector.components) if isinstance(vector, Vector) else 0
 
     def _allow_rows(self, index: Index, where: Where) -> Mask | None:
-        """The entities that hold the conditions; None if there are none. For ids alone no row is read."""
+        """Return the entities that hold the conditions; None without any. For ids alone no row is read."""
         if not where:
             return None
         others = tuple(it for it in where if excluded_ids(it) is None)
@@ -423,7 +428,7 @@ class SqliteStorage:
         return mask
 
     def _numbers(self, scope: int, where: Where) -> Iterator[int]:
-        """The rows of entities that hold the conditions."""
+        """Yield the rows of entities that hold the conditions."""
         behind, bindings, is_all = clause(where, "entity", scope)
         sql = f"select number, body from row where {LIVE} {behind}"
         for number, body in self.connection.execute(sql, (scope, "entity", *bindings)):

@@ -57,7 +57,7 @@ class Store:
         """
         if path == MEMORY or read_only:
             return cls(path if path == MEMORY else os.path.realpath(path), read_only=read_only)
-        real = os.path.realpath(path)
+        real = os.path.realpath(path)  # two names of one file must not become two stores of it
         with cls.turn:
             if real in cls.known:
                 cls.known[real].user_count += 1
@@ -80,11 +80,13 @@ class Store:
         await asyncio.shield(asyncio.to_thread(self.close))
 
     def start(self, effect: Read | Commit, tell: Tell) -> None:
-        """`tell` is called in the thread of the store, with the answer or with what was raised."""
+        """Begin a read or a commit; `tell` is called in the thread of the store, with what came of it."""
         if isinstance(effect, Read):
             self.thread.submit(self._tell_read, effect, tell)
         else:
             self.commits.append((effect, tell))
+            # One flush for each commit: the first takes all that
+            # wait, and the others find nothing, which is cheap.
             self.thread.submit(self._flush)
 
     def _tell_read(self, read: Read, tell: Tell) -> None:
@@ -116,7 +118,7 @@ class Store:
             tell(answer)
 
     def _commit_all(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer]:
-        """If they fail together, each is tried alone: one that is too large does not fail the others."""
+        """Commit together; if that fails, each alone, as one that is too large must not fail the others."""
         if self.is_read_only:
             return [answer_claim(commit) for commit in commits]
         try:
@@ -140,7 +142,7 @@ class Store:
         return StoreError(f"{self.path}: {told}")
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Work in the thread of the store; if the caller is cancelled, it ends there. Raises StoreError."""
+        """Call a function in the thread of the store, to its end in any case. Raises StoreError."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
         except apsw.Error as error:
@@ -171,6 +173,6 @@ def answer_claim(commit: Commit) -> StoreAnswer:
 
 
 def close_again(opening: "asyncio.Future[Store]") -> None:
-    """Close a store that was opened for a caller who has gone."""
+    """Close a store whose caller was cancelled while it was opened."""
     if opening.exception() is None:
         opening.result().close()

@@ -103,6 +103,7 @@ class TopicReader:
         where = [Condition("category_id", "eq", key)]
         if group:
             bodies = [row.body async for row in self.rows("subcategory", *where)]
+            # In any case and spacing, as names are compared everywhere.
             ids = [it.id for it in bodies if isinstance(it, Subcategory) and norm(it.name) == norm(group)]
             where.append(Condition("subcategory_id", "in", tuple(ids)))
             is_there = bool(ids)
@@ -118,6 +119,8 @@ class TopicReader:
     async def paths_of(self, fact_ids: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """Return by fact the paths of the groups and categories that it is in."""
         ids, stored = tuple(dict.fromkeys(fact_ids)), await self.categories()
+        # Derived, not searched: a membership's id follows
+        # from its two ends, so each is read by its address.
         keys = (membership_id(self.scope, fact, category) for fact in ids for category in stored)
         bodies = [row.body for row in await self.rows_of("membership", keys)]
         members = [it for it in bodies if isinstance(it, Membership)]

@@ -179,6 +179,8 @@ class OldEntity:
         """Find what each version ends: an update or a contradiction ends all that it does not repeat."""
         told = self.statements(version["content"])
         if version["kind"] in REPLACING:
+            # The statement that took the place is a new one of
+            # this version; without any, one that it repeats.
             new = [line for key, line in told.items() if key not in self.lines] or list(told.values())
             for key in [key for key in self.lines if key not in told]:
                 line, first = self.lines.pop(key)
@@ -200,6 +202,7 @@ class OldEntity:
         old, key = self.old, norm(line)
         told = self.as_told() if first["version"] == old["version"] else first
         sources = tuple(it for it in old["sources"] if it not in self.given or key in self.given[it])
+        # Told by `remember`, not only by texts; without a known source it must be, or no row would tell it.
         is_direct = key not in unique(old["given"]) or not sources
         count = min(old["reinforced_count"], max(1, len(sources) + is_direct))
         return Entity(
@@ -252,6 +255,7 @@ class ScopeUpgrade:
         for key in self.divided:
             self.rows.drop("entity", key)
         self.rows.drop_numbers()
+        # memberships before categories, which count them in their new places
         for change in (
             self.vectors, self.relations, self.access, self.memberships, self.categories, self.core,
             self.ties,
@@ -260,6 +264,7 @@ class ScopeUpgrade:
         for key, fact in self.facts.items():
             self.rows.put("entity", key, fact)
         for it in (it for divided in self.divided.values() for it in divided.ended):
+            # Ended for one old entity and current for another of the same name: then it is current.
             if it.id not in self.facts:
                 self.rows.put("ended", it.id, it)
 
@@ -294,6 +299,7 @@ class ScopeUpgrade:
         for key, old in self.rows.read_old("relation", RELATION).items():
             self.rows.drop("relation", key)
             (source_id, version), (target_id, _) = old["source"], old["target"]
+            # A link between two names: it had no versions at its ends, so its source says version 0.
             if not version:
                 self.state(source_id, target_id, old)
                 continue

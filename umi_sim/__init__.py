@@ -4,7 +4,7 @@
     formats/    JSON, TOML and transcripts from strangers, checked before they are believed
     record/     what a run leaves behind: items, configuration, trace, verdict
     services/   storage, model and embedder, which agents share
-    target/     what is tested: Umi's memory, or somebody else's store
+    target/     what is tested: Umi's memory, or another store
     faults/     what can go wrong, where, and what it does
     workload/   users: what they ask, and the values they give
     world/      one run in progress: agents, network, clocks, one queue of events

@@ -30,6 +30,7 @@ def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
         if "=" not in setting:
             refuse(f"--set {setting}: write TABLE.KEY=VALUE, as in --set agents.count=2")
     pairs = [setting.split("=", 1) for setting in settings]
+    # The last one of a key wins, and --mode over all: it is the shorter way to say one of these keys.
     return dict(pairs) | ({"scenario.swarm.mode": mode} if mode else {})
 
 
@@ -50,6 +51,7 @@ def config_of(
     from umi_sim.workload import conversations as talking
 
     config = talking.with_conversation(config, conversation)
+    # Unless the user has set a number of operations, a conversation is told to its end.
     return config if {"workload", "workload.operations"} & overrides.keys() else talking.whole(config)
 
 
@@ -62,12 +64,10 @@ def command_of(name: str, seed: int, overrides: Mapping[str, str], conversation:
 
 def config_named(context: click.Context, text: str) -> "RunConfig":
     """The configuration of a seed, written as SCENARIO:SEED or as for `run`."""
-    words = words_of(text)
-    name, colon, seed = words[0].rpartition(":") if words else ("", "", "")
-    words = [name, "--seed", seed, *words[1:]] if colon else words
+    # Parsed by the command `run` itself, so "smoke --seed 42 --set x=y" means here what it means there.
     run = context.find_root().command.commands["run"]  # type: ignore[attr-defined]  # a group
     try:
-        given = run.make_context("run", words).params
+        given = run.make_context("run", run_words(text)).params
     except click.UsageError as error:
         refuse(f"{text}: {error.message}")
     if given["seed"] is None:
@@ -76,9 +76,19 @@ def config_named(context: click.Context, text: str) -> "RunConfig":
     return config_of(given["scenario"], given["seed"], overrides, given["transcript"])
 
 
+def run_words(text: str) -> list[str]:
+    """Return what follows `umi-sim run` for a seed, written as SCENARIO:SEED or as for `run`."""
+    words = words_of(text)
+    name, colon, seed = words[0].rpartition(":") if words else ("", "", "")
+    return [name, "--seed", seed, *words[1:]] if colon else words
+
+
 def words_of(text: str) -> list[str]:
     """The words of a command; a file with a seed is one of them, whatever blanks are in its path."""
-    if is_file(text.rpartition(":")[0]):
+    # "my worlds/storm.toml:42": the part before the seed is a file, so the blank in it separates nothing.
+    # In "storm.toml:42 --set agents.count=2" the blanks do, for no seed has one.
+    file, _, seed = text.rpartition(":")
+    if is_file(file) and len(seed.split()) == 1:
         return [text]
     try:
         return shlex.split(text)
@@ -117,6 +127,7 @@ def is_seed_file(file: str) -> bool:
     if Path(file).exists() and not Path(file).is_file():
         refuse(f"{file}: cannot be read: not a file")
     with Path(file).open("rb") as opened:
+        # A seed file is JSON, a trace is msgpack and begins otherwise.
         return opened.read(1) == b"{"
 
 
@@ -130,6 +141,7 @@ def must_take_trace(file: str, *read: str | None) -> None:
     must_be_writable(file, *read)
     if Path(file).exists():
         with Path(file).open("rb") as opened:
+            # An empty file may be replaced: a shell has made it, or a test.
             if (begins := opened.read(trace.HEAD_BYTES)) and not trace.is_trace(begins):
                 refuse(f"{file}: is no trace, and would be written over: name another file")
 
@@ -137,6 +149,7 @@ def must_take_trace(file: str, *read: str | None) -> None:
 def must_be_writable(file: str, *read: str | None) -> None:
     """Refuse at once what could not be written in the end, and what would replace a file that is read."""
     path = Path(file)
+    # `samefile`, not equal names: a link or ./x would be written over just the same.
     if path.exists() and any(each and Path(each).exists() and path.samefile(each) for each in read):
         refuse(f"{file}: is read, and would be written over: name another file")
     if path.exists() and not path.is_file():

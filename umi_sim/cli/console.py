@@ -61,6 +61,8 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.places:
+            # Only the module of the command that was asked for is
+            # imported: that is most of the time a small command takes.
             commands: Sequence[click.Command] = import_module(f"umi_sim.cli.{self.places[cmd_name]}").COMMANDS
             command = next((command for command in commands if command.name == cmd_name), None)
         else:
@@ -84,6 +86,8 @@ class Commands(click.Group):
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]  # both overloads
         is_alone = extra.pop("standalone_mode", True)
+        # click would print errors in its own way and end with
+        # its own codes; standalone_mode=False hands them to us.
         code = exit_code(lambda: super(Commands, self).main(args, standalone_mode=False, **extra))
         if is_alone:
             sys.exit(code)
@@ -100,7 +104,7 @@ def exit_code(command: Callable[[], Any]) -> int:
         complain(f"interrupted{progress.standing()}")
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # who read has gone, and the interpreter still flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone, and the interpreter still flushes
         return 0
     except OSError as error:
         return complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
@@ -116,6 +120,7 @@ def told_of(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or says_it:
         return said
+    # click ends with "Did you mean x?" where it knows a near name.
     joint = "" if said.endswith("?") else ":"
     return f"{said.removesuffix('.')}{joint} {context.command_path} --help tells what there is"
 
@@ -164,6 +169,8 @@ def shows(*, one_list: bool = False) -> Callable[[Callable[..., Any]], Callable[
     def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def run_and_show(*args: Any, as_json: bool, quiet: bool, no_color: bool, **given: Any) -> int:
+            # A command that yields is a generator: it runs within
+            # `show`, so the progress has to last until that is done.
             with progress.watch_progress(str(command.__name__), quiet=quiet):
                 made = command(*args, **given)
                 reports = [made] if isinstance(made, Report) else made
@@ -188,6 +195,7 @@ def show(
     is_read = not quiet
     for report in reports:
         codes.append(report.exit_code)
+        # A closed pipe (`| head`) ends the printing, not the command: the exit code is of all reports.
         if not is_read or report.value is None:
             continue
         if as_json and one_list:
@@ -230,6 +238,7 @@ def seed_of(text: str) -> int:
 
 def seeds_of(text: str) -> range:
     """Seeds A..B, both included, or one seed."""
+    # 0-9 is an easy slip, and "0-9 is no seed" would not help.
     if re.fullmatch(r"\d+-\d+", text):
         raise click.BadParameter(f"{text}: write {text.replace('-', '..')}")
     first, dots, last = text.partition("..")

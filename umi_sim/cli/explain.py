@@ -43,6 +43,7 @@ def explain(word: tuple[str, ...]) -> Report:
     from umi_sim.explain import words
 
     name = " ".join(word)
+    # An easy slip: most commands take a file.
     if is_file(name):
         refuse(f"{name}: is a file, and explain takes a word: umi-sim show FILE shows a seed file")
     if name not in words.names() and (told := rule_of_stores(name)):
@@ -106,6 +107,7 @@ def diff(context: click.Context, a: str, b: str) -> Report:
     found = difference.apart(first.trace, second.trace, (name_side(a), name_side(b)))
     if found is None:
         return Report("SAME the two runs have the same records", value=lambda: {"result": "same"})
+    # A trace alone has no states: only two runs that can be lived again are compared further.
     changes = []
     if first.playback and second.playback:
         changes = difference.delta(first.playback, second.playback, found.step)
@@ -124,6 +126,8 @@ def side_of(context: click.Context, text: str) -> Side:
     from umi_sim.explain.playback import Playback
 
     path = Path(text)
+    # By the suffix even if no such file exists: then the
+    # error is about a file, not about an unknown scenario.
     if path.suffix in (".json", ".trace") or is_file(path):
         if path.suffix != ".json" and not is_seed_file(text):
             return Side(readable_trace(text))
@@ -226,6 +230,7 @@ def converse(stepper: "Stepper", lines: BinaryIO) -> int:
     number = 0
     while not stepper.is_over:
         click.echo(stepper.prompt().encode(), nl=False)
+        # Bounded: what comes from a pipe may have no line ends.
         line = lines.readline(COMMAND_BYTES_MAX).decode(errors="replace")
         number += 1
         if not line:
@@ -234,6 +239,7 @@ def converse(stepper: "Stepper", lines: BinaryIO) -> int:
         if is_piped:
             write_line(escape_text(line.rstrip("\n")).encode())
         said, is_done = stepper.do(line)
+        # A script whose third command fails must not go on with its fourth as if nothing had been.
         if is_piped and not is_done:
             return complain(f"command {number}, {line.strip()!r}: {said.head}", USAGE)
         for each in laid_out(said, width()):

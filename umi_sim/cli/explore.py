@@ -44,6 +44,7 @@ def explore(scenario: str, depth: int, states_max: int, dfs: bool) -> Report:
         found = search.explore(scenarios.find(scenario), depth, states_max=states_max, depth_first=dfs)
     except scenarios.BadScenario as error:
         refuse(error)
+    # A run that does not repeat itself is no verdict about the memory, hence the code of the simulator.
     except search.Unrepeated as error:
         return Report("", exit_code=complain(str(error), HARNESS))
     if found.verdict is not None:

@@ -40,6 +40,7 @@ def export(file: str, out: str | None) -> Report:
 
     seed = readable(file)
     out = out or f"test_{re.sub('[^a-z0-9]+', '_', Path(file).stem.lower())}.py"
+    # Before the work, as everywhere: a minute of runs whose result cannot be written is a minute lost.
     must_be_ours(Path(out))
     try:
         source = exporting.source_of(seed)

@@ -66,6 +66,7 @@ def hunt_in_store(
     done = whole_memory.shrink_verdict(verdict)
     path = whole_memory.save_failure(done.seed).as_posix()
     told = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
+    # No commands that would replay the file against umi_core: the failure is of the other implementation.
     told = attrs.evolve(told, repeat=repeat(called, path), file="")
     value = lambda: {**report.told_as_json(told), "saved": path, **counts(found)}  # noqa: E731  # used once
     return attrs.evolve(report.of_failure(told).also(row("found", told_of(found))), value=value)

@@ -78,7 +78,7 @@ MANUAL = {True: " (manual)", False: ""}
 
 
 def agents_of(count: tuple[int, int] | None) -> str:
-    low, high = count or (1, 4)
+    low, high = count or (1, 4)  # what drawing takes where a file says nothing
     return f"{low} agent{'s' if low > 1 else ''}" if low == high else f"{low}-{high} agents"
 
 

@@ -127,6 +127,7 @@ def mutants(
             refuse("--sample, --seed, --runs and --jobs say how --source goes on, and it is not there")
         if lists and matrix:
             refuse("--list runs nothing, and --matrix does: give one of them")
+        # All three are generators: what they refuse is refused at their first report.
         return needs(only) if matrix else list_bugs(only, area) if lists else hunts(only, area)
     if matrix or area or lists:
         refuse("--source goes with none of --matrix, --area and --list")
@@ -172,6 +173,7 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
         at("mutants", number, len(wanted), unit="planted bug", note=mutant.name)
         try:
             found = hunting.hunt(mutant)
+        # The source has changed under the text that a bug quotes. The others are still looked for.
         except CannotPlant as error:
             told, *text = str(error).splitlines()
             what = partial(dict[str, object], name=mutant.name, is_found=False, cannot_be_planted=str(error))
@@ -181,6 +183,7 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
         more: tuple[ReportRow, ...] = ()
         if only and found.is_found:
             overrides = {**mutant.overrides, "scenario.mutant": mutant.name}
+            # `seeds` counts from 1, so the seed that showed the bug is one less.
             more = (row("look", command_of(mutant.scenario, found.seeds - 1, overrides)),)
         yield Report(hunting.hunt_line(found), more, partial(attrs.asdict, found), code)
 
@@ -202,6 +205,7 @@ def needs(only: str | None) -> Iterator[Report]:
         told = near(only, [*KINDS, *checked], 3) or "; umi-sim explain lists them"
         refuse(f"{cut(only)}: neither a kind of fault nor a rule that is checked{told}")
     for number, need in enumerate(chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)), 1):
+        # A kind of fault without a bug is an error (law 1 of matrix.py); a rule may be covered by others.
         code = 0 if need.is_met or need.name not in kinds else HARNESS
         yield Report(matrix.line(need), value=partial(attrs.asdict, need), exit_code=code)
         at("matrix", number, len(rules) + len(kinds), unit="row")

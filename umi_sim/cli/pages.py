@@ -5,12 +5,13 @@ import re
 from functools import partial
 from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from umi_sim.cli import recordings
-from umi_sim.cli.arguments import config_named, must_be_writable, readable
+from umi_sim.cli.arguments import config_named, must_be_writable, readable, run_words
 from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.cli.target import readable_run
 from umi_sim.kernel.report import Report, row, whole
@@ -44,7 +45,7 @@ EVENTS_MARK: Final = b'"traceEvents"'
 def html(
     context: click.Context, file: str, out: str | None, is_opened: bool, runs: int, events: str | None
 ) -> Report:
-    """Write a seed file, a recording or a seed as one page to look at: who told whom what, step by step.
+    """Write a seed file, a recording or a seed as one page to look at: every message, step by step.
 
     The seed file of a store of yours (umi-sim target) is one too; the store is not run.
 
@@ -60,6 +61,8 @@ def html(
     path = page_path(file, out)
     if events:
         must_take_events(events, file, out)
+    # Two functions, called when all that could be refused has
+    # been: the page lives the run, trace events live it again.
     page, life = find_page(context, file, runs)
     data = page()
     text = shell.document("life.js", data)
@@ -96,6 +99,7 @@ def page_path(file: str, out: str | None) -> Path:
 
 def name_page(file: str) -> str:
     """A name for the page: that of the file, or the seed with nothing in it that a path would obey."""
+    # "smoke:42 --set a=b/c" -> "smoke-42-set-a-b-c": no slash and no colon is left for a path to obey.
     return Path(file).stem if is_file(file) else re.sub(r"[^A-Za-z0-9_.-]+", "-", file)[:NAME_CHARS_MAX]
 
 
@@ -123,6 +127,7 @@ def find_page(
     context: click.Context, file: str, runs: int
 ) -> "tuple[Callable[[], Mapping[str, object]], Callable[[], PageRun]]":
     """Page and life of what the argument names: a recording, a run of a store, a seed file, or a seed."""
+    # The two kinds that the first bytes tell apart come first; what is left is a seed file or no file at all.
     if recordings.is_recording(file):
         from umi_sim.pages import recording_page
 
@@ -163,8 +168,7 @@ def open_address(address: str) -> bool:
 
 def command_of(text: str) -> str:
     """Return the command that runs a seed written as SCENARIO:SEED, or as behind `umi-sim run`."""
-    name, colon, seed = text.partition(" ")[0].rpartition(":")
-    return f"umi-sim run {name} --seed {seed}" if colon else f"umi-sim run {text}"
+    return join(["umi-sim", "run", *run_words(text)])
 
 
 COMMANDS: Final = (html,)

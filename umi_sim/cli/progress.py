@@ -38,9 +38,11 @@ class StageView(Owner):
     def line(self, stage: Stage, now_ms: int) -> str:
         """Such as `sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures`."""
         done, of = counts(stage)
+        # A new stage: rate and time left are of this one alone.
         if stage.doing != self.doing:
             self.doing, self.since_ms, self.done = stage.doing, now_ms, done
         new, elapsed_ms = done - self.done, now_ms - self.since_ms
+        # 30 of 120 done after 5 s: 90 * 5,000 // 30 = 15 s. Unknown before the first one is done.
         self.left_ms = max(0, of - done) * elapsed_ms // new if new > 0 else 0
         if stage.seconds:
             self.left_ms = max(0, stage.seconds * 1_000 - elapsed_ms)
@@ -52,6 +54,7 @@ class StageView(Owner):
 
 def counts(stage: Stage) -> tuple[int, int]:
     """Return how much is done, and of how much, if that is known."""
+    # One run has no outer count: it tells by itself how many operations have begun (`Run.progress`).
     return stage.within() if stage.unit == "operation" else (stage.done, stage.of)
 
 
@@ -87,6 +90,7 @@ class ProgressDisplay(Owner):
         line = self.view.line(NOW, now_ms)
         if now_ms - self.began_ms < AFTER_MS:
             return
+        # Once, and as a line of its own that stays: later it would scroll by with each look.
         if self.view.left_ms > LONG_MS and not self.has_hinted:
             self.has_hinted = True
             self.write(f"this takes about {duration(self.view.left_ms)} more; Ctrl-C ends it", now_ms)
@@ -132,7 +136,7 @@ def watch_progress(doing: str, *, quiet: bool) -> Iterator[None]:
 
 def tell(line: str) -> None:
     """Print a line beside the report at once, unless the user wants none."""
-    with WRITING, suppress(OSError, ValueError):  # who read it may have gone
+    with WRITING, suppress(OSError, ValueError):  # its reader may have gone
         for watch in WATCHES:
             watch.write(line, now_ms())
 
@@ -140,7 +144,8 @@ def tell(line: str) -> None:
 def keep_looking(watch: ProgressDisplay) -> None:
     while watch in WATCHES:
         time.sleep(LOOK_MS / 1_000)
-        with WRITING, suppress(OSError, ValueError):  # who read it may have gone
+        with WRITING, suppress(OSError, ValueError):  # its reader may have gone
+            # Once more under the lock: the command may have ended while this thread slept or waited.
             if watch in WATCHES:
                 watch.look(now_ms())
 

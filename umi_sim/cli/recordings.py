@@ -21,6 +21,7 @@ HEAD_BYTES: Final = 4_096
 
 def is_recording(file: str) -> bool:
     """Check the first line alone; the reader reports all else."""
+    # A file that cannot be read is none; the reader that gets it next says why.
     with suppress(OSError), Path(file).open("rb") as opened:
         return MARK in opened.read(HEAD_BYTES).partition(b"\n")[0]
     return False
@@ -52,6 +53,7 @@ def report_recording(file: str, done: "Lived", *more: ReportRow) -> Report:
     if done.failure:
         rows = [row("told", done.told), whole("repeat", f"umi-sim replay {file}"), *rows]
         head, code = f"FAIL {done.failure} of recording {file} at its last step: {counted}", 1
+    # No rule is broken, so this is no failure; but a recording that plays otherwise proves nothing either.
     elif done.differs_at is not None:
         what = f"step {done.differs_at} gives other effects than were recorded: was it another release?"
         rows.append(row("differs", what))
@@ -78,5 +80,6 @@ def shrink_recording(file: str, runs_max: int) -> Report:
         refuse(error)
     except NothingToShrink as error:
         refuse(f"{file}: {error}")
+    # The digests are of the effects of the whole recording; those of the smaller one differ.
     recorded.write(Path(file), head, [recorded.drop_digest(step) for step in done.steps])
     return report_recording(file, done, row("shrunk", f"{len(steps)} steps -> {len(done.steps)}"))

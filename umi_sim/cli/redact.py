@@ -21,7 +21,7 @@ SECRET_BYTES: Final = 32
 def redact(file: str, out: str) -> Report:
     """Write a recording with other words in place of its texts, for those who may not read them.
 
-    The same word becomes the same stand-in, of the same length, under a secret that nobody keeps. Then both
+    The same word becomes the same stand-in, of the same length, under a secret that is not kept. Then both
     are lived: exit 1 if the new one breaks another rule than the old one.
 
     \b
@@ -31,6 +31,7 @@ def redact(file: str, out: str) -> Report:
     from umi_sim.runs.redacted import redact_recording
 
     path = Path(out)
+    # `lexists`: a dangling link is there, too, and may point at anything.
     if os.path.lexists(out) or not path.parent.is_dir():
         refuse(f"{out}: name a new file, in a folder that is there")
     head, steps = recordings.readable(file)

@@ -111,6 +111,7 @@ def run(
     from umi_sim.explain import report
     from umi_sim.runs import runner
 
+    # The one draw that no seed decides; it is printed, so the run can be repeated.
     seed = int.from_bytes(os.urandom(8), "big") if seed is None else seed
     overrides = overrides_of(settings, mode)
     config = config_of(scenario, seed, overrides, transcript)
@@ -120,6 +121,7 @@ def run(
     at(f"{config.scenario} seed {seed}", unit="operation")
     verdict = runner.run(config)
     if trace:
+        # Lived once more: the run before kept only its last records, as runs do.
         write_trace(Path(trace), config)
     if verdict.failure is None:
         done = report.of_run(verdict, command, command, with_details=details)
@@ -162,6 +164,7 @@ def show(file: str, all_items: bool) -> Report:
     """
     from umi_sim.record.saved_failures import is_run_of_store
 
+    # Runs of a user's store are JSON as well, so they are looked for before seed files.
     if is_run_of_store(Path(file)):
         from umi_sim.cli.target import readable_run
         from umi_sim.targets.telling import of_saved
@@ -192,6 +195,7 @@ def seed_file_report(file: str, all_items: bool) -> Report:
     )
     failed = report.of_failure(told, all_items=all_items)
     head, rows = failed.head, failed.lines
+    # The file tells of a bug that was fixed: its failure is history.
     if seed.expect.result == "pass":
         head, rows = (
             f"PASS {where}: expected to pass now; what it was before:",

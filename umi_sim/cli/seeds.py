@@ -90,6 +90,7 @@ def report_replay(file: str, repeat: str, done: "Replayed", details: bool) -> Re
     """Report the result of a replay."""
     from umi_sim.explain import report
 
+    # Only a failure that was not recorded needs a file of its own: the others are in this one.
     path = kept_path(done.verdict) if done.what == "other failure" else None
     saved = again(path.as_posix()) if path else repeat if done.what == "other failure" else ""
     said = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
@@ -103,6 +104,7 @@ def report_replay(file: str, repeat: str, done: "Replayed", details: bool) -> Re
 def comparison(file: str, done: "Replayed", saved: str) -> Iterator[ReportRow]:
     from umi_sim.explain import records
 
+    # The reason names the command for any file; here the file is known.
     why, bless, _ = done.why.partition("umi-sim bless FILE")
     yield row("replay", f"{done.what}: {why.rstrip()}", f"umi-sim bless {file}" if bless else "")
     if saved:
@@ -125,6 +127,8 @@ def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
 
     here = machine()
     made = {key: str(seed.made_by.get(key, "")) for key in here}
+    # Another interpreter or numpy explains a different hash.
+    # A file that says nothing of its making claims nothing.
     if any(made.values()) and made != here:
         yield f"{file}: made by {' '.join(made.values())}, replayed by {' '.join(here.values())}"
     if seed.is_edited:
@@ -253,7 +257,7 @@ def keep_file(file: str, ticket: str, notes: str, folder: str) -> Report:
     """
     from umi_sim.runs import corpus as keeping
 
-    readable(file)
+    readable(file)  # one clear line for a file that is none
     try:
         path = keeping.keep_for_good(Path(file), Path(folder), ticket, notes)
     except keeping.NotKept as error:

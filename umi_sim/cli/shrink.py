@@ -46,12 +46,14 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     from umi_sim.shrink import NothingToShrink, shrink_whole
 
     if recordings.is_recording(file):
+        # The failure is what it was asked to make small, so it is no failure of this command.
         return attrs.evolve(recordings.shrink_recording(file, budget), exit_code=0)
     seed = before_shrinking(file) if again else readable(file)
     try:
         done = shrink_whole(seed, runs_max=budget, seconds_max=seconds)
     except NothingToShrink as error:
         refuse(f"{file}: {error}")
+    # From the longer run the budget may have led to a worse minimum than the one that is there.
     if again and size_of(done.seed) > size_of(readable(file)):
         refuse(f"{file}: not replaced: --budget {budget} and --seconds {seconds} led to no smaller run")
     assert seed.failure is not None
@@ -122,6 +124,7 @@ def is_of_another_run(verdict: "Verdict", path: Path, *, is_whole: bool) -> bool
     if is_whole and seed.items != verdict.items:
         return True
     kept = seed.config
+    # Items tell nothing here: those of the same run may have been shrunk already.
     return (kept.scenario, kept.seed, kept.settings) != (lived.scenario, lived.seed, lived.settings)
 
 

@@ -31,6 +31,7 @@ COUNT_MAX: Final = 1_000_000
 MINUTES_MAX: Final = 10_080
 SHARD_MAX: Final = 10_000
 STDOUT: Final = "-"
+# options that change where things go, not what is run
 OUTPUTS: Final = ("json_file", "junit", "html", "reached", "quiet", "no_color", "resume", "out")
 
 
@@ -81,6 +82,7 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
             outcome = command(reports=files, **given)
             code = write_reports(outcome, None if json_file == STDOUT else json_file, junit, html)
             told = report.report(outcome, with_reached=reached)
+            # The verdict before a file that could not be written: the code of the sweep wins.
             return show([told], as_json=json_file == STDOUT, quiet=quiet, no_color=no_color) or code
 
     for option in (
@@ -107,6 +109,7 @@ def write_reports(
     from umi_sim.sweep import junit as xml
     from umi_sim.sweep import report
 
+    # A list, not `and`: one file that cannot be written must not keep the others from it.
     are_written = [
         not junit or is_written(junit, xml.as_xml(outcome)),
         not json_file or is_written(json_file, f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode()),
@@ -134,6 +137,7 @@ def command_of(context: click.Context) -> str:
             words += value or ()
         elif param.name not in OUTPUTS and value not in (None, False):
             told = option_told(value)
+            # What was left at its default is left out, so the command is as short as the one that was typed.
             words += [] if told == param.get_default(context) else [param.opts[0], *told.split()]
     return join(words)
 
@@ -144,7 +148,7 @@ def option_told(value: object) -> str:
             return ""
         case range():
             return f"{value[0]}..{value[-1]}"
-        case (int(part), int(whole)):
+        case (int(part), int(whole)):  # --shard
             return f"{part}/{whole}"
     return str(value)
 
@@ -170,7 +174,7 @@ def is_written(name: str, data: bytes) -> bool:
 @click.option("--shard", type=shard_of, default="1/1", metavar="I/N", help="Only part I of N.")
 @click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
 @click.option("--resume", metavar="FILE", help="Keep finished chunks here, and skip those that are there.")
-@click.option("--executor", default="local", metavar="NAME", help="Who runs chunks; see docs/sweeps.md.")
+@click.option("--executor", default="local", metavar="NAME", help="What runs chunks; see docs/sweeps.md.")
 @click.option("--stop-first", is_flag=True, help="End with the first failure.")
 @click.option("--no-shrink", is_flag=True, help="Leave the seed files as large as they are.")
 @shows_outcome
@@ -218,7 +222,7 @@ def sweep(
     held = book.lock() if book else nullcontext()
     with refusing((journal.BadLedger, executors.NoExecutor)), worker_process.keep_children(), held:
         remove_outputs(reports)
-        at("sweep: the canary")
+        at("sweep: the canary")  # if a planted bug is not seen, a sweep without failures says nothing
         if blind := conductor.blindness(make):
             refuse(blind, HARNESS)
         at("sweep: earlier failures")
@@ -233,6 +237,7 @@ def sweep(
 
         conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
         conducted.conduct()
+        # Kept as they were: a small one that does not replay here gives way to its large one (`verify`).
         whole = dict(conducted.totals.found)
         if not no_shrink and not conducted.is_interrupted:
             with executors.hire_workers(make, job_count) as workers:
@@ -284,6 +289,7 @@ def sources_of(names: Sequence[str]) -> "tuple[ScenarioSource, ...]":
         found = tuple(source_of(name) for name in given)
     except scenario.BadScenario as error:
         refuse(error)
+    # Manual scenarios take long or are for a person to look at: only their names call them.
     return found if names else tuple(each for each in found if not each.file.manual)
 
 
@@ -302,6 +308,7 @@ def plan_of(
     is_default = seeds is None and count is None
     pinned = PINNED if is_default else seeds or range(0)
     fresh_count = FRESH_COUNT if is_default else count or 0
+    # With --minutes alone the time is the end; with a count, whichever comes first.
     endless = None if minutes and count is None else fresh_count
     if not pinned and endless == 0:
         refuse("--count 0: no seed to run, give --seeds A..B or --count N")
@@ -326,6 +333,7 @@ def earlier(sources: "tuple[ScenarioSource, ...]", book: "Journal | None") -> "t
 
 
 def default_jobs() -> int:
+    # The cores that this process may use, which in a container are fewer than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -341,7 +349,10 @@ def check_outputs(reports: Sequence[str], *others: str | None, out: str | None =
 
 
 def remove_outputs(reports: Sequence[str]) -> None:
-    """A report of another day must not be taken for that of today."""
+    """Remove reports of another day, which must not be taken for those of today.
+
+    After all checks: a command that is refused leaves them alone.
+    """
     for name in reports:
         if is_file(name):
             Path(name).unlink()
@@ -373,6 +384,7 @@ def merge(files: Sequence[str], out: str | None, reports: Sequence[str]) -> "Swe
         swept = Swept()
         for chunk in chunks.values():
             swept.add(chunk.scenario, chunk.seeds, chunk.base)
+        # Sorted, since the order of the files must change nothing.
         swept.names = dict.fromkeys(sorted(swept.names))
         sources = sources_of(list(swept.names))
         journal.must_fit(chunks.values(), {each.name: each.digest for each in sources}, ", ".join(files))

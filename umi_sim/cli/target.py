@@ -83,6 +83,7 @@ def target(
     if contract == implementations.CONTRACT:
         given = {name: name, "--all": to_end, "--jobs": jobs > 1, "--export": out, "--init": init}
         others = [option for option, value in given.items() if value]
+        # Given seeds are all run, however long it takes; without them time is the end.
         limit = seconds if seconds is not None or seeds is not None else SECONDS
         return implementations.check_implementation(
             command, against, scenarios, seeds or range(COUNT_MAX), limit, replay, others
@@ -91,9 +92,11 @@ def target(
         refuse(f"--scenario {scenarios[0]}: is for --contract umi")
     if init is not None:
         return begin(init, name)
+    # A function, as each process of --jobs makes its own adapter.
     make = partial(by_command, command, contract) if command else partial(by_name, name)
     adapter = make()
     called = join(["--contract", str(contract), "--command", command]) if command else name
+    # `called` is what reports repeat, so it must hold all that the run depends on.
     called += f" --against {against}" if against else ""
     way = way_of(adapter, against, to_end, jobs)
     if replay is not None:
@@ -144,6 +147,7 @@ def by_name(name: str) -> "type[Adapter]":
         refuse(
             f"{name}: write the module as Python imports it from the current folder; go to its folder first"
         )
+    # As `python -m` would find it: an installed command does not look into the current folder.
     sys.path.insert(0, str(Path.cwd()))
     try:
         home = import_module(path)
@@ -218,6 +222,7 @@ def begin(kind: str, file: str) -> Report:
     if path.exists():
         refuse(f"--init {kind} {file}: is there already, and stays as it is: name a new .py file")
     is_below = not path.is_absolute() and ".." not in path.parts
+    # "stores/mine.py" -> "stores.mine"; of a path elsewhere only the name, and the user has to go there.
     module = ".".join(path.with_suffix("").parts) if is_below else path.stem
     write_whole(path, skeleton(kind, module).encode())
     run = f"umi-sim target {module}:Mine --seconds 30"

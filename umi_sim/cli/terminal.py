@@ -17,6 +17,7 @@ COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 
 def width(descriptor: int = 1) -> int:
     """Return the width by COLUMNS, else that of the terminal of this output; WIDTH where there is none."""
+    # First, as it is the user's word; it also gives tests one width everywhere.
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return max(int(columns), WIDTH_MIN)
@@ -47,6 +48,7 @@ def write_line(line: bytes, *, color: bool = False) -> bool:
     if sys.stdout is None:  # closed before we began
         return False
     try:
+        # Bytes, never text: the encoding of the locale would change what is printed (law 1).
         click.echo(line, color=color)
         sys.stdout.flush()
     except BrokenPipeError:

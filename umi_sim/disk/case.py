@@ -55,7 +55,7 @@ class CaseOutcome(Data):
 
 
 def run(case: Case) -> CaseOutcome:
-    """Lives until all batches are acknowledged; then a last look."""
+    """Run lives until all batches are acknowledged, and look at the file a last time."""
     disk = Disk(Stream(case.seed, "disk"), fails_full=case.seed % 2 == 0)
     with mount_files(disk, Stream(case.seed, "sqlite")) as files:
         life = CaseRun(case, files)
@@ -80,6 +80,7 @@ class CaseRun:
 
     def live(self) -> None:
         left = list(self.case.batches)
+        # (0, 0) at the end: a life without a cut, in which all batches that are left are acknowledged.
         for cut_at, fail_at in (*zip(self.case.cuts, self.case.fails, strict=True), (0, 0)):
             self.files.disk = self.files.disk.again(cut_at, fail_at)
             try:
@@ -108,7 +109,7 @@ class CaseRun:
         self.look()
 
     def commit(self, commit: Commit) -> None:
-        """Until it is acknowledged: a commit whose outcome is unknown is sent again."""
+        """Send a batch until it is acknowledged, also one whose outcome is unknown."""
         self.pending = commit
         for _ in range(TRIES_MAX):
             assert self.store is not None
@@ -134,7 +135,7 @@ class CaseRun:
         return answer
 
     def leave(self) -> None:
-        """The process is gone; what it still does reaches no disk."""
+        """End the process; what it still does reaches no disk."""
         if self.store is not None:
             if self.files.disk.left is None:
                 self.files.disk.cut_power()
@@ -149,10 +150,12 @@ class CaseRun:
         found = self.store.read(0, ByFilter(SCOPE, KINDS)).rows
         rows = self.twin.matching(CountRows(SCOPE, KINDS))
         if self.pending is not None and found != rows:
+            # Sent and not answered: the rows are those before it, or those with it, and nothing in between.
             agree("a batch is there as a whole or not at all", found, ahead(self.twin, self.pending))
             self.expect_answer(self.pending)  # from now on it counts, though no caller was told
         else:
             agree("what was acknowledged is there", found, rows)
+        # The last two are enough: the cut came shortly after them, and older ones were looked at before.
         for commit, answer in self.done[-2:]:
             agree("a known key is answered as the first time", self.store.commit(commit, AT_MS), answer)
         self.search()
@@ -173,7 +176,7 @@ def ahead(twin: StorageTwin, commit: Commit) -> tuple[object, ...]:
 
 
 def draw_batch(number: int, twin: StorageTwin) -> Commit:
-    """A batch with its receipt, as a memory makes them: planned from what is there."""
+    """Return a batch with its receipt, as a memory makes them: planned from what is there."""
     chance = Stream(number, "batch")
     ids = [f"ent_{chance.below(6)}" for _ in range(chance.between(1, 3))]
     writes = tuple(write for row_id in dict.fromkeys(ids) for write in about(row_id, chance))
@@ -184,7 +187,7 @@ def draw_batch(number: int, twin: StorageTwin) -> Commit:
 
 
 def about(row_id: str, chance: Stream) -> tuple[Write, ...]:
-    """An entity and its vector, or neither any more."""
+    """Return an entity and its vector, or neither any more."""
     entity, vector = Address(SCOPE, "entity", row_id), Address(SCOPE, "vector", row_id)
     if chance.chance(1, 5):
         return Write(entity, None), Write(vector, None)

@@ -1,4 +1,4 @@
-"""A disk: files as those who run see them, and what is durable of them.
+"""A disk: files as a running process sees them, and what is durable of them.
 
 Law 1. What was synced survives; of what was not, each sector may survive or not, in any order.
 Law 2. A file that was made or deleted may be again as it was, until its directory is synced.
@@ -54,7 +54,7 @@ class Disk(Owner):
     moves: list[tuple[str, File | None]] = attrs.field(factory=list, init=False)  # made or deleted since
     left: dict[str, bytes] | None = attrs.field(default=None, init=False)  # by the cut
 
-    # What those who run do.
+    # What a running process does.
 
     def open(self, name: str) -> File:
         if name not in self.files:
@@ -73,10 +73,12 @@ class Disk(Owner):
         file.writes.append((size, None))
 
     def sync(self, file: File, is_new: bool) -> None:
-        """`is_new`: SQLite syncs the directory too, as it does for a new journal."""
+        """Make writes durable. `is_new`: SQLite syncs the directory too, as it does for a new journal."""
         try:
             self.event("sync", len(file.content), b"")
         except (DiskFull, DiskFailed):
+            # What was not written is given up, as Linux does after a failed sync: a second sync would
+            # succeed, and make durable nothing of it.
             file.durable, file.writes = self.survivors(file), []
             raise
         file.durable, file.writes = bytes(file.content), []
@@ -109,8 +111,10 @@ class Disk(Owner):
     # The power.
 
     def cut_power(self) -> None:
-        """Decide what is left."""
+        """Decide what is left: of the directory some first changes, of the files some sectors."""
         entries = dict(self.entries)
+        # A prefix, as file systems keep the order of changes
+        # of one directory; sectors of files have no order.
         apply(entries, self.moves[: self.chance.between(0, len(self.moves))])
         self.left = {name: self.survivors(entries[name]) for name in sorted(entries)}
 
@@ -128,7 +132,7 @@ class Disk(Owner):
         return bytes(content)
 
     def again(self, cut_at: int, fail_at: int) -> "Disk":
-        """The power is back: what is left is durable, and events are counted anew."""
+        """Return the disk when the power is back: what is left is durable, and events are counted anew."""
         if self.left is None:
             self.cut_power()
         assert self.left is not None

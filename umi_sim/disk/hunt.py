@@ -40,7 +40,7 @@ def case_of(seed: int, journal: str) -> Case:
 
 
 def hunt(seeds: Collection[int], journal: str = "wal") -> DiskHunt:
-    """Until the first failure."""
+    """Run cases until the first failure."""
     case_count = cut_count = 0
     for seed in seeds:
         progress.at("disk", case_count, len(seeds), unit="case", note=plural(cut_count, "power cut"))
@@ -54,10 +54,12 @@ def hunt(seeds: Collection[int], journal: str = "wal") -> DiskHunt:
 
 
 def shrink_case(case: Case) -> Case:
-    """The fewest batches and the earliest cut that break this promise; if more is needed, the case without
-    what can be left out.
+    """Return the fewest batches and the earliest cut that break this promise.
+
+    If more is needed, return the case without what can be left out.
     """
     promise = promise_of(run(case))
+    # Shortest first and every cut: so the first one that fails is the smallest of its kind.
     for small in short_ones(case):
         if promise_of(run(small)) == promise:
             return small
@@ -65,7 +67,7 @@ def shrink_case(case: Case) -> Case:
 
 
 def short_ones(case: Case) -> Iterator[Case]:
-    """The first batches, no failure, and one cut, or none."""
+    """Yield the first batches, no failure, and one cut, or none."""
     for count in range(min(SHORT_MAX, len(case.batches)) + 1):
         few = attrs.evolve(case, batches=case.batches[:count], cuts=(), fails=())
         yield few
@@ -75,7 +77,7 @@ def short_ones(case: Case) -> Iterator[Case]:
 
 
 def without_one(case: Case) -> Iterator[Case]:
-    """Without one batch, one failure, or one cut."""
+    """Yield the case without one batch, one failure, or one cut."""
     for at in range(len(case.batches)):
         yield attrs.evolve(case, batches=case.batches[:at] + case.batches[at + 1 :])
     for at in range(len(case.cuts)):
@@ -86,5 +88,5 @@ def without_one(case: Case) -> Iterator[Case]:
 
 
 def promise_of(outcome: CaseOutcome) -> str:
-    """The first line of what does not hold."""
+    """Return the first line of what does not hold."""
     return outcome.broken.partition("\n")[0]

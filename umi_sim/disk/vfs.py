@@ -42,6 +42,7 @@ class Opened:
         return 512
 
     def xDeviceCharacteristics(self) -> int:
+        # A sector that is written again is old or new, and its neighbours stay: what `survivors` does, too.
         return apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
 
     def xCheckReservedLock(self) -> bool:
@@ -84,7 +85,7 @@ class FileSystem(apsw.VFS):
 
 @contextmanager
 def as_sqlite() -> Iterator[None]:
-    """Failures of the disk under the names that SQLite has for them."""
+    """Raise failures of the disk under the names that SQLite has for them."""
     try:
         yield
     except DiskFull:
@@ -95,11 +96,11 @@ def as_sqlite() -> Iterator[None]:
 
 @contextmanager
 def mount_files(disk: Disk, chance: Stream) -> Iterator[FileSystem]:
-    """While the block lasts, SQLite draws its random numbers from this chance, from the beginning."""
+    """Let SQLite use this disk, and draw its random numbers from this chance, until the block ends."""
     before = apsw.vfs_names()[0]
     files = FileSystem(disk, chance)
     apsw.set_default_vfs(NAME)
-    apsw.randomness(0)
+    apsw.randomness(0)  # forget the random bytes that SQLite has in store
     try:
         yield files
     finally:

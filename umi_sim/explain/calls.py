@@ -25,7 +25,7 @@ def keep_whole(text: str) -> str:
 
 
 def call(name: str, *args: str) -> ReportRow:
-    """A call; a long one is broken after a comma."""
+    """Return a call as a row; a long one is broken after a comma."""
     parts = list(args) or [""]
     parts[0] = f"{name}({parts[0]}"
     parts[-1] += ")"
@@ -35,10 +35,12 @@ def call(name: str, *args: str) -> ReportRow:
 def world_call(config: RunConfig, *, is_limited: bool = False) -> ReportRow:
     """Write the call that makes the world, drawn or plain with its differences; limits too if asked."""
     parts = [literal(config.scenario), f"seed={config.seed}"]
+    # A script names a seed and a scenario; where these two say everything, no setting has to be written out.
     if is_drawn(config):
         names = literal([agent.name for agent in config.agents])
         return call("script = Script", *parts, f"agents={names}", f"latency={literal(config.latency)}")
     kept = ["target", *(name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN))]
+    # Only a run that ended at a limit of steps needs that limit to fail in the same way.
     kept += LIMITS if is_limited else ()
     odd = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
     agents = ", ".join(map(agent_told, config.agents))
@@ -64,11 +66,12 @@ def agent_told(agent: AgentConfig) -> str:
 
 def usual_agent(name: str) -> AgentConfig:
     """Return the agent of this name in a world with one user and correct clocks."""
+    # "a" -> user u1, agent a1; "b" -> a2: as `Script` makes them of bare names.
     return attrs.evolve(PLAIN.agents[0], name=name, scope=Scope("u1", f"a{NAMES.find(name[0]) + 1}"))
 
 
 def item_call(item: Item) -> ReportRow:
-    """An item as a line of the script; times count from the start of the world."""
+    """Return an item as a line of the script; times count from the start of the world."""
     first: tuple[str, ...]
     match item:
         case Op():
@@ -93,7 +96,7 @@ def name_arguments(args: Mapping[str, object], short: Shortener = shorten_text) 
 
 
 def in_words(item: Item) -> str:
-    """An item in a few words: f1 storage_lost at o3/commit#1."""
+    """Describe an item in a few words: f1 storage_lost at o3/commit#1."""
     match item:
         case Op():
             told = f"{item.id} {item.name} {', '.join(name_arguments(item.args))}"

@@ -66,8 +66,10 @@ def apart(
     if found is None:
         return None
     kept = [[trace.decode(it) for it in side.kept] for side in (first, second)]
+    # A trace may have lost its oldest records, so the n-th record is not the n-th that is kept.
     starts = [found.index - trace.first_index(side) for side in (first, second)]
     before = kept[0][: starts[0]]
+    # Steps before, and the one that the difference begins, if its record is that of a step.
     count = sum(map(is_step, before)) + any(it is not None and is_step(it) for it in (found.a, found.b))
     mine, theirs = (records[start : start + around] for records, start in zip(kept, starts, strict=True))
     return FirstDifference(found, names, count, before[-around:], (mine, theirs))

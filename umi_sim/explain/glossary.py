@@ -39,4 +39,5 @@ def meanings() -> Mapping[str, str]:
 
 def meaning(word: str) -> str:
     """The first sentence about a word, without its end. Raises KeyError."""
+    # "first. second." -> "first"
     return meanings()[word].split(". ")[0].removesuffix(".")

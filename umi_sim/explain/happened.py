@@ -24,6 +24,7 @@ def list_changes(
     texts: Sequence[str], config: RunConfig, items: Sequence[Item], file: str
 ) -> Iterator[ReportRow]:
     """Yield what the failing step changed, a line for each place."""
+    # Reading minus start is the time of the world only while the clock was never moved.
     head, *places = (
         texts if are_clocks_moved(config, items) else [with_moments(text, config) for text in texts]
     )
@@ -38,6 +39,7 @@ def with_moments(text: str, config: RunConfig) -> str:
     """Add to each time of a clock in a text the time of the world, as events tell it."""
 
     def add_moment(found: re.Match[str]) -> str:
+        # A number of 13 digits that is no time of this run (an id, a count) stays as it is.
         at_ms = int(found[0]) - config.start_ms
         return f"{found[0]} ({group_digits(at_ms)} ms)" if 0 <= at_ms <= config.virtual_ms_max else found[0]
 
@@ -49,6 +51,7 @@ def are_clocks_moved(config: RunConfig, items: Sequence[Item]) -> bool:
     return any(isinstance(it, ClockMove) for it in items) or any(agent.skew_ms for agent in config.agents)
 
 
+# September 2001: from here on to the year 2286 a time in milliseconds has 13 digits
 CLOCK_MS_MIN: Final = 10**12
 CLOCK_TIME: Final = r"\b\d{13}\b"
 
@@ -81,6 +84,8 @@ def shown_of(tail: Sequence[Event], ids: Container[str], room: int) -> list[Even
     count = len(tail)
 
     def worth(at: int) -> tuple[bool, bool, int]:
+        # Sorted by this, the end of the list is what to show: the last three, then requests ("o7")
+        # before what followed from them ("o7/commit#1"), then the later before the earlier.
         return at >= count - LAST_COUNT, tail[at].event in ids, at
 
     return [tail[at] for at in sorted(sorted(range(count), key=worth)[-room:])]

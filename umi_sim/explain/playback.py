@@ -111,6 +111,7 @@ class Playback(Data):
         first = 0
 
         def begins() -> None:
+            # Step 0 is the world before its first step: stopping at the first one to begin is exactly there.
             if step == 0:
                 raise Stop
             if live.world.step_count == step:
@@ -120,12 +121,15 @@ class Playback(Data):
             nonlocal first
             if live.world.step_count == step:
                 raise Stop
+            # What is recorded from here on belongs to the step:
+            # what was sent, moved or struck since the one before.
             if live.world.step_count == step - 1:
                 first = live.world.trace.record_count
 
         with self.begin() as (live, watcher):
             watcher.begins, watcher.ends = begins, ends
             failure = run_until_stop(live)
+        # Without a state before there is no such step (0, or beyond the end of the run).
         records = [decode(record) for record in list(live.world.trace.kept)[first:]] if before else []
         return PausedRun(before[0] if before else None, live, records, failure)
 
@@ -134,18 +138,23 @@ class Playback(Data):
         seen: list[Tree] = []
         found: list[int] = []
 
+        def begins() -> None:
+            if after == 0 and not seen:  # no step has ended before the first one, so look before it begins
+                seen.append(look_or_missing(live, path))
+
         def ends() -> None:
             step = live.world.step_count
             if step < after:
                 return
             now = look_or_missing(live, path)
+            # The first look, at step `after` or before step 1, is what later ones are compared with.
             if seen and step > after and now != seen[-1]:
                 found.append(step)
                 raise Stop
             seen.append(now)
 
         with self.begin() as (live, watcher):
-            watcher.ends = ends
+            watcher.begins, watcher.ends = begins, ends
             run_until_stop(live)
         return found[0] if found else None
 

@@ -21,6 +21,8 @@ def is_step(record: Record) -> bool:
 
 def event_of(record: Record) -> str:
     """The name of the event that a step delivers, without its leg."""
+    # [seq, world_ms, tag, *fields]: an OP begins with its item,
+    # a STEP has agent, reading, input and then the event.
     return str(record[3] if record[TAG] == Tag.OP else record[6]).replace("/answer", "")
 
 
@@ -56,12 +58,14 @@ def in_words(record: Record) -> str:
 def subject(record: Record) -> tuple[Field, str]:
     """Return what a record is about: records of two subjects have no other telling field in common."""
     agent, _, event, _ = read_record(record)
+    # Two replies to o7 differ in a field; a reply to o7 and one to o8 are simply two different things.
     return record[TAG], event or agent
 
 
 def in_lines(records: Iterable[Record]) -> Iterator[ReportRow]:
     """A line for each: its number, step, world time, agent with its reading, event, and what it tells."""
     kept = list(records)
+    # A running count of steps: each record is shown with the step that it belongs to.
     for record, step in zip(kept, accumulate(map(is_step, kept)), strict=True):
         agent, reading, event, said = read_record(record)
         clock = f"{agent} {group_digits(reading)}" if isinstance(reading, int) else agent

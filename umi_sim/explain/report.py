@@ -118,6 +118,7 @@ def passed_rows(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterato
     if verdict.config.planted:
         yield row("planted", f"{verdict.config.planted}, which this run does not show")
     yield whole("trace", verdict.trace_hash)
+    # The commonest first, and on a tie by name: a report must not depend on the order of a dict (law 1).
     often = sorted(verdict.fired, key=lambda name: (-verdict.fired[name], name))
     struck = show_counts({name: verdict.fired[name] for name in often}) or ["no fault"]
     yield list_row("struck", struck, len(struck) if with_details else STRUCK_COUNT_MAX)
@@ -187,7 +188,7 @@ def unusual(config: RunConfig) -> list[str]:
         f"storage gives {config.page_rows} rows at once": config.page_rows != PLAIN.page_rows,
         **{f"{name} {value}": True for name, value in config.limits.items()},
         f"new workflow revisions every {config.revise_every} requests": config.revise_every,
-        f"somebody changes stored rows every {config.tamper_every} requests": config.tamper_every,
+        f"another process changes stored rows every {config.tamper_every} requests": config.tamper_every,
         **{f"not judged: {name}": True for name in config.off},
         f"planted bug {config.planted}": config.planted,
     }
@@ -196,6 +197,7 @@ def unusual(config: RunConfig) -> list[str]:
 
 
 def differ(one: Ratio, other: Ratio) -> bool:
+    # 1/2 is 2/4: compared crosswise, without a division.
     return one[0] * other[1] != other[0] * one[1]
 
 
@@ -268,6 +270,7 @@ def promise(failure: Failure) -> str:
 
 def instead(failure: Failure) -> Iterator[ReportRow]:
     """Yield the answer and the expected one; in one line if short: get 'k' answered b'' - nothing was due."""
+    # Both often begin with the same request, "get 'k': b'v'": it is said once, in the message.
     due, came = failure.expected, failure.got
     subject = due.partition(": ")[0] + ": "
     if due.startswith(subject) and came.startswith(subject):
@@ -276,6 +279,7 @@ def instead(failure: Failure) -> Iterator[ReportRow]:
     told = (f"...{text[alike:]}" if alike else text for text in (due, came))
     due, came = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in told)
     message = cut(failure.message, happened.TEXT_CHARS_MAX)
+    # Where the message says already what came, a line of its own would only repeat it.
     if due and (not failure.got or came in message or came == "nothing"):
         yield row("instead", f"{message}, where {due} was due")
         return
@@ -284,8 +288,9 @@ def instead(failure: Failure) -> Iterator[ReportRow]:
 
 
 def count_shared(one: str, other: str) -> int:
-    """Count the characters with which two texts begin in common."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    """Count the characters with which two texts begin in common; at most all of the shorter one."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def seed_remark(told: ReportedFailure) -> Sequence[str]:
@@ -346,10 +351,13 @@ PLAIN_PARTS: Final[Mapping[str, Callable[[ReportedFailure], bool]]] = {
 def frames(failure: Failure) -> Iterator[ReportRow]:
     """Tell where a crash came from: the innermost functions of ours, without the folders of this machine."""
     found = [f"{place}:{line} {name}" for place, line, name in re.findall(FRAME, failure.traceback)]
+    # The frame that is blamed first, then the innermost ones, innermost first.
     known = [failure.frame] if failure.frame else []
     yield from under("frame", (whole("", place) for place in (*known, *found[: -FRAME_COUNT_MAX - 1 : -1])))
 
 
+# The shortest path from umi_core or umi_sim on: a report
+# must not show where a machine has its folders (law 1).
 FRAME: Final = r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)'
 
 
@@ -376,6 +384,8 @@ def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
     end = ids.index(item_id)
     last = items[end]
     end_ms = last.at_ms if isinstance(last, Op | ClockMove) else 0
+    # Faults and deviations have no time of their own, so
+    # all of them stay: any may have struck before the end.
     rest = [it for it in items[end:] if not isinstance(it, Op | ClockMove) or it.at_ms <= end_ms]
     return [*items[:end], *rest]
 

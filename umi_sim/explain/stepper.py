@@ -22,7 +22,7 @@ Said = str | Line
 LINE_COUNT_MAX: Final = 30
 HANG: Final = 4
 LINE_CHARS_MAX: Final = 160
-VALUE_CHARS_MAX: Final = 2_000
+VALUE_CHARS_MAX: Final = 2_000  # a value is shown in full, unless it would fill the screen by itself
 NAME_COLUMN_MAX: Final = 32
 
 HELP: Final = {
@@ -104,6 +104,7 @@ class Stepper:
         if not rest:
             raise CannotDo("write the name of an event, such as e o7/commit#1")
         events = self.course.events
+        # A delivered event first: "o7/commit#1" as an answer is more often meant than the step that sent it.
         step = events.index(rest) + 1 if rest in events else self.course.sent.get(rest)
         if step is None:
             near = [event for event in dict.fromkeys(events) if event.startswith(rest)][:5]
@@ -173,6 +174,7 @@ def show_tree(tree: Tree) -> Iterator[Said]:
 
 def number_in(text: str) -> int:
     """A whole number. Raises CannotDo."""
+    # int() would also take "1_000", "+5" and digits of other scripts, and run long on very long ones.
     if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > 9:
         raise CannotDo(f"expected a whole number, got {cut(text) or 'nothing'}")
     return int(text)

@@ -71,6 +71,7 @@ class Share(Data):
         if before is None or not (self.runs and before.runs):
             return False
         n, d = DECIDED
+        # In whole numbers: 5/8 - 3/8 >= 1/5 as (5 * 8 - 3 * 8) * 5 = 80 >= 1 * 8 * 8 = 64.
         rise = self.failed * before.runs - before.failed * self.runs
         return rise * d >= n * self.runs * before.runs
 
@@ -141,6 +142,8 @@ def as_happened(items: Sequence[Item], records: Trace) -> tuple[Item, ...]:
     left = {item.id: item for item in items}
     found: list[Item] = []
     for record in map(trace.decode, records.kept):
+        # A record of a schedule or a clock has no id: of two items that say the
+        # same, the first that is left is taken, which is the order of the record.
         item_id = next((item.id for item in left.values() if is_recorded_as(item, record)), None)
         if item_id is not None:
             found.append(left.pop(item_id))
@@ -207,6 +210,9 @@ class Inquiry(Owner):
         """Find the run without one item that passes and equals the failing run for the longest time."""
         passing = [part for part in self.found.parts if part.passes]
         if passing:
+            # The run that is alike for longest differs in little but what matters,
+            # so its first difference is the best hint. Its trace was not kept when
+            # it was tried: one trace of each item would be too much to hold.
             nearest = max(passing, key=lambda part: part.apart_at)
             whole = Candidate(self.seed.config, self.seed.items)
             _, records = self.live(whole.without(nearest.name.__eq__), self.seed.config.steps_max)
@@ -231,6 +237,8 @@ class Inquiry(Owner):
             self.budget.spend()
             seconds = self.budget.seconds_max or 0
             at("why: the rest drawn afresh", number * len(counts), runs * len(counts), seconds=seconds)
+            # One seed for all prefixes of this round (law 2): two
+            # rows of the table differ by one item, not by luck.
             fresh = attrs.evolve(tail, seed=Stream(self.seed.config.seed, "why", number).word())
             for count in counts:
                 source = partial(Continued, self.found.items[:count], fresh)
@@ -242,6 +250,8 @@ class Inquiry(Owner):
     def tail_configs(self, drawn: RunConfig) -> tuple[RunConfig, RunConfig, str]:
         """The configuration of the world, that of the generator, and where the latter is from."""
         recorded = self.seed.config
+        # As the scenario draws, but for what the items depend
+        # on: these agents, this start, these options of memory.
         tail = attrs.evolve(
             drawn, agents=recorded.agents, start_ms=recorded.start_ms, memory=recorded.memory,
             operations_max=min(drawn.operations_max, TAIL_OPERATION_COUNT_MAX),
@@ -252,11 +262,13 @@ class Inquiry(Owner):
             recorded, mode=drawn.mode, faults=faults, everywhere=drawn.everywhere,
             policy=recorded.policy if drawn.policy == "fifo" else drawn.policy,
         )  # fmt: skip
+        # The judge excuses more in a world with more faults. Only if the recorded items still fail in such a
+        # world do its shares say anything about this failure.
         verdict, _ = run_once(world, self.seed.items)
         self.count(verdict)
         if self.fails_so(verdict):
             return world, tail, drawn.scenario
-        calm = attrs.evolve(tail, faults={}, policy="fifo")  # the judge excuses what he sees faults for
+        calm = attrs.evolve(tail, faults={}, policy="fifo")  # nothing more for the judge to excuse
         return recorded, calm, f"{drawn.scenario}, without faults"
 
 
@@ -264,6 +276,7 @@ def prefixes(count: int) -> list[int]:
     """How many items are kept: none, all, and whatever is between; of many some, evenly."""
     if count < PREFIX_COUNT_MAX:
         return list(range(count + 1))
+    # 100 items: 0, 4, 8, 13 ... 100; both ends are among them.
     return [count * number // (PREFIX_COUNT_MAX - 1) for number in range(PREFIX_COUNT_MAX)]
 
 

@@ -41,6 +41,8 @@ def lines(found: Analysis) -> Iterator[Line]:
 
 
 def table(first: str, second: str, mark: str = "") -> ReportRow:
+    # Words with the blanks that fill the column, so that a narrow
+    # screen breaks between words and a wide one shows a table.
     parts = f"{first:{ITEM_CHARS}}  ".split(" ")[:-1]
     return ReportRow("", [*parts, second, *([mark] if mark else [])], hang=HANG)
 
@@ -52,6 +54,7 @@ def verdict(found: Analysis) -> str:
     """Tell in one line which item decides, or which are needed together."""
     told = {item.id: in_words(item) for item in found.items}
     required = [part.name for part in found.parts if part.is_needed]
+    # A row that keeps k items decided by the k-th; "nothing kept" (0) is no item.
     deciding = [found.items[kept - 1].id for kept in found.find_decisions() if kept]
     if both := [told[name] for name in deciding if name in required]:
         is_sure = found.shares[-1].failed == found.shares[-1].runs
@@ -98,6 +101,7 @@ def describe_kept(items: Sequence[Item], before: int, kept: int) -> str:
 
 
 def bar(share: Share) -> str:
+    # Rounded to the nearest: 3 of 8 is 7.5 of 20 characters, so (20 * 3 * 2 + 8) // 16 = 8.
     length = (BAR_CHARS * share.failed * 2 + share.runs) // (2 * share.runs)
     return f"{share.failed:>4}/{share.runs} |{'#' * length:.<{BAR_CHARS}}|"
 

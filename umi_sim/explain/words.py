@@ -80,6 +80,8 @@ def page(name: str) -> Report:
 def look_up(name: str) -> tuple[str, str]:
     """Return the kind of thing that has this name, and its spelling there. Raises UnknownName."""
     names_of = {kind: known() for kind, (known, _) in PAGES.items()}  # once: some lie in files
+    # Spellings outside, kinds inside: a name that fits exactly
+    # somewhere wins over one that fits roughly elsewhere.
     for each in spellings(name):
         for kind, known_names in names_of.items():
             if each in known_names:
@@ -189,6 +191,7 @@ def mentions() -> Mapping[str, list[str]]:
 
 def bite_of(rule: Rule) -> Bite | None:
     """The first of a few runs in which the rule catches a planted bug; None if none of them does."""
+    # Each bug with seed 0, then each with seed 1: a bug that this rule seldom finds does not use up all runs.
     tries = [(bug, seed) for seed in range(BITE_SEED_COUNT) for bug in bugs_of(rule)]
     at(f"looking for a run that breaks {rule.name}")
     found = (bite(bug, seed) for bug, seed in tries[:BITE_RUN_COUNT_MAX])
@@ -199,6 +202,7 @@ def bite(bug: Mutant, seed: int) -> Bite | None:
     setting = {"scenario.mutant": bug.name, **bug.overrides}
     config = scenario.draw(scenario.find(bug.scenario), seed, setting)
     verdict, _ = run_once(config, step_max=BITE_STEP_COUNT_MAX)
+    # The timeout is the limit of this search, BITE_STEP_COUNT_MAX, and no failure of its own.
     if verdict.failure is None or verdict.failure.kind == "timeout":
         return None
     given = [part for key, value in setting.items() for part in ("--set", f"{key}={value}")]
@@ -304,6 +308,7 @@ def about_option(name: str) -> Told:
 def values() -> Mapping[str, type]:
     """Return the values of a memory by class name, except those that are words or requests already."""
     found = {cls.__name__: cls for cls in DECODERS.values() if issubclass(cls, Data)}
+    # A name has one page: `Remember` is the request of that name, not the class.
     return {name: cls for name, cls in found.items() if name.lower() not in {*meanings(), *REQUESTS}}
 
 
@@ -325,6 +330,7 @@ def steps() -> Mapping[str, str]:
             found[f"{flow.name}.{step.id} reply"] = (
                 f"what the parser said of a reply to {flow.name}.{step.id}"
             )
+            # "extract:partial": as it stands in `degraded` of a reply.
             if (policy := step.on_failure) and isinstance(policy.then, Degrade):
                 told = f"what the step {flow.name}.{step.id} makes do with when it fails"
                 found[f"{step.id}:{policy.then.name}"] = told

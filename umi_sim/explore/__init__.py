@@ -1,7 +1,7 @@
 """Explore: every list of a few actions (requests, faults, moves of time) up to a length, not drawn ones.
 
 play.py                what each action does to a world; what was done is kept as items
-worlds.py              a copy of a world with everybody who watches it
+worlds.py              a copy of a world with all that watches it
 state_fingerprint.py   when two worlds are the same but for the time, and for names that could be exchanged
 symmetry.py            which keys, values and agents these names are
 search.py              breadth first with each world once, or depth first with only the path

@@ -92,6 +92,7 @@ def apply_batch(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     if any(main.get(key, machine.NONE).version != version for key, version in ask.expects):
         return None
     for key, value in ask.writes:
+        # Versions go on after a delete: an expectation of a row from before must not fit a new one.
         version = main.pop(key, Held(graves.get(key, 0), None)).version + 1
         if value is None and key[0] != "row":
             graves[key] = version
@@ -197,15 +198,15 @@ def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     poorer = spend_one(world, "failures")
     yield f"{where}: fails", hears(poorer, StoreResult("failed"))
     if ask.writes:
-        yield f"{where}: nobody knows, and it is not done", hears(poorer, StoreResult("unknown"))
+        yield f"{where}: no answer, and it is not done", hears(poorer, StoreResult("unknown"))
         if after:
             yield (
-                f"{where}: nobody knows, and it is done",
+                f"{where}: no answer, and it is done",
                 hears(spend_one(after, "failures"), StoreResult("unknown")),
             )
         if ask.store == "main" and world.late is None:
             late = attrs.evolve(poorer, late=ask)
-            yield f"{where}: nobody knows, and it is on its way", hears(late, StoreResult("unknown"))
+            yield f"{where}: no answer, and it is on its way", hears(late, StoreResult("unknown"))
 
 
 def hears(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
@@ -213,7 +214,7 @@ def hears(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
 
 
 def crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
-    """Before the store has done it, after, or while it is on its way."""
+    """Yield a crash before the store has done it, after, and while it is on its way."""
     if not world.left.crashes:
         return
     poorer = spend_one(world, "crashes")
@@ -221,6 +222,8 @@ def crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     after = write_to_store(poorer, ask) if ask.writes else None
     if after:
         yield f"crash, {ask.store} has written", dead(after)
+    # Only one late batch at a time: two would multiply the
+    # states, and legacy loses what comes late (K11.3).
     if ask.writes and ask.store == "main" and world.late is None:
         yield "crash, the batch is on its way", dead(attrs.evolve(poorer, late=ask))
 
@@ -271,7 +274,7 @@ def add_doubt(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowle
 
 
 def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
-    """Under its key it is done once: now, or when it was in doubt, or when it was told before."""
+    """Add a write; under its key it is done once: now, when it was in doubt, or when it was told before."""
     if request.request_key is None:
         return ClientKnowledge(content_of(request), key=known.key, is_kept=known.is_kept)
     if known.key == "new":
@@ -280,7 +283,7 @@ def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowle
 
 
 def read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
-    """A read shows the last value, or one that may have been written; and from then on that is it."""
+    """Take the value that a read shows, the last one or one that may have been written, for the value now."""
     is_known = value == known.value or value in known.may_be
     is_deleted = known.value is None and not is_known
     rule = rules.NO_RESURRECTION if is_deleted else rules.READS_NEVER_GO_BACK
@@ -318,7 +321,7 @@ def come_home(world: OneRowWorld) -> None:
 
 
 def way_home(world: OneRowWorld, phase: str) -> MigrationRequest:
-    """The next thing to do: back to legacy, or from cleanup on to the end."""
+    """Return the next thing to do: back to legacy, or from cleanup on to the end."""
     if phase == "cleanup":
         return AdvanceMigration(*OF) if world.legacy is None else Purge(*OF)
     is_mirrored = phase != "rolling_back" or ("outbox", ID) not in dict(world.main)
@@ -332,7 +335,7 @@ ENDS: Final = ("legacy", "done")
 
 
 def at(phase: str) -> OneRowWorld:
-    """A world that has come to this phase with one row, and nothing has failed."""
+    """Return a world that has come to this phase with one row, and nothing has failed."""
     world = answer_truthfully(ask_machine(OneRowWorld(), PutRow(*OF, ID, "v0")))
     for to in ROADS[phase]:
         while phase_of(world) != to:

@@ -120,7 +120,7 @@ class Explored(World):
 
 
 def first_world(config: RunConfig, registry: Registry) -> Explored:
-    """The world in which every list begins: each agent has recovered, and nothing is under way."""
+    """Return the world in which every list begins: each agent has recovered, and nothing is under way."""
     inspector = Inspector(config)
     world = Explored(config, Hand(), inspector, UmiTarget(config, registry))
     world.trace = Untraced()
@@ -200,6 +200,8 @@ def ways(hand: Hand, action: Action, action_set: ActionSet) -> Iterator[Action]:
 def next_way(hand: Hand, action: Action) -> Action | None:
     """After a fault was played: the next way that its draws may go; None if all were."""
     turns = list(hand.taken)
+    # Like an odometer: (0, 0), (0, 1), (1, 0), (1, 1). A last digit at its end goes, and the one before it
+    # counts on; draws behind it are made anew and begin at 0.
     while turns and turns[-1][0] + 1 == turns[-1][1]:
         turns.pop()
     if not turns or action.way is None:
@@ -238,7 +240,7 @@ def play(world: Explored, action: Action, action_set: ActionSet) -> None:
 
 
 def crash_way(agent: Agent) -> FaultChoice:
-    """A crash strikes before the request that comes with it is heard."""
+    """Return a crash, which strikes before the request that comes with it is heard."""
     is_recovering = agent.machine is not None and agent.machine.is_recovering
     return FaultChoice((CrashAgain if is_recovering else AgentCrash).name, 0)
 
@@ -248,7 +250,7 @@ def issue(world: Explored, agent: Agent, name: str, args: Args) -> None:
 
 
 def deliver(world: Explored, agent: Agent, item: Op | ClockMove) -> None:
-    """The item comes before all that is ready, though a replay would take that first."""
+    """Deliver an item before all that is ready; a deviation tells the replay, which would take that first."""
     hand = hand_of(world)
     hand.record.append(item)
     if world.next_due() == world.now_ms:
@@ -277,7 +279,7 @@ def let_pass(world: Explored, until_ms: int, action_set: ActionSet) -> None:
 
 
 def settle(world: Explored) -> None:
-    """Until nothing is under way."""
+    """Go on until nothing is under way."""
     world.is_awake = False
     world.run_until_quiet(world.step_count + STEPS_PER_ACTION_MAX)
     world.is_awake = True

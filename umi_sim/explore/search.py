@@ -140,7 +140,7 @@ class StateSearch(ABC):
                 yield from self.all_ways(world, struck)
 
     def all_ways(self, world: Explored, struck: Action) -> Iterator[tuple[Action, Explored]]:
-        """An action with a fault, once for each way that the fault can go."""
+        """Yield an action with a fault, once for each way that the fault can go."""
         action: Action | None = struck
         while action is not None:
             child = fork_world(world)
@@ -221,11 +221,12 @@ class BreadthFirst(StateSearch):
                         self.judge(child)
                     self.edges.append(target)
                 self.ends.append(len(self.edges))
+            # Worlds of this depth are those that were entered since: numbers are given in order.
             low, high = high, len(self.numbers)
         return self.explain("complete", depth_max)
 
     def enter(self, digest: bytes, parent: int, action: Action) -> int:
-        """The number of a new world."""
+        """Return the number of a new world."""
         number = self.numbers[digest] = len(self.numbers)
         if action not in self.seen:
             self.seen[action] = len(self.spelt)
@@ -235,7 +236,7 @@ class BreadthFirst(StateSearch):
         return number
 
     def world_of(self, number: int) -> Explored:
-        """The world again: from its parent, which is mostly that of the one before."""
+        """Return the world again: from its parent, which is mostly that of the one before."""
         assert self.near is not None
         if number == 0:
             return first_world(self.config, self.registry)

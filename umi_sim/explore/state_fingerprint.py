@@ -50,6 +50,8 @@ DERIVED: Final = re.compile("[a-z]{3}_[0-9a-f]{24}")
 OP_ID: Final = re.compile("~?(o[0-9]+|[a-d]:[a-z_]+:[0-9]+)")
 NUMBERS: Final = {"request_id": "request", "waiting": "request", "number": "operation"}
 COUNTED: Final = ("began", "ended", "tick")  # in events that the oracle saw
+# Each of these only counts, names or caches. One too many here would merge worlds that differ, and hide
+# failures; one too few only costs time (law 4).
 LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "State": frozenset({"counters", "operation_count", "request_count", "config"}),
     "Operation": frozenset({"calls", "notes"}),
@@ -83,7 +85,7 @@ class Fingerprinter:
         self.has_model = any(KINDS[kind].group == "model" for kind in action_set.faults)
 
     def digest(self, world: Explored) -> bytes:
-        """The same for worlds that are alike."""
+        """Return the same for worlds that are alike."""
         # worlds that differ by an exchange of agents have the same texts, each in another order of agents:
         # the least of them is the same
         told = min(pack(StateWriter(self, world, order).whole()) for order in self.orders)
@@ -120,6 +122,8 @@ class StateWriter:
         queue = [[at_ms - self.now_ms, self.put(told)] for at_ms, _, told in sorted(world.network.queue)]
         sessions = self.put(inspector_of(world).oracle.sessions)
         services = self.services(world.services)
+        # Ties are broken by id, so the order of ids may decide
+        # hits; their numbers in that order stand for it.
         order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("fct_"))
         told = [agents, queue, sessions, services, [self.mentions[it] for it in order]]
         if self.is_opaque:  # a name may stand where it cannot be exchanged: then it is told
@@ -127,7 +131,7 @@ class StateWriter:
         return told
 
     def name_of(self, saved: object) -> int:
-        """A save may be kept in several places: one number for each, in order of first appearance."""
+        """Return the number of a save, by first appearance: it may be kept in several places."""
         at = next((at for at, known in enumerate(self.saves) if known is saved), len(self.saves))
         if at == len(self.saves):
             self.saves.append(saved)
@@ -241,7 +245,7 @@ def fields_of(tag: str, names: Sequence[str]) -> Rule:
 
 
 def mentioned_once(write: Rule) -> Rule:
-    """Something that is itself and not its content: written where it is met first."""
+    """Return a rule that writes an object where it is met first, and its number from then on."""
 
     def write_once(writer: StateWriter, value: Any) -> Plain:
         is_known = value in writer.mentions
@@ -259,7 +263,7 @@ def on_bytes(writer: StateWriter, value: bytes) -> Plain:
 
 
 def expiry(writer: StateWriter, expires_ms: int) -> Plain:
-    """No clock goes back, so what is over is over; how long ago says nothing once 1 ms after it has come."""
+    """Write a deadline. No clock goes back, so what is over is over: how long ago, says nothing any more."""
     is_over = not writer.is_exact and expires_ms < writer.reading_ms
     return "over" if is_over else writer.put(expires_ms)
 
@@ -285,7 +289,7 @@ def said_by(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
 
 
 def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
-    """At rest every life counts to the millisecond. What is found out of a save holds wherever it is kept."""
+    """Write a save: at rest every life counts to the millisecond, and what is refuted is so everywhere."""
     rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
             for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
     told = [saved.is_refuted, writer.put(saved.saved_ms), rows, *said_by(writer, saved.twin)]
@@ -328,7 +332,7 @@ def snapshot(writer: StateWriter, data: bytes) -> Plain:
 
 
 def on_storage(writer: StateWriter, storage: SimStorage) -> Plain:
-    """Rows have no order: storage gives them by kind and id."""
+    """Write rows without an order of their own, as storage gives them by kind and id."""
     pending = [[writer.number("ticket", it), writer.put(batch)] for it, batch in storage.pending.items()]
     rows = [
         [writer.put(where), row.version, writer.put(row.body)]
@@ -386,7 +390,7 @@ def on_log(writer: StateWriter, log: BatchLog) -> Plain:
 
 
 def since(entries: list[tuple[int, Any]], oldest: int) -> list[tuple[int, Any]]:
-    """The last entry up to this position, and all later ones."""
+    """Return the last entry up to this position, and all later ones."""
     first = [(oldest, value) for at, value in entries if at <= oldest]
     return [*first[-1:], *(it for it in entries if it[0] > oldest)]
 
@@ -400,7 +404,7 @@ def on_operation(writer: StateWriter, log: BatchLog, op: ArchiveOperation) -> Pl
 
 
 def on_core_model(writer: StateWriter, model: CoreModel) -> Plain:
-    """Its instants count events: only their order matters."""
+    """Write the model with ranks for its instants, which count events: only their order matters."""
     registers = (*model.texts.values(), *model.importance.values())
     ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
     writer.ranks = {at: rank for rank, at in enumerate(ats)}

@@ -1,4 +1,4 @@
-"""Worlds: a copy of one with everybody who watches it, and what both share."""
+"""Worlds: a copy of one with all that watches it, and what both share."""
 
 from umi_sim.explore.play import Explored, Untraced
 from umi_sim.kernel import fork

@@ -16,7 +16,7 @@ ASK_COUNT_MAX: Final = 4
 
 @attrs.define
 class AgentEvent(Owner):
-    """An agent before an event that would reach it, and what may befall it.
+    """An agent before an event that would reach it, and what a fault may do to it.
 
     `entry_counts`: of core as it is stored, the entries about itself and all. `crash`: it is down for so
     long, and its next life has this limit, or the usual one. `pause`: nothing reaches it for so long, and
@@ -41,6 +41,7 @@ class Down(FaultKind):
 
     @classmethod
     def may_strike(cls, life: AgentEvent) -> bool:
+        # Recovery has few events, so one kind for both would hardly ever strike there.
         return life.is_recovering == cls.in_recovery
 
     def strike(self, life: AgentEvent) -> None:
@@ -60,6 +61,8 @@ class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-
 class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1", "LIVE-4")):
     """A crash, and later lives have room for fewer entries in core."""
 
+    # Below the number of stored entries, so that the next
+    # life has to evict; never below its own ones, which stay.
     core_entry_count_max: int = among(lambda life: range(*life.entry_counts()))  # its own never leave core
 
     def strike(self, life: AgentEvent) -> None:
@@ -87,6 +90,8 @@ class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "ST
         return not life.is_recovering
 
     def strike(self, life: AgentEvent) -> None:
-        """Nothing, to a life that still recovers because other faults were left out: it would claim last."""
+        """Take over, but not from a life that still recovers: it would claim its epoch last."""
+        # Asked again, as a replay of fewer items may come to this
+        # event at another moment than the run it was drawn in.
         if self.may_strike(life):
             life.take_over(self.for_ms, self.ask_count)

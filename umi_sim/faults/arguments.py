@@ -18,7 +18,7 @@ from umi_sim.formats.schema import Schema
 from umi_sim.formats.values import of_type
 
 COUNT_MAX: Final = 2**53 - 1
-REQUIRED: Final = object()
+REQUIRED: Final = object()  # None may be a default
 
 Condition = Callable[[Any], object]
 Draw = Callable[[Any, Luck, str], object]  # what is struck, luck, the name of the argument
@@ -52,6 +52,7 @@ def among(options: Callable[[Any], Sequence[int]], *, readable: int = COUNT_MAX)
 
     def draw(here: object, luck: Luck, name: str) -> int | None:
         found = options(here)
+        # None ends the drawing of the whole fault: it would have nothing to choose here.
         return pick(luck, name, found) if found else None
 
     return FaultArgument(schema.whole(0, readable), draw)
@@ -70,6 +71,7 @@ def span_ms(low: int, high: int, *, readable: int = COUNT_MAX, possible: Conditi
     """low .. high where that is possible, every power of two as likely; a file may say what is `readable`."""
 
     def draw(here: object, luck: Luck, name: str) -> int | None:
+        # span_ms(1, 60_000) draws 1 .. 60,000; a span from 0 shifts the same draw down by one.
         return low - 1 + log_uniform(luck, name, high + 1 - low) if possible(here) else None
 
     return FaultArgument(schema.whole(0, readable), draw)

@@ -61,8 +61,11 @@ class Jump(ClockFault):
     def draw(cls, moment: Moment, luck: Luck) -> Self:
         """Up to 30 days, or exactly as long as something still has to live."""
         bits = 1 + luck("bits", JUMP_MS_MAX.bit_length() - 1)
+        # Milliseconds and days are as likely as each other: a jump
+        # by 5 ms finds bugs at deadlines, one by 20 days others.
         by_ms = (1 << (bits - 1)) + luck("by_ms", 1 << (bits - 1))
         if moment.remaining and luck("exact", RARE) == 0:
+            # As far as a deadline is away, so that the clock shows exactly that instant.
             by_ms = pick(luck, "which", moment.remaining)
         return cls(by_ms=cls.sign * by_ms)
 
@@ -71,6 +74,7 @@ class Jump(ClockFault):
 
     @classmethod
     def is_begun_by(cls, move: str, args: Args) -> bool:
+        # A jump by 0 in a file that was edited by hand counts as a jump back.
         return move == "jump" and (int(str(args["by_ms"])) > 0) == (cls.sign > 0)
 
 
@@ -117,6 +121,8 @@ class ClockDrift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "
     def draw(cls, moment: Moment, luck: Luck) -> Self:
         """Seldom half or double speed, mostly a little fast or slow."""
         off = 1 + luck("off", 10)
+        # 1,003/1,000 is three milliseconds a second too fast:
+        # more than real clocks, so that a minute shows it.
         slight = SLIGHT + (off if luck("fast", 2) else -off), SLIGHT
         num, den = pick(luck, "rate", RATES) if luck("rough", RARE) == 0 else slight
         return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), num=num, den=den)
@@ -127,4 +133,5 @@ class ClockDrift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "
 
     @classmethod
     def is_begun_by(cls, move: str, args: Args) -> bool:
+        # Back to 1/1 is the end of a drift.
         return move == "drift" and args["num"] != args["den"]

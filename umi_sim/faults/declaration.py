@@ -17,8 +17,8 @@ Law 3. What is drawn for a kind is drawn by its name: one kind more moves nothin
 Law 4. At most one fault window per place: what has an argument `for_ms` waits until the last one has rested.
 
 What a kind strikes differs by place: the `Arrival` of a call at a service (service.py), the `Passage` of a
-message over a link (network.py), the `Life` of an agent (agent.py), the `Moment` of an operation for its
-clock (clock.py).
+message over a link (network.py), the `AgentEvent` of an agent (agent.py), the `Moment` of an operation for
+its clock (clock.py).
 
 Two methods may stand beside `strike`: `draw(cls, here, luck)` makes the fault where its arguments depend on
 each other, or None if it would change nothing; `may_strike(cls, here)` says where it can strike at all.
@@ -49,9 +49,9 @@ from umi_sim.record.items import Args
 
 FaultClass = Literal["before", "lost", "after", "torn", "window", "shape", "meaning", "quirk", "destroys"]
 CLASSES: Final[Mapping[FaultClass, str]] = {
-    "before": "nothing happened, and the memory is told so",
-    "lost": "nothing happened, and nobody says so",
-    "after": "it happened, and nobody says so",
+    "before": "nothing happened, and the answer says so",
+    "lost": "nothing happened, and no answer says so",
+    "after": "it happened, and no answer says so",
     "torn": "storage dies in the middle and undoes it",
     "window": "lasts for a while",
     "shape": "the answer is malformed",
@@ -134,12 +134,16 @@ class FaultKind:
         words = words_of(cls.__name__, cls.group)
         cls.name = f"{cls.group}_{words}"
         cls.what = (cls.__doc__ or "").partition("\n")[0]
+        # From the oldest class down, so that a class has its own in place of what its families say.
         members = {name: value for base in ancestry(cls) for name, value in vars(base).items()}
         cls.arguments = {name: value for name, value in members.items() if value.__class__ is FaultArgument}
+        # The fingerprint of a state has no place for a window
+        # that is open: two states would look alike and not be.
         is_short = is_a not in ("window", "destroys")
         cls.is_explored = cls.place.is_explored and (is_short if explored is None else explored)
         for problem in problems(cls, words.partition("_")[0], members):
             raise IncompleteFault(f"{cls.name} in {path_of(cls)} {problem}")
+        # Last: a class with a problem is never a kind, even if the error is caught.
         KINDS[cls.name] = cls
 
     def __init__(self, **given: object) -> None:
@@ -148,12 +152,14 @@ class FaultKind:
     @classmethod
     def is_at(cls, verb: str) -> bool:
         """Return whether it strikes this call, or any call of its service."""
+        # "storage.commit" is struck by kinds of storage.commit and of storage.any.
         return cls.place.name in (verb, f"{verb.partition('.')[0]}.any")
 
     @classmethod
     def whole_args(cls, given: Args) -> Args:
         """All arguments, in order. Raises TypeError if one is missing, or there is no such argument."""
         args = {name: each.default for name, each in cls.arguments.items()} | dict(given)
+        # More than there are: one of them is unknown, since all known names are in `args` already.
         if len(args) > len(cls.arguments) or REQUIRED in args.values():
             wanted, told = (", ".join(names) or "none" for names in (cls.arguments, given))
             raise TypeError(f"{cls.name} has these arguments: {wanted}; given were: {told}")
@@ -165,6 +171,9 @@ class FaultKind:
 
         None if this kind cannot strike here, or would change nothing; the latter is counted.
         """
+        # Three answers that mean no fault here: it cannot strike (not counted),
+        # its window has not rested (not counted), it would change nothing
+        # (counted, so that a sweep can tell a kind that never does anything).
         window = cls.window(here)
         if not cls.may_strike(here) or not (window is None or window.is_rested(here.now_ms)):
             return None
@@ -198,6 +207,8 @@ class FaultKind:
         """Apply this fault here and return its effect; its window opens, if it has one."""
         window, fault = self.window(here), cast(Any, self)
         if window is not None:
+            # Before `strike`, which may look at the window: a
+            # clog holds its first message until the end of it.
             window.begin(here.now_ms, fault.for_ms, fault)
         return fault.strike(here)
 
@@ -216,9 +227,11 @@ def args_maker(here: Callable[[], object], without_effect: Counter[str]) -> Args
 def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) -> Iterator[str]:
     """Each as the end of a sentence that begins with the kind and its file."""
     place, own_file = cls.place.name, f"{PACKAGE}.{cls.place.file}"
+    # A kind of a user's own package may stand in any file.
     is_astray = cls.__module__.startswith(f"{PACKAGE}.") and cls.__module__ != own_file
     namesake = path_of(KINDS[cls.name]) if cls.name in KINDS else ""
     undrawn = [it for it in cls.arguments if cls.arguments[it].draw is None and "draw" not in members]
+    # A crash lasts for its `down_ms`, everything else for its `for_ms`.
     is_endless = cls.fault_class == "window" and not {"for_ms", "down_ms"} & cls.arguments.keys()
     for is_wrong, told in (
         (other in GROUPS, f"has a name of the group {other}: {cls.__name__} strikes {place}"),
@@ -229,7 +242,7 @@ def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) ->
         (not cls.guards, "guards nothing: name the ids of the rules that must hold all the same"),
         ("strike" not in members, "has no strike(self, here): it does what the fault does"),
         (is_endless, "is a window and does not say how long: give it for_ms = span_ms(1, WINDOW_MS_MAX)"),
-        (undrawn, f"has no draw(cls, here, luck): nobody draws {', '.join(undrawn)}"),
+        (undrawn, f"has no draw(cls, here, luck): nothing draws {', '.join(undrawn)}"),
     ):
         if is_wrong:
             yield told
@@ -247,6 +260,7 @@ def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) ->
 
 def words_of(class_name: str, group: str) -> str:
     """Return the name of a kind within its group: `short_page` of ShortPage, `full` of StorageFullFault."""
+    # "ShortPage" -> "short_page": an underscore before each capital but the first.
     words = re.sub("(?<!^)(?=[A-Z])", "_", class_name).lower()
     return words.removeprefix(f"{group}_").removesuffix("_fault")
 
@@ -268,6 +282,7 @@ def check_kinds(rule_ids: Container[str]) -> None:
                     f"{kind.name} in {path_of(kind)} guards {each}, and no rule has this id"
                 )
     known: list[type[FaultKind]] = [FaultKind]
+    # The list grows while it is walked: all classes below FaultKind, however deep.
     for cls in known:
         known += cls.__subclasses__()
         if not cls.__subclasses__() and not cls.name:
@@ -276,6 +291,8 @@ def check_kinds(rule_ids: Container[str]) -> None:
 
 def ancestry(cls: type) -> Sequence[type]:
     """The families of a class and then itself."""
+    # (Cut, CutShort, ReplyEdit, FaultKind, object) -> ReplyEdit,
+    # CutShort, Cut: without the last two, from the end.
     return cls.__mro__[-3::-1]
 
 

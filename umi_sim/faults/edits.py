@@ -41,7 +41,7 @@ def true_text(call: Arrival[AskModel]) -> str:
 
 
 def one_of_all(luck: Luck, label: str, options: Sequence[T]) -> T:
-    """Drawn from all 2^64 words, so that its luck is one number however many options there are."""
+    """Draw an option from all 2^64 words, so that its luck is one number however many options there are."""
     return options[luck(label, 2**64) % len(options)]
 
 
@@ -53,6 +53,7 @@ class ReplyEdit(FaultKind):
         reply = true_text(call)
         made, args = cast(Any, cls), cls.draw_edit(reply, luck, call)
         edit: Self | None = made(**args) if args else None
+        # Tried on the true reply: an edit that leaves it as it was is no fault (law 3).
         return edit if edit is not None and edit.edit_reply(reply) != reply else None
 
     @classmethod
@@ -118,6 +119,7 @@ class CutShort(ReplyEdit):
     @classmethod
     def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
         """Half of the cuts stand beside a bracket, a quote, a comma or a colon."""
+        # A reply of prose has no such place, and every place is as likely.
         beside = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
         places = beside if beside and luck("beside", 2**64) % 2 else range(len(reply) + 1)
         return {"at": one_of_all(luck, "at", places)}
@@ -160,12 +162,14 @@ class ValueEdit(ReplyEdit):
 
 
 def at_a_place(reply: str, luck: Luck, options: Callable[[str, object], Options]) -> Drawn:
-    """One of the values that has options, then one of them."""
+    """Draw one of the values that have options, then one of its options."""
     found = [(path, here) for path, old in values(reply) if (here := options(path.rpartition("/")[2], old))]
     if not found:
         return {}
     path, here = one_of_all(luck, "place", found)
     option = one_of_all(luck, "option", here)
+    # Options of a value name places below it; in the item
+    # paths count from the whole reply: "/2" -> "/entities/2".
     below = {key: path + str(option[key]) for key in ("path", "other") if key in option}
     return {"path": path, **option, **below}
 
@@ -241,6 +245,7 @@ class Rekey(ValueEdit):
         if not isinstance(old, dict) or self.key not in old:
             return None
         texts = {name: f"{quote_json(name)}:{write_json(member)}" for name, member in old.items()}
+        # Members as text, not as values: the same key twice, or none at all, is no Python dict.
         texts[self.key] = self.members.replace(OLD, write_json(old[self.key]))
         return JsonNumber("{" + ",".join(filter(None, texts.values())) + "}")
 
@@ -257,7 +262,10 @@ class Stretch(ValueEdit):
 
     def stretch_value(self, old: object) -> object:
         if isinstance(old, list) and old:
+            # Modulo, since a replay may bring a shorter list than the one it was drawn for (law 1).
             at = self.at % len(old)
+            # The element as finished text, written `times` times:
+            # ten thousand equal values cost no more than one.
             piece = write_json(old[at])
             return old[:at] + [JsonNumber(piece)] * limit_times(self.times, piece) + old[at:]
         if isinstance(old, str):
@@ -277,12 +285,14 @@ class Swap(ValueEdit):
 
     def edit_reply(self, reply: str) -> str:
         path, other, held = self.path, self.other, dict(values(reply))
+        # A value cannot change places with a part of itself.
         if path not in held or other not in held or is_inside(path, other) or is_inside(other, path):
             return reply
         return write_json(held[""], {path: write_json(held[other]), other: write_json(held[path])})
 
 
 def is_inside(path: str, other: str) -> bool:
+    # "/a1" is not inside "/a".
     return (path + "/").startswith(other + "/")
 
 
@@ -320,6 +330,7 @@ def walk(path: str, value: object) -> Iterator[tuple[str, object]]:
 def members_of(value: object) -> Iterable[tuple[str, object]]:
     """Yield the members of a list or an object, each with its step of a path."""
     if isinstance(value, dict):
+        # As in a JSON pointer (RFC 6901): first the tilde, or the tilde of "~1" would be written again.
         return [(key.replace("~", "~0").replace("/", "~1"), member) for key, member in value.items()]
     return [(str(at), member) for at, member in enumerate(value)] if isinstance(value, list) else []
 

@@ -24,6 +24,7 @@ def true_vectors(call: Arrival[Embed]) -> Vectors:
 
 def rotate_components(values: Sequence[Value], by: int) -> tuple[Value, ...]:
     """The values, each `by` places further on; the last come first."""
+    # (a, b, c) by 1: -1 % 3 = 2, so (c, a, b).
     at = -by % max(1, len(values))
     return (*values[at:], *values[:at])
 
@@ -119,13 +120,14 @@ class OddComponent(OneVector):
 class NotFinite(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component that is no number."""
 
+    # Texts, as no record may hold a float: what stands for NaN is simply no number.
     odd = ("nan", "inf", True)
 
 
 class OutOfRange(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component too large, too small or not whole."""
 
-    odd = (128, -(10**9), "0.5")
+    odd = (128, -(10**9), "0.5")  # one more than a component may be
 
 
 class EmbedDrift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4"), explored=False):
@@ -134,6 +136,7 @@ class EmbedDrift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1"
     @classmethod
     def draw(cls, call: Arrival[Embed], luck: Luck) -> Self | None:
         vectors = true_vectors(call)
+        # Vectors whose components are all alike would be the same after the turn.
         return cls() if [rotate_components(vector, 1) for vector in vectors] != vectors else None
 
     def strike(self, call: Arrival[Embed]) -> Handled:

@@ -1,4 +1,4 @@
-"""Faults of the model: no answer, a late or cut one, one that is malformed, wrong, or somebody else's."""
+"""Faults of the model: no answer, a late or cut one, one that is malformed, wrong, or of another question."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ VALUE_BYTES_MAX: Final = {
     "name": (limits.ENTITY_NAME_BYTES_MAX,), "reason": (limits.RELATION_REASON_BYTES_MAX,),
     "content": (limits.EXTRACT_CONTENT_BYTES_MAX, limits.REPLY_BYTES_MAX),
 }  # fmt: skip
-LETTERS: Final = ("x", 1), ("é", 2)
+LETTERS: Final = ("x", 1), ("é", 2)  # with their sizes: a limit of bytes may be met in the middle of a letter
 ELEMENT_COUNT: Final = 10_000
 REPEATS: Final = (1, 2, 9, 49)
 
@@ -74,6 +74,7 @@ class Cut(edits.CutShort, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2"
     """A slow stream: the first part of the answer at the last moment."""
 
     def at_ms(self, call: Arrival[AskModel]) -> int:
+        # One millisecond before the memory stops waiting.
         return max(call.now_ms, call.call.sent_ms + call.effect.timeout_ms - 1)
 
 
@@ -102,6 +103,7 @@ class WrongType(edits.Put, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
+        # 7 -> "7": a number as text.
         as_text = [quote_json(old.text)] if isinstance(old, JsonNumber) else []
         return edits.jsons([new for new in (*as_text, *words.EXCHANGES) if new != edits.write_json(old)])
 
@@ -140,6 +142,7 @@ class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT
     def options(cls, reply: str) -> edits.Options:
         """Some frames; and in a quarter blanks behind it, as many as a reply may have bytes, or one more."""
         left = max(0, limits.REPLY_BYTES_MAX - len(reply.encode("utf-8", "surrogatepass")))
+        # Eight of them beside the frames, so that about a quarter of the draws are about the limit.
         blanks = [("", " " * count) for count in (left, left + 1)] * 4
         return [{"before": before, "after": after} for before, after in (*words.FRAMES, *blanks)]
 
@@ -173,12 +176,13 @@ class TextDamage(edits.Stretch, at="model.ask", is_a="shape", guards=("EXT-1", "
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
+        # Begin, middle and end, each once: in an empty text all three are 0.
         spots = dict.fromkeys((0, len(old) // 2, len(old))) if isinstance(old, str) else {}
         return [{"at": at, "text": text, "times": times} for at in spots for text, times in words.DAMAGES]
 
 
 class StrayBracket(edits.Splice, at="model.ask", is_a="shape", guards=("I-TOTAL-PARSER",)):
-    """Markup in a content of XML that nobody has escaped, or an element that does not belong there."""
+    """Markup in a content of XML that is not escaped, or an element that does not belong there."""
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
@@ -218,7 +222,10 @@ class Oversize(edits.Stretch, at="model.ask", is_a="shape", guards=("CAP-4", "EX
         size_bytes, limits_bytes = len(old.encode("utf-8", "surrogatepass")), VALUE_BYTES_MAX.get(key, ())
         rooms = [limit + 1 - size_bytes for limit in limits_bytes]
         return [
-            {"at": 0, "text": it, "times": max(1, -(-room // size))} for room in rooms for it, size in LETTERS
+            # Division upwards: one letter of two bytes for a room of one.
+            {"at": 0, "text": it, "times": max(1, -(-room // size))}
+            for room in rooms
+            for it, size in LETTERS
         ]
 
 
@@ -268,6 +275,7 @@ class StaleId(edits.Json, at="model.ask", is_a="meaning", guards=("ROU-2", "STO-
 
 def stale(ids: Sequence[str], key: str, old: object) -> edits.Options:
     """One of these ids, in the form of the reference that stood there."""
+    # A reference with a version stays one: "ent_a@3" becomes "ent_b@1".
     news = edits.quoted_each([new + "@1" * ("@" in str(old)) for new in ids])
     return edits.jsons(news) if key in words.REFERENCES else ()
 
@@ -284,6 +292,7 @@ class Paraphrase(edits.Put, at="model.ask", is_a="meaning", guards=("EVO-2", "CO
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
         """A row of a list and the same once more, in other words; its references stay."""
+        # A decimal key is a place in a list: only rows can be told twice.
         if not isinstance(old, dict) or not key.isdecimal():
             return ()
         agains = ({key: in_other_words(key, each, form) for key, each in old.items()} for form in words.FORMS)
@@ -291,6 +300,7 @@ class Paraphrase(edits.Put, at="model.ask", is_a="meaning", guards=("EVO-2", "CO
 
 
 def in_other_words(key: str, old: object, form: Mapping[int, str]) -> object:
+    # References stay as they are, or the second telling would be about something else.
     if not isinstance(old, str) or key in ("entity_id", "new", "old"):
         return old
     if key not in ("content", "reason"):
@@ -345,6 +355,7 @@ NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(?:\.([0-9]{1,18}))?(?![0-9])
 
 
 def drifts_of(number: str, places: int) -> list[str]:
+    # "0.90" has n 90 and one 100: plus one is 1.90, times ten 9.00.
     n, one = int(number.replace(".", "")), 10**places
     swapped = [number[:at] + number[at + 1] + number[at] + number[at + 2 :] for at in range(len(number) - 1)]
     news = [decimal(new, places) for new in (n + one, n - one, n * 10, -n)] + swapped
@@ -405,7 +416,7 @@ class Varies(edits.Json, at="model.ask", is_a="meaning", guards=("IDEM-1", "STO-
 
 
 class ModelMisdirected(FaultKind, at="model.ask", is_a="meaning", guards=("ISO-1", "ROU-2", "RES-2")):
-    """The answer to somebody else's question."""
+    """The answer to an earlier question, perhaps of another agent."""
 
     text: str = string()
 

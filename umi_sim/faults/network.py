@@ -16,6 +16,7 @@ from umi_sim.faults.window import WINDOW_MS_MAX, Window
 
 DELAY_FACTOR: Final = 10
 REORDER_MS_MAX: Final = 2_000
+# Below the 30 s for which a memory waits for a model by default, so the copy of an answer may be in time.
 COPY_MS_MAX: Final = 29_999
 
 
@@ -85,6 +86,8 @@ class Clog(FaultKind, at="link.any", is_a="window", guards=("DET-4", "STO-5")):
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
 
     def strike(self, passage: Passage) -> Trips:
+        # Held until the window ends, unless it would have taken
+        # longer anyway: then nothing held it, and it keeps its place.
         delay_ms, left_ms = passage.delay_ms, passage.window.end_ms - passage.now_ms
         return (Trip(max(delay_ms, left_ms), is_released=delay_ms <= left_ms),)
 
@@ -112,6 +115,8 @@ class Duplicate(FaultKind, at="link.any", is_a="quirk", guards=("IDEM-1", "DET-4
 
     @classmethod
     def may_strike(cls, passage: Passage) -> bool:
+        # A copied request and a copied answer to it would be four
+        # answers: more than any network gives without a loop.
         return not passage.was_copied
 
     def strike(self, passage: Passage) -> Trips:

@@ -60,9 +60,11 @@ class Fails(FaultKind):
 
 
 class Silent(FaultKind):
-    """It answers, and nobody hears of it."""
+    """It answers, and the answer is lost."""
 
     def strike(self, call: Arrival[Any]) -> Handled:
+        # Asked for its effect: the model notes what it said,
+        # as a later fault may give it to another question.
         call.answer()
         return None
 
@@ -74,6 +76,8 @@ class NoAnswer(FaultKind):
 
     def strike(self, call: Arrival[Any]) -> Handled:
         if isinstance(call.effect, Commit):
+            # Here is nothing to be spoilt yet: the answer comes
+            # with the flush, which then makes nonsense of it.
             return attrs.evolve(call.begin_commit("true"), nonsense=self.choice)
         return Later(nonsense(call.answer(), self.choice), call.now_ms)
 
@@ -97,6 +101,7 @@ class RefusesForNow(FaultKind):
 
 
 def around(ms: int) -> tuple[int, ...]:
+    # Just in time, at the deadline, just too late, and long after the memory has asked again.
     return ms - 1, ms, ms + 1, 10 * ms
 
 
@@ -106,6 +111,7 @@ class AroundTimeout(FaultKind):
     after_ms: int = among(lambda call: around(call.effect.timeout_ms))
 
     def strike(self, call: Arrival[Any]) -> Handled:
+        # A message that was delayed on its way up may arrive after that instant already.
         at_ms = max(call.now_ms, call.call.sent_ms + self.after_ms)
         if isinstance(call.effect, Commit):
             return call.begin_commit(at_ms)

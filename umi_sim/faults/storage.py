@@ -42,7 +42,7 @@ class Doubtful(FaultKind):
 
 
 class StorageLost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", "STO-1", "STO-2")):
-    """The batch never happens; nobody says so."""
+    """The batch never happens; no answer says so."""
 
     def strike(self, call: Arrival[Commit]) -> Handled:
         doubt = DOUBTS.get(self.told)
@@ -50,7 +50,7 @@ class StorageLost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", 
 
 
 class StorageReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDEM-1", "STO-1", "STO-2")):
-    """The batch is durable; nobody says so."""
+    """The batch is durable; no answer says so."""
 
     def strike(self, call: Arrival[Commit]) -> Handled:
         return call.begin_commit(self.told)
@@ -59,6 +59,7 @@ class StorageReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDE
 class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
     """Storage dies in the middle of a batch and undoes it."""
 
+    # Of three writes one or two are done when it dies: with none or all of them nothing would be torn.
     count: int = among(lambda call: range(1, len(call.effect.writes)))
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
@@ -92,6 +93,7 @@ def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
     """No room at all, or one byte less than this batch needs, if it would be stored at all."""
     commit, storage = call.effect, call.store.storage
     growth_bytes = storage.growth_bytes(commit)
+    # A batch that would be refused anyway (a conflict, no room already) shows nothing about space.
     fits = growth_bytes > 0 and storage.is_due(commit) and storage.has_room(commit)
     return (0, growth_bytes - 1) if fits else ()
 
@@ -106,6 +108,7 @@ class StorageFullFault(FaultKind, at="storage.commit", is_a="window", guards=("C
         """No more than is used now, and a little: for this batch too little."""
         storage, now_ms = call.store.storage, call.now_ms
         call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
+        # The store learns of the new bound now, so that this very batch meets it.
         call.store.turn_to(now_ms)
         is_refused = storage.is_due(call.effect) and not storage.has_room(call.effect)
         return call.fails("full") if is_refused else call.handle_unharmed()
@@ -157,6 +160,7 @@ class OfRow(FaultKind):
         rows = list(true_rows(call))
         if rows:
             at = self.index % len(rows)
+            # Noted for the judge: what this workflow read was wrong, so its conclusions may be, too.
             misread = call.store.storage.misread.setdefault(place_of(call, rows[at]), {})
             misread[call.call.workflow] = None
             self.change(call, rows, at)
@@ -199,12 +203,13 @@ class StorageDamaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
         self.rot(call, rows[at])
+        # Read once more: damage that stays has changed the store just now.
         rows[:] = true_rows(call)
         rows[at] = attrs.evolve(rows[at], body=None)
 
 
 class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "RET-4"), explored=False):
-    """One field of a row is what nobody may have written: once, or for good if the atlas allows it."""
+    """One field of a row is what no write could hold: once, or for good if the atlas allows it."""
 
     choice: int = below(2**32)
 
@@ -262,7 +267,7 @@ class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-
 
 
 def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
-    """Rows a misdirected read may return: only those that anybody can see to be wrong.
+    """Rows a misdirected read may return: only those that can be seen to be wrong.
 
     Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
     """
@@ -285,7 +290,7 @@ def masks(storage: SimStorage, row: Row) -> list[Row]:
 
 
 def is_mask(address: Address, other: Row) -> bool:
-    """A body of another kind, or one that tells another id, is not the body of this address."""
+    """Return whether this body cannot be that of the address: it is of another kind, or names another id."""
     assert other.body is not None
     is_same_kind = other.address.kind == address.kind
     return not is_same_kind or other.body.own_id() not in (None, address.id)
@@ -297,6 +302,7 @@ def known_rows(storage: SimStorage) -> list[Row]:
 
 def pick_row(rows: Sequence[Row], number: int) -> Row:
     """The row of this number: the same one whatever other rows come and go, so that a record can be cut."""
+    # Not others[number % len(others)]: one row more or less would move all of them.
     keyed = Keyed(number.to_bytes(8, "big"))
     return min(rows, key=lambda row: keyed.draw("\0".join(address_order(row.address))))
 
@@ -316,9 +322,11 @@ class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "ST
         is_search, fresh_ms = isinstance(call.effect.query, ByVector | ByWords), call.store.storage.fresh_ms
         rows = true_rows(call) if is_search else ()
         ages = [call.now_ms - fresh_ms[row.address] for row in rows if row.address in fresh_ms]
+        # A lag over a minute is no lag of an index any more.
         young = [age_ms for age_ms in ages if age_ms < WINDOW_MS_MAX]
         if not young:
             return None
+        # A row of age 40 is hidden by a lag of more than 40.
         lag_ms = 1 + pick(luck, "row", young)
         further_ms = log_uniform(luck, "lag_ms", WINDOW_MS_MAX) if luck("further", 2) else 0
         return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), lag_ms=max(lag_ms, further_ms))
@@ -359,6 +367,7 @@ class Shuffled(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET
     def strike(self, call: Arrival[Read]) -> Handled:
         rows = true_rows(call)
         by = self.turn % max(1, len(rows))
+        # Turned and reversed: of three rows or more no turn gives the order they had.
         return with_rows(call, [*rows[by:], *rows[:by]][::-1])
 
 
@@ -388,6 +397,7 @@ class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6",
     for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
+        # What it would say if the batch became durable, which it will not.
         answer = call.store.storage.predict_commit(call.effect)
         if answer is None or not may_ack_early(call):
             return call.handle_unharmed()

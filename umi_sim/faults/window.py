@@ -19,6 +19,7 @@ class Window(Owner):
 
     def begin(self, now_ms: int, for_ms: int, fault: object = None) -> None:
         self.end_ms = now_ms + for_ms
+        # As long again without one: operations need time to recover, or a run would be nothing but windows.
         self.rested_ms = self.end_ms + for_ms
         self.fault = fault
 

@@ -51,6 +51,7 @@ class Wrong(ValueError):
     """Not what a schema takes. The message is the first finding, in one line of ASCII."""
 
     def __init__(self, *findings: Finding) -> None:
+        # A file of a hundred thousand wrong entries must not make a message of as many lines.
         self.findings = findings[:FINDING_COUNT_MAX]
         super().__init__(": ".join(filter(None, findings[0])))
 
@@ -69,6 +70,7 @@ class Schema(Data):
 
 
 def join_places(place: str, below: str) -> str:
+    # "agents" and "[0].scope" -> "agents[0].scope"; "run" and "off" -> "run.off"
     return f"{place}.{below}" if below and below[0] != "[" else f"{place}{below}"
 
 
@@ -111,7 +113,7 @@ def cut(text: str) -> str:
 
 def whole(low: int = 0, high: int = COUNT_MAX) -> Schema:
     def read(value: Json) -> Any:
-        is_good = type(value) is int and low <= value <= high
+        is_good = type(value) is int and low <= value <= high  # not isinstance: True is an int of Python
         return value if is_good else fail(f"a whole number from {low} to {high}", value)
 
     return Schema(read, lambda: {"type": "integer", "minimum": low, "maximum": high})
@@ -128,6 +130,9 @@ def text(pattern: str = "(?s).*", what: str = "text", bytes_max: int = TEXT_BYTE
 
 
 def is_large(value: str, bytes_max: int = TEXT_BYTES_MAX) -> bool:
+    # A character below U+10000 has at most three bytes, so most texts are small
+    # enough by their length alone. Four bytes (emoji) could pass unseen, with a
+    # third more than the limit: it guards the reader's memory, and is no promise.
     if 3 * len(value) > bytes_max and len(value.encode(errors="surrogatepass")) > bytes_max:
         wrong(f"expected text of at most {bytes_max} bytes, got more")
     return False
@@ -137,6 +142,8 @@ def text_rule(pattern: str) -> Rule:
     """Return the rule of a text; if it may hold any characters, only the length counts."""
     if pattern == "(?s).*":
         return {"type": "string"}
+    # "(?s).{1,40}" may hold a line break, which `.` of a
+    # JSON Schema does not match: its length says the same.
     length = re.fullmatch(r"\(\?s\)\.\{(\d+),(\d+)\}", pattern)
     if length is None:
         return {"type": "string", "pattern": f"^({pattern})$"}
@@ -172,7 +179,7 @@ def as_list(value: Json) -> list[Json]:
 
 def read_ratio(value: Json) -> Ratio:
     found = re.fullmatch("([0-9]{1,10})/([0-9]{1,10})", value) if isinstance(value, str) else None
-    n, d = (int(found[1]), int(found[2])) if found else (1, 0)
+    n, d = (int(found[1]), int(found[2])) if found else (1, 0)  # 1/0 is refused below
     is_good = n <= d and 1 <= d <= DENOMINATOR_MAX
     return (n, d) if is_good else fail('a ratio "n/d" with n <= d <= 10^9', value)
 
@@ -212,6 +219,7 @@ def list_of(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *
             bound = f"at most {count_max} entries" if given else "at least one entry"
             wrong(f"expected {bound}, got {len(given)}")
         found = read_all((f"[{place}]", each, inner) for place, inner in enumerate(given))
+        # dict.fromkeys keeps the first of equal values, as a set would, in an order that no hash decides.
         if unique and len(dict.fromkeys(found)) < len(found):
             fail(f"different {unique}", value)
         return tuple(found)
@@ -290,6 +298,8 @@ def read_fields(
                 wrong(f"unknown {what}{near(key, fields)}")
             values[key] = fields[key].read(value)
         except Wrong as bad:
+            # A key comes from the file: quoted without its quotes,
+            # so that no line break or control character is printed.
             findings += bad.below(quote_text(key)[1:-1]).findings
             if len(findings) >= FINDING_COUNT_MAX:
                 break
@@ -323,6 +333,7 @@ def choice(schemas: Mapping[type, Schema], what: str) -> Schema:
     """A value of one of these types."""
 
     def read(value: Json) -> Any:
+        # By exact type: with isinstance True would be read as a number.
         schema = schemas.get(type(value))
         return schema.read(value) if schema else fail(what, value)
 
@@ -350,6 +361,7 @@ PLAIN: Final[Mapping[Any, Schema]] = {
 @cache
 def of(due: Any) -> Schema:
     """Return the schema of a type: as `Annotated` says; else a plain int is a count from 0."""
+    # Annotated[int, SEED]: the schema stands in the metadata of the type.
     if found := [each for each in getattr(due, "__metadata__", ()) if isinstance(each, Schema)]:
         return found[0]
     args = get_args(due)
@@ -363,6 +375,7 @@ def of(due: Any) -> Schema:
         case origin if origin is tuple:
             return list_of(of(args[0])) if args[-1] is Ellipsis else several([of(each) for each in args])
         case origin:
+            # Counter[str] names no type of its values, which are counts: (str, int); dict[str, X] has both.
             return of_mapping(Counter if origin is Counter else dict, *(*args, int)[:2])
 
 
@@ -372,6 +385,7 @@ def of_mapping(make: Callable[[Any], Any], key: Any, value: Any) -> Schema:
         return then(mapping(of(value)), make)
     pairs = list_of(several((of(key), of(value))))
     read = then(pairs, lambda found: make(dict(found))).read
+    # Sorted, so that equal mappings make equal files.
     return Schema(read, pairs.rule, lambda given: pairs.write(sorted(given.items())))
 
 

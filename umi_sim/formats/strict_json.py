@@ -16,6 +16,8 @@ NESTING_MAX: Final = 16
 DIGITS_MAX: Final = 19
 VALUE_COUNT_MAX: Final = 500_000
 
+# `++` and `*+` never give back what they took: a text of a million quotes takes linear time. A string is
+# matched whole, so that brackets in it do not count.
 BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # or a whole string
 
 
@@ -23,6 +25,7 @@ def parse_json(data: bytes, bytes_max: int = FILE_BYTES_MAX, value_count_max: in
     """The value in these bytes. Raises Wrong."""
     if len(data) > bytes_max:
         wrong(f"the file is larger than {bytes_max} bytes")
+    # Before decoding: "[[[[..." of 2 MB would become millions of objects.
     if value_count(data) > value_count_max:
         wrong(f"more than {value_count_max} values")
     text = decode_text(data)
@@ -85,6 +88,7 @@ def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 def bytes_of(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
     """A file, or one byte more of it than is allowed. Raises OSError, with `strerror`."""
     with open_file(path) as file:
+        # One byte more tells a file that is too large from one that just fits.
         return file.read(bytes_max + 1)
 
 

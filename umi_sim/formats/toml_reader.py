@@ -31,6 +31,8 @@ QUOTED: Final = re.compile(  # texts and comments; tomllib stops at one without 
     r"|#[^\n]*",
     re.DOTALL,
 )
+# --set run.policy=lifo and --set faults.link_loss=1/8 come
+# without their quotes; `true` and `inf` are TOML as they are.
 BARE: Final = re.compile(r"(?!(?:true|false|inf|nan)$)[a-z][a-z0-9_-]*|[0-9]+/[0-9]+")
 DOTS: Final = re.compile(rf"(?:\.[^.\n]*){{{DOTS_PER_LINE_MAX + 1}}}")
 LONG_WORD: Final = re.compile(rf"\b\w{{{WORD_CHARS_MAX + 1}}}")
@@ -45,7 +47,9 @@ def toml(text: str, name: str) -> Table:
 
 
 def check_bounds(text: str, name: str) -> None:
+    # Brackets, dots and long words count outside of texts and comments only.
     bare = QUOTED.sub("", text)
+    # [[table]] goes two deep and back; a stray "]" below zero does no harm, tomllib refuses it.
     steps = [1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", bare)]
     broken = {
         "not UTF-8": re.search(r"[\ud800-\udfff]", text),
@@ -71,6 +75,7 @@ def put(document: Table, key: str, text: str) -> None:
         document = document.setdefault(name, {})
         if not isinstance(document, dict):
             raise BadScenario(f"--set: {show_value(key)}: unknown key")
+    # "1\nother = 2" would be two keys: only one value may be given.
     if list(given) != ["value"]:
         raise BadScenario(f"--set: {show_value(key)}: expected one value, got {show_value(text)}")
     document[last] = given["value"]

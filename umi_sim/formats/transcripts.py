@@ -46,6 +46,7 @@ class BadTranscript(ValueError):
 def load(path: Path | str) -> tuple[TurnLine, ...]:
     """The turns of a file in order; a blank line is no turn."""
     turns: list[TurnLine] = []
+    # As bytes: str.splitlines would also break at U+2028 and others, which may stand in a text.
     for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
         if line.strip():
             try:
@@ -77,6 +78,7 @@ def read_turn(line: bytes, turns_before: int) -> TurnLine:
     if len(line) > LINE_BYTES_MAX:
         raise ValueError(f"the line has {len(line)} bytes, expected at most {LINE_BYTES_MAX}")
     turn = read_object(decode_line(line))
+    # Both spellings are common: {"speaker", "text"} of talks, {"role", "content"} of models.
     speaker, text = required_text(turn, "speaker", "role"), required_text(turn, "text", "content")
     return TurnLine(speaker, text, time_of(turn), text_of(turn, "session"))
 
@@ -132,6 +134,7 @@ def refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON, expected a number")
 
 
+# Numbers stay texts: int() is slow for very many digits, or refuses them, and 1e999 would become infinity.
 DECODER: Final = json.JSONDecoder(parse_float=JsonNumber, parse_int=JsonNumber, parse_constant=refuse)
 
 

@@ -49,12 +49,15 @@ def write_value(value: object, due: object) -> Json:
     fitting = fit(value, due)
     match value:
         case bytes():
+            # b"abc" of a bytes field is written "abc", as its declared
+            # type says what it is; elsewhere as {"hex": "616263"}.
             return runs(value.decode()) if fitting is bytes and is_utf8(value) else {"hex": runs(value.hex())}
         case str():
             return runs(value) if fitting is not None else {"text": runs(value)}
         case Turn(role=role, text=words):
             pair = [write_value(role, str), write_value(words, str)]
             return pair if fitting is Turn else {"turn": pair}
+        # A reader of JSON takes 19 digits at most, so longer ones travel as text.
         case int() if len(str(abs(value))) > DIGITS_MAX:
             return {"int": str(value)}
         case tuple() if fitting is not None:
@@ -107,6 +110,7 @@ def parts(due: object, count: int) -> Sequence[object]:
     inner = get_args(due)
     if len(inner) == 2 and inner[1] is Ellipsis:
         return (inner[0],) * count
+    # A tuple of the wrong length is written all the same, members beyond the declared ones as `object`.
     return (*inner, *(object,) * count)[:count]
 
 
@@ -203,6 +207,7 @@ def read_text(value: Json) -> str:
 
 def joined_runs(value: Json) -> str:
     pieces = PIECES.read(value)
+    # Added up before anything is joined: ["x", 10**9] is a short file.
     if sum(len(piece) * count for piece, count in pieces) > RUNS_CHARS_MAX:
         wrong(f"more than {RUNS_CHARS_MAX} characters when unpacked")
     return "".join(piece * count for piece, count in pieces)
@@ -212,6 +217,7 @@ def piece_of(value: Json) -> tuple[str, int]:
     match value:
         case str():
             return value, 1
+        # True == 1, and matches int().
         case [str() as piece, int() as count] if count is not True and 0 <= count <= RUNS_CHARS_MAX:
             return piece, count
     return fail("text, or [text, count]", value)

@@ -45,13 +45,17 @@ from umi_sim.target.umi import memory_of
 
 P = ParamSpec("P")
 
+# A full check counts all rows and entries again, so its
+# cost grows with the memory; that of a step does not.
 CHECK_EVERY: Final = 64
+# With these faults a row may come back from storage other than it was written, so a memory may rightly hold
+# other rows, or schedule less, than storage has.
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
 JUDGES: Final = (
     "observe_call", "observe_commit", "observe_answer", "observe_reply", "observe_crash", "observe_takeover",
     "life_over", "observe_step", "check",
 )  # fmt: skip
-NOBODY: Final[tuple[Memory | None, StateSnapshot | None]] = (None, None)
+NO_SNAPSHOT: Final[tuple[Memory | None, StateSnapshot | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
 
@@ -79,6 +83,7 @@ class Inspector:
             for event in ("observe_request", "observe_answer", "observe_reply", "observe_step")
         )
         for name in JUDGES if config.off else ():
+            # Only then: the wrapper costs something on each call, and mostly no rule is off.
             setattr(self, name, forgive_rules(getattr(self, name), config.off))
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
@@ -99,12 +104,14 @@ class Inspector:
         self.oracle.observe_commit(call)
 
     def observe_answer(self, call: Call, answer: Answer, reading_ms: int) -> None:
+        # A life that was replaced has a clock of its own, which goes on.
         is_old = call.old_asker in self.oracle.old_lives
         self.oracle.read_clock(call.old_asker if is_old else call.agent, reading_ms)
         if not is_due(call.effect, answer):  # a memory must take it for this, and so do its judges
             kind: FailureKind = "unknown" if isinstance(call.effect, Commit) else "unavailable"
             answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
+            # The memory drops thoughts before the answer (`<think>...</think>`), and so do all that judge.
             answer = attrs.evolve(answer, text=answer_in(answer.text))
             check_reading(call.effect, answer.text, self.oracle.memory)
         for observer in self._of_answered:
@@ -174,7 +181,7 @@ class Inspector:
                 self._lives.begin(agent)
         # a get with no operation in flight touches nothing but entries, so cheap checks are enough
         is_lone = is_working(value) and not memory.state.operations
-        last, after = self._after.pop(agent, NOBODY)
+        last, after = self._after.pop(agent, NO_SNAPSHOT)
         # two steps in a row: the snapshot after the first is the one before the second
         known = after if last is memory else None
         self._before = None if is_lone else known or before_step(memory.state)
@@ -187,6 +194,7 @@ class Inspector:
             observer.observe_step(agent, self.oracle.scope_of(agent), machine, effects)
         if memory is None:
             return
+        # "a1~1", a life that another has replaced: the equivalences compare the lives of "a1" alone.
         is_old = agent not in self.oracle.agents
         if self._lives is not None and not is_old:
             self._lives.record_step(agent, memory, self._reading_ms, value, tuple(effects))
@@ -203,6 +211,7 @@ class Inspector:
                 check_leaving(effect, memory.in_flight[effect.request_id].workflow, storage)
                 check_opening(effect, storage)
         core = memory.state.tiers.core
+        # Blocks are replaced as a whole when core changes, so the same object has been rendered already.
         if core.blocks is not self._rendered.get(agent):  # both forms follow from the blocks alone
             self._rendered[agent] = core.blocks
             check_renderings(core)

@@ -79,5 +79,3 @@ SCAN_COUNT_MAX: Final = 100
 DAY_MS: Final = 86_400_000
 RESOLVE_CACHE_COUNT_MAX: Final = 256
 EVOLVE_FACT_COUNT_MAX: Final = 1_000
-
-# The workflow engine.

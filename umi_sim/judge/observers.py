@@ -32,6 +32,7 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
         lambda config: RowBytes(),
         lambda config: WrittenRows(),
         lambda config: ServiceQuestions(),
+        # With revisions, interceptors answer some questions, and the world does not know what they said.
         lambda config: Lacks(Config.of(config.memory), is_sole=not config.revise_every),
         lambda config: CoreShown(),
     ),

@@ -24,6 +24,7 @@ from umi_sim.services.embedder import embed
 from umi_sim.services.model import truth
 from umi_sim.services.storage import SimStorage
 
+# `settle` counts down to 0, which a count that begins below 0 never reaches.
 NEVER: Final = -1
 
 

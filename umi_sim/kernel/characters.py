@@ -69,7 +69,7 @@ SENTENCE_ENDS: Final = ".!?。！？؟।"
 
 
 def char_class(*tables: Ranges, below: int = 0x110000) -> str:
-    """The tables as one set of characters in a regular expression, as far as they are below a code point."""
+    """Return the tables as one set of characters of a regular expression, below a code point."""
     ranges = [one for ranges in tables for one in ranges if one[1] < below]
     return "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges) + "]"
 
@@ -93,12 +93,12 @@ WORD: Final = (  # one word, or one run of a dense script (then the group `dense
 
 
 def word_matches(text: str) -> Iterator[re.Match[str]]:
-    """The words of a text in order, as written."""
+    """Return the words of a text in order, as written."""
     return ASCII_WORD.finditer(text) if text.isascii() else re.finditer(WORD, text)
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text, lower-cased, in order; a run of a dense script as overlapping pairs."""
+    """Return the words of a text, lower-cased, in order; a run of a dense script as overlapping pairs."""
     if text.isascii():
         return [match[0] for match in ASCII_WORD.finditer(text.lower())]
     found: list[str] = []
@@ -108,13 +108,13 @@ def tokens(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text with their end marks, without the blanks around them; none is empty."""
+    """Return the sentences of a text with their end marks, without the blanks around them; none is empty."""
     trimmed = (found.strip(BLANKS) for found in SENTENCE.findall(text))
     return [sentence for sentence in trimmed if sentence]
 
 
 def lower(text: str) -> str:
-    """The text with every capital below U+0530 made small, each on its own."""
+    """Return the text with every capital below U+0530 made small, each on its own."""
     return text.lower() if text.isascii() else text.translate(LOWER)
 
 
@@ -125,6 +125,6 @@ def is_upper(char: str) -> bool:
 
 
 def pairs(run: str) -> list[str]:
-    """The neighbours in a dense run, each with its marks; a single one alone."""
+    """Return the neighbours in a dense run, each with its marks; a single one alone."""
     chars = re.findall(ONE_DENSE, run)
     return [first + second for first, second in pairwise(chars)] or chars

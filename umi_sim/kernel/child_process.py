@@ -1,4 +1,4 @@
-"""A process of somebody else's, in any language: a line of JSON is asked, and a line of JSON is the answer.
+"""A process of a user, in any language: a line of JSON is asked, and a line of JSON is the answer.
 
     {"id": 1, "op": "put", "key": "a", "value": 7, "now_ms": 1767225600000}
     {"id": 1, "answer": null}
@@ -23,7 +23,7 @@ SHOWN_CHARS_MAX: Final = 120
 
 
 class ProcessBroken(Exception):
-    """It does not answer as the protocol says."""
+    """The process does not answer as the protocol says."""
 
 
 class Process:
@@ -50,17 +50,19 @@ class Process:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.input, self.output = self.process.stdin, self.process.stdout
+        # A write of more than the pipe holds would block for ever if the process does not read; so it waits
+        # with a time limit, and writes what fits.
         os.set_blocking(self.input.fileno(), False)
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The object that it answers, whatever stands in it beside the number."""
+        """Return the object that it answers, whatever stands in it beside the number."""
         self.count += 1
         self.until_s = monotonic() + ANSWER_SECONDS_MAX
         self.tell(json.dumps({"id": self.count, **request}).encode() + b"\n")
         return self.answer(self.line())
 
     def tell(self, line: bytes) -> None:
-        """A line that is longer than a pipe waits until the process reads it."""
+        """Write a line; one that is longer than a pipe waits until the process reads it."""
         while line:
             self.wait("reads", [], [self.input])
             try:
@@ -98,12 +100,13 @@ class Process:
             raise ProcessBroken(f"says what is no JSON: {show_value(line)}") from None
         if not isinstance(said, dict) or said.get("id") != self.count:
             raise ProcessBroken(f"answers something else than request {self.count}: {show_value(said)}")
+        # an answer ahead of its request would be taken for that of the next one
         if self.buffer:
             raise ProcessBroken(f"says more than it was asked: {show_value(self.buffer)}")
         return said
 
     def end(self) -> None:
-        """Its input ends, and it has some time to end itself."""
+        """Close the input of the process, and give it some time to end itself."""
         with contextlib.suppress(OSError):
             self.input.close()
         try:

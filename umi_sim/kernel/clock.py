@@ -27,7 +27,7 @@ class SimClock:
 
     @classmethod
     def start(cls, world_ms: int, skew_ms: int = 0) -> "SimClock":
-        """A clock at rate 1/1 that is off by the skew."""
+        """Return a clock at rate 1/1 that is off by the skew."""
         return cls(clip_reading(world_ms + skew_ms), world_ms)
 
     def reading(self, world_ms: int) -> int:
@@ -39,16 +39,18 @@ class SimClock:
         return reading_ms if reading_ms <= READING_MS_MAX else READING_MS_MAX
 
     def world_at(self, reading_ms: int, world_ms: int) -> int | None:
-        """The first world time from `world_ms` on with at least this reading; None if it never comes."""
+        """Return the first world time from `world_ms` on with this reading or more; None if never."""
         if self.reading(world_ms) >= reading_ms:
             return world_ms
         if self.is_frozen or reading_ms > READING_MS_MAX:
             return None
+        # rate 2/1, 5 ms are missing: 2 ms of the world bring 4 and 3 ms bring 6, so it takes 3;
+        # `//` rounds down, and minus the quotient of minus the number rounds up
         missing_ms = reading_ms - self.base_ms
         return self.base_world_ms - (-missing_ms * self.den // self.num)  # division upwards
 
     def jump(self, world_ms: int, by_ms: int) -> None:
-        """The reading changes by this much."""
+        """Change the reading by this much."""
         self._rebase(world_ms)
         self.base_ms = clip_reading(self.base_ms + by_ms)
 
@@ -60,19 +62,19 @@ class SimClock:
         self.num, self.den = num, den
 
     def freeze(self, world_ms: int) -> None:
-        """The reading stands still until a thaw; to freeze a frozen clock changes nothing."""
+        """Stop the reading until a thaw; to freeze a frozen clock changes nothing."""
         self._rebase(world_ms)
         self.is_frozen = True
 
     def thaw(self, world_ms: int, catch_up: bool) -> None:
-        """The clock runs on from here, or jumps to where it would have been."""
+        """Let the clock run on from here, or jump to where it would have been."""
         self._rebase(world_ms)
         if catch_up:
             self.base_ms = clip_reading(self.base_ms + self.missed_ms)
         self.is_frozen, self.missed_ms = False, 0
 
     def land(self, world_ms: int, to_ms: int, forward_ms_max: int) -> bool:
-        """The reading becomes exactly `to_ms`; False, and nothing changed, if that is back or too far on."""
+        """Make the reading exactly `to_ms`; return False, and change nothing, if that is back or too far."""
         forward_ms = to_ms - self.reading(world_ms)
         if not 0 <= forward_ms <= forward_ms_max or to_ms > READING_MS_MAX:
             return False
@@ -86,11 +88,12 @@ class SimClock:
 
     def _rebase(self, world_ms: int) -> None:
         reading_ms = self.reading(world_ms)
+        # at the rate it had: a drift during the freeze changes only what is missed from then on
         if self.is_frozen:
             self.missed_ms += (world_ms - self.base_world_ms) * self.num // self.den
         self.base_ms, self.base_world_ms = reading_ms, world_ms
 
 
 def clip_reading(reading_ms: int) -> int:
-    """The nearest reading a clock can show."""
+    """Return the nearest reading a clock can show."""
     return min(max(reading_ms, 0), READING_MS_MAX)

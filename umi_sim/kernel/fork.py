@@ -23,7 +23,7 @@ SHARED: Final = frozenset(
 
 
 def fork_graph(whole: Whole) -> Whole:
-    """A copy of the whole graph of objects. Raises TypeError for a class that cannot be copied so."""
+    """Return a copy of the whole graph of objects. Raises TypeError for a class that cannot be copied so."""
     copied: Whole = copy(whole, {})
     return copied
 
@@ -64,6 +64,8 @@ def slots_copier(cls: Any, names: tuple[str, ...]) -> Copier:
     def copy_slots(value: Any, memo: Memo) -> Any:
         made = memo.get(id(value))
         if made is None:
+            # Noted before its parts are copied, so that a graph that leads back here ends. Ids stay unique
+            # meanwhile, as the original graph keeps all its objects alive.
             made = memo[id(value)] = cls.__new__(cls)
             for name in names:
                 part = getattr(value, name)
@@ -74,7 +76,7 @@ def slots_copier(cls: Any, names: tuple[str, ...]) -> Copier:
 
 
 def copy_plain(value: Any, memo: Memo) -> Any:
-    """An object with a dict of its own."""
+    """Copy an object with a dict of its own."""
     made = memo.get(id(value))
     if made is None:
         made = memo[id(value)] = value.__class__.__new__(value.__class__)
@@ -116,6 +118,7 @@ def copy_counter(value: "Counter[Any]", memo: Memo) -> "Counter[Any]":
 
 def copy_tuple(value: tuple[Any, ...], memo: Memo) -> tuple[Any, ...]:
     parts = [part if part.__class__ in SHARED else copy(part, memo) for part in value]
+    # A tuple of values only is shared, too: most tuples are.
     is_same = all(new is old for new, old in zip(parts, value, strict=True))
     return value if is_same else tuple(parts)
 

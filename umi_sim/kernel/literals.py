@@ -61,7 +61,7 @@ def shorten_text(text: str) -> str:
 
 
 def literal(value: object, short: Shortener = shorten_text) -> str:
-    """A value in one line, the same in every version; `short` makes of a long text what is told."""
+    """Return a value in one line, the same in every version; `short` makes of a long text what is told."""
     return flat(LineWriter(short).node(value))
 
 
@@ -93,7 +93,7 @@ class LineWriter(Owner):
         return " + ".join(self.pieces(letters, mark))
 
     def pieces(self, letters: str, mark: str) -> Iterator[str]:
-        """A long run of the same characters as a product."""
+        """Yield a long run of the same characters as a product."""
         for part in runs_in(letters):
             text, count = (part, 1) if isinstance(part, str) else part
             told = mark + quote_text(self.short(text), UNPLAIN if mark else UNREADABLE)
@@ -135,13 +135,14 @@ class LiteralWriter(LineWriter):
         return super().sequence(value)
 
     def other(self, value: object) -> Node:
-        """A float, the scope, or a class of umi_core with its fields. Raises Unwritable."""
+        """Return a float, the scope, or a class of umi_core with its fields. Raises Unwritable."""
         if isinstance(value, float):
+            # Infinity and NaN minus themselves are NaN, which equals nothing: only a finite number gives 0.
             return str(value) if value - value == 0 else f'float("{value}")'
         return "SCOPE" if value == self.scope else self.call(value)
 
     def call(self, value: object) -> Parts:
-        """A class of umi_core with its fields; those with their default are left out. Raises Unwritable."""
+        """Write a class of umi_core with its fields, without those at their default. Raises Unwritable."""
         cls = type(value)
         if not (attrs.has(cls) and cls.__module__.startswith("umi_core.")):
             raise Unwritable(f"a {cls.__name__} cannot be written as a literal")
@@ -172,7 +173,7 @@ class LiteralWriter(LineWriter):
         return self.constant("BYTES" if mark else "TEXT", value, [*(line + ends for line in lines), last])
 
     def pieces(self, letters: str, mark: str) -> Iterator[str]:
-        """A long text in lines, its own line ends first; a long run of the same characters as a product."""
+        """Yield a long text in lines, after its own line ends; a run of the same characters as a product."""
         for part in runs_in(letters):
             if isinstance(part, str):
                 yield from (mark + quote_text(piece) for piece in break_text(part))
@@ -180,7 +181,7 @@ class LiteralWriter(LineWriter):
                 yield f"{mark}{quote_text(part[0])} * {number(part[1])}"
 
     def constant(self, word: str, value: object, lines: Sequence[str]) -> str:
-        """The name of a constant that holds this value."""
+        """Return the name of a constant that holds this value."""
         key = (type(value), value)
         if key not in self.known:
             self.known[key] = f"{word}_{sum(name.startswith(word) for name in self.constants) + 1}"
@@ -188,7 +189,7 @@ class LiteralWriter(LineWriter):
         return self.known[key]
 
     def head(self) -> Iterator[str]:
-        """The imports, the scope and the constants."""
+        """Yield the imports, the scope and the constants."""
         self.needs(Scope)
         for module in sorted(self.names):
             yield from statement(f"from {module} import ", import_names(self.names[module]))
@@ -229,13 +230,13 @@ def split_literal(value: str | bytes) -> tuple[str, str]:
 
 
 def runs_in(letters: str) -> Sequence[str | tuple[str, int]]:
-    """The text in pieces: as they are, or as characters that come again and again."""
+    """Return the text in pieces: as they are, or as characters that come again and again."""
     written = runs(letters)
     return [written] if isinstance(written, str) else written["runs"]
 
 
 def quote_text(text: str, unplain: re.Pattern[str] = UNPLAIN) -> str:
-    """The text in quotes, as `ruff format` chooses them; what is not plain is escaped."""
+    """Return the text in quotes, as `ruff format` chooses them; what is not plain is escaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + unplain.sub(lambda found: escape(found[0]), text).replace(quote, f"\\{quote}") + quote
 
@@ -249,6 +250,8 @@ def break_text(text: str) -> Iterator[str]:
     start, width = 0, 0
     for at, char in enumerate(text):
         wider = len(escape(char)) if UNPLAIN.match(char) else 1 + (char in QUOTES)
+        # A quote counts twice: which quotes a piece gets, and
+        # so which it must escape, is known only at its end.
         if at > start and (text[at - 1] == "\n" or width + wider > PIECE_CHARS_MAX):
             yield text[start:at]
             start, width = at, 0
@@ -261,7 +264,7 @@ def break_text(text: str) -> Iterator[str]:
 
 
 def statement(before: str, node: Node, after: str = "", indent: str = "") -> Iterator[str]:
-    """A line, or, if it would be too long, one for each part, with a comma after the last."""
+    """Yield a line, or, if it would be too long, one for each part, with a comma after the last."""
     whole = f"{indent}{before}{flat(node)}{after}"
     if len(whole) <= WIDTH or isinstance(node, str) or not node.parts:
         yield whole
@@ -280,5 +283,5 @@ def flat(node: Node) -> str:
 
 
 def comment(text: str) -> str:
-    """A text from anywhere as one line of a comment."""
+    """Return a text from anywhere as one line of a comment."""
     return NO_ASCII.sub(lambda found: escape(found[0]), text)[: WIDTH - len(INDENT)]

@@ -39,7 +39,7 @@ class Stream:
         self._words: list[int] = []
 
     def word(self) -> int:
-        """The next word: a whole number in 0 .. 2^64-1."""
+        """Return the next word: a whole number in 0 .. 2^64-1."""
         return (self._words or self._next_block()).pop()
 
     def _next_block(self) -> list[int]:
@@ -52,9 +52,12 @@ class Stream:
         return self._words
 
     def below(self, n: int) -> int:
-        """A whole number in 0 .. n-1, n at most 2^64."""
+        """Return a whole number in 0 .. n-1, n at most 2^64."""
         assert 1 <= n <= WORD_COUNT, n
         product = (self._words or self._next_block()).pop() * n
+        # Lemire's method: word * n / 2**64 is below n, and unfair only if the low half of the product is
+        # below
+        # 2**64 % n. That is less than n, so one comparison, without a division, is mostly all.
         if product & WORD_MAX < n:
             product = self._fair(product, n)
         return product >> 64
@@ -66,7 +69,7 @@ class Stream:
         return product
 
     def between(self, low: int, high: int) -> int:
-        """A whole number in low .. high, both ends included."""
+        """Return a whole number in low .. high, both ends included."""
         return low + self.below(high - low + 1)
 
     def chance(self, n: int, d: int) -> bool:
@@ -93,7 +96,7 @@ class Stream:
         raise AssertionError("the draw lies below the sum of the weights")
 
     def shuffle(self, items: Iterable[T]) -> list[T]:
-        """The items in a random order, as a new list (Fisher-Yates from the end)."""
+        """Return the items in a random order, as a new list (Fisher-Yates from the end)."""
         shuffled = list(items)
         for last in range(len(shuffled) - 1, 0, -1):
             other = self.below(last + 1)
@@ -101,13 +104,14 @@ class Stream:
         return shuffled
 
     def subset(self, items: Iterable[T], n: int, d: int) -> list[T]:
-        """The items that had luck, in order: one chance of n/d for each."""
+        """Return the items that had luck, in order: one chance of n/d for each."""
         return [item for item in items if self.chance(n, d)]
 
     def log_between(self, low: int, high: int) -> int:
-        """A whole number in low .. high: its bit length uniform, then uniform among those of that length."""
+        """Draw a whole number in low .. high: first its bit length, then one of that length."""
         assert 0 <= low <= high
         bit_count = self.between(low.bit_length(), high.bit_length())
+        # three bits: 4 to 7; no bits: 0 alone, as (1 << 0) >> 1 is 0
         smallest, largest = (1 << bit_count) >> 1, (1 << bit_count) - 1
         return self.between(max(low, smallest), min(high, largest))
 
@@ -121,7 +125,7 @@ class Keyed:
         self._prepared = blake2b(key=key, digest_size=8, person=PERSON)
 
     def draw(self, data: str) -> int:
-        """A whole number in 0 .. 2^64-1 that belongs to this data."""
+        """Return a whole number in 0 .. 2^64-1 that belongs to this data."""
         return self.draw_of(data.encode())
 
     def draw_of(self, data: bytes) -> int:
@@ -132,25 +136,26 @@ class Keyed:
 
 
 def draw_keyed(key: bytes, data: str) -> int:
-    """The one number in 0 .. 2^64-1 that belongs to this key and data."""
+    """Return the one number in 0 .. 2^64-1 that belongs to this key and data."""
     return Keyed(key).draw(data)
 
 
 def highest(key: bytes, names: Iterable[str]) -> str:
-    """The name with the highest keyed draw: a name that is added wins some choices, and moves no others."""
+    """Return the name with the highest keyed draw: an added one wins some choices, and moves no others."""
     return max(names, key=Keyed(key).draw)
 
 
 def stream_key(seed: int, path: Iterable[str | int]) -> bytes:
-    """The 32 bytes a stream or a keyed draw is made from. Worth keeping: it costs more than a draw."""
+    """Return the 32 bytes a stream or a keyed draw is made from. Worth keeping: it costs more than a draw."""
     assert 0 <= seed <= SEED_MAX, seed
     parts = [str(part).encode() for part in path]
+    # With lengths, or ("a", "bc") and ("ab", "c") would be one path.
     framed = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     return blake2b(seed.to_bytes(8, "big") + framed, digest_size=32, person=PERSON).digest()
 
 
 def parse_seed(text: str) -> int:
-    """The seed in a text: decimal, 0x and hex digits, or a commit id. Anything else is a ValueError."""
+    """Read a seed: decimal, 0x and hex digits, or a commit id. Anything else is a ValueError."""
     if COMMIT_ID.fullmatch(text):
         return int(text[:16], 16)
     if found := HEX.fullmatch(text):
@@ -165,5 +170,5 @@ def parse_seed(text: str) -> int:
 
 
 def show_text(text: str) -> str:
-    """The text as a message can bear it."""
+    """Return the text as a message can bear it."""
     return ascii(text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "...")

@@ -82,13 +82,13 @@ def whole(label: str, text: str) -> ReportRow:
 
 
 def list_row(label: str, parts: Sequence[str], most: int = 100, column: int = LABEL_COLUMN) -> ReportRow:
-    """A list; what is beyond the most that is shown is counted."""
+    """Return a list; what is beyond the most that is shown is counted."""
     rest = (f"and {len(parts) - most} more",) if len(parts) > most else ()
     return ReportRow(label, (*parts[:most], *rest), COMMA, column=column)
 
 
 def under(label: str, rows: Iterable[ReportRow]) -> Iterator[ReportRow]:
-    """The rows, of which the first has the label."""
+    """Yield the rows, of which the first has the label."""
     for number, each in enumerate(rows):
         yield attrs.evolve(each, label="" if number else label)
 
@@ -100,7 +100,7 @@ BLANK: Final = ReportRow("", ())
 
 
 def laid_out(report: Report, width: int = WIDTH) -> Iterator[str]:
-    """The report for people."""
+    """Yield the report for people."""
     for line in chain([report.head] if report.head else [], report.lines):
         yield from lines_of(line, width)
 
@@ -127,14 +127,14 @@ def lines_of(line: Line, width: int) -> Iterator[str]:
 
 
 def join_parts(row: ReportRow) -> list[str]:
-    """Its parts, with what joins them."""
+    """Return its parts, with what joins them."""
     *parts, last = row.parts or ("",)
     joint = row.joint.rstrip()
     return [*(part + joint for part in parts), last]
 
 
 def in_words(part: str) -> Sequence[str]:
-    """A part that may be broken, in pieces that may not; blanks align nothing."""
+    """Return a part that may be broken, in pieces that may not; blanks align nothing."""
     return [part] if part.startswith(COMMANDS) else part.split()
 
 
@@ -166,7 +166,7 @@ def fill_lines(parts: Iterable[str], first: str, rest: str, width: int) -> Itera
 
 
 def as_object(lines: Iterable[Line]) -> dict[str, object]:
-    """The rows by their labels: a text, or a list of what was listed; rows without a label go on above.
+    """Return the rows by their labels: a text, or a list; rows without a label go on with the one above.
 
     Where nothing is above they are `more`.
     """

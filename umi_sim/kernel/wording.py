@@ -28,7 +28,7 @@ def group_digits(number: int) -> str:
 
 
 def duration(ms: int) -> str:
-    """A time in its largest whole unit: 33 min, -1 d."""
+    """Return a time in its largest whole unit: 33 min, -1 d."""
     size, unit = next(((size, unit) for size, unit in UNITS if abs(ms) >= size), (1, "ms"))
     return f"{'-' if ms < 0 else ''}{abs(ms) // size} {unit}"
 
@@ -38,7 +38,7 @@ def cut(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
 
 
 def escape_text(text: str) -> str:
-    """The text with every character that a terminal would obey or hide written out."""
+    """Return the text with every character that a terminal would obey or hide written out."""
     return UNSEEN.sub(lambda found: code_of(found[0]), text)
 
 
@@ -48,7 +48,7 @@ def code_of(char: str) -> str:
 
 
 def near(name: str, known: Iterable[str], most: int = 1) -> str:
-    """The end of a complaint about an unknown name: what may have been meant, else a small choice."""
+    """Return the end of a complaint about an unknown name: what may have been meant, else a small choice."""
     import difflib  # not needed for names that are typed well
 
     names = {each.lower(): each for each in known}

@@ -90,6 +90,8 @@ class Mutant(Planted):
         if not self.kind:
             return self.settings
         alone = {"scenario.swarm.mode": "one_kind", "scenario.swarm.pin.kind": self.kind}
+        # A quirk is no failure but an odd reply: with half of
+        # them odd, hardly anything would be stored to go wrong.
         rate = QUIRK_RATE if KINDS[self.kind].fault_class == "quirk" else RATE
         return {**SMALL, **alone, f"faults.{self.kind}": rate, **self.settings}
 

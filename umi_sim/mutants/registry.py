@@ -58,7 +58,7 @@ def check(given: Mapping[str, Any], known: Iterable[str], needed: Iterable[str],
             raise BadMutant(f"{where} has no {key}")
     for key in given:
         if key not in known:
-            raise BadMutant(f"{where}: nobody reads {key}")
+            raise BadMutant(f"{where}: {key} is no key")
 
 
 ALL: Final = [bug for path in FILES for bug in rows(path)]

@@ -1,4 +1,4 @@
-"""Lanes: who tells whom what, record by record, as arrows between clients, agents, services and the clock.
+"""Lanes: messages, record by record, as arrows between clients, agents, services and the clock.
 
 Law 1. An arrow names its lanes by number, left to right; one within a lane is a mark that stands there.
 Law 2. Whatever a memory or a model said is shown with control and bidi characters escaped.
@@ -81,6 +81,8 @@ class Lanes(Owner):
                 if answer is not None:
                     yield self.unheard(answer)
                 answer = record
+            # ANSWER o7/commit#1/answer, then STEP with the same event:
+            # one arrow, which the service sends and the step takes.
             elif record[TAG] == Tag.STEP and answer is not None and record[6] == answer[3]:
                 yield attrs.evolve(self.arrow(record), text=told_answer(answer))
                 answer = None
@@ -92,7 +94,7 @@ class Lanes(Owner):
     def unheard(self, answer: Record) -> Arrow:
         event = str(answer[3])
         agent, service = self.asked.get(base(event), (self.agent, self.service(CLOCK)))
-        return Arrow(service, agent, "lost", f"{told_answer(answer)}; nobody waits for it", line(event))
+        return Arrow(service, agent, "lost", f"{told_answer(answer)}; nothing waits for it", line(event))
 
     def arrow(self, record: Record) -> Arrow:
         tag, fields = record[TAG], record[TAG + 1 :]
@@ -113,6 +115,7 @@ class Lanes(Owner):
     def request(self, fields: Sequence[Field]) -> Arrow:
         item, agent, _, name, request = fields
         self.agent = self.callers[str(item)] = self.agent_lane(str(agent))
+        # A request of a phase (audit:3) is no item, so it is told from the record itself.
         known = self.items.get(str(item))
         text = in_words(known) if known else " ".join(map(told_field, (item, name, request)))
         return Arrow(0, self.agent, "request", line(text), line(item), line(item))
@@ -120,6 +123,7 @@ class Lanes(Owner):
     def step(self, fields: Sequence[Field]) -> Arrow:
         agent, _, value, event = fields
         self.agent = self.agent_lane(str(agent))
+        # Every other step is one of time alone, and the arrow comes from the clock.
         if ANSWER in str(event) and base(str(event)) in self.asked:
             return Arrow(self.asked[base(str(event))][1], self.agent, "answer", line(value), line(event))
         return Arrow(self.service(CLOCK), self.agent, "wake", line(event), line(event))
@@ -135,6 +139,8 @@ class Lanes(Owner):
         item, kind, event = map(str, fields)
         agent, service = self.asked.get(base(event), (self.agent_of(event), 0))
         group = kind.partition("_")[0]
+        # A message that was struck on its way: the arrow has
+        # its direction. Any other fault is a mark in one lane.
         if group == "link" and service:
             ends = (service, agent) if ANSWER in event else (agent, service)
         else:
@@ -170,6 +176,7 @@ class Lanes(Owner):
         """The item that a record is about, of those that say no id in it; each is met once."""
         moves = (it for it in self.items.values() if isinstance(it, ClockMove | Deviation))
         found = next((it.id for it in moves if is_recorded_as(it, record)), "")
+        # Two moves of one clock look alike in the trace: the first record belongs to the first of them.
         self.items.pop(found, None)
         return found
 

@@ -123,6 +123,7 @@ const told = (text) => (text < 0 ? "absent" : data.texts[text]);
 /** How many values there are below each path, and at it. */
 function counts(state) {
   const found = new Int32Array(data.paths.length);
+  // Children have larger numbers than their parents, so each is counted before it is added above.
   for (let path = data.paths.length - 1; path >= 0; path--) {
     if (state[path] >= 0) found[path]++;
     if (data.paths[path][0] >= 0) found[data.paths[path][0]] += found[path];
@@ -139,6 +140,8 @@ function changesOf(step, before, after) {
     let top = path;
     const gone = text < 0;
     const counted = gone ? now : then;
+    // Up to the highest path that is empty on the other side: a whole row that came is one line, not one for
+    // each field.
     while (data.paths[top][0] >= 0 && counted[data.paths[top][0]] === 0) top = data.paths[top][0];
     if (before[path] >= 0 && !gone) top = path;
     const line = lines.get(top) ?? { top, isTelling: at < step[TELLING], inside: [] };
@@ -168,7 +171,7 @@ function changeList(lines) {
   return el("ul", { class: "changes" }, ...shown);
 }
 
-// The state as a tree, opened where somebody looks; or as a list of what a text finds.
+// The state as a tree, opened where the reader clicks; or as a list of what a text finds.
 
 const opened = new Set(["memory"]);
 const filter = el("input", { type: "search", id: "filter", placeholder: "path or value" });

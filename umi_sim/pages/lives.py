@@ -58,6 +58,8 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
 
         def keep() -> None:
             ends.append(live.world.trace.record_count)
+            # From the step before the first one that is shown: the
+            # changes of a step are those since the one before it.
             is_shown = roots and len(ends) >= first - 1
             deltas.append(states.look(partial(look, live)) if is_shown else NOTHING)
 
@@ -68,6 +70,7 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
             keep()
         records = [decode(record) for record in live.world.trace.kept]
     lanes = Lanes.of([agent.name for agent in playback.config.agents], playback.items or ())
+    # The last step also gets what came after it: the end of the run has records, but no step of its own.
     told = list(split_records(records, [*ends[:-1], len(records)]))
     arrows = [tuple(lanes.arrows(each)) for each in told]
     each_step = zip(told, arrows, deltas[1:], strict=True)
@@ -85,6 +88,8 @@ def split_records(records: Sequence[Record], ends: Sequence[int]) -> Iterator[li
     """
     start, late = 0, list[Record]()
     for end, after in zip(ends, [*ends[1:], ends[-1]], strict=True):
+        #   records   STEP 1, EFFECT, | FAULT on that effect, STEP 2 ...
+        #   step 1    STEP 1, EFFECT, FAULT        the fault is recorded when the call arrives, which is later
         mine = [record for record in records[start:end] if record not in late]
         late = [record for record in records[end:after] if strikes_question(record)]
         yield mine + late
@@ -92,6 +97,7 @@ def split_records(records: Sequence[Record], ends: Sequence[int]) -> Iterator[li
 
 
 def strikes_question(record: Record) -> bool:
+    # "o7/commit#1" is a question, "o7/commit#1/answer" its answer, "o7" alone a request.
     return record[TAG] == Tag.FAULT and "#" in str(record[5]) and ANSWER not in str(record[5])
 
 
@@ -100,6 +106,7 @@ def step_of(number: int, records: Sequence[Record], arrows: tuple[Arrow, ...], d
     if taken is None:
         last_ms = records[-1][1] if records else 0
         return PageStep(number, last_ms if isinstance(last_ms, int) else 0, "", 0, "", arrows, delta)
+    # OP has item, agent, reading; STEP has agent, reading.
     places = (4, 5) if taken[TAG] == Tag.OP else (3, 4)
     agent, reading_ms = (taken[place] for place in places)
     assert isinstance(taken[1], int)

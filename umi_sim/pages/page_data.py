@@ -20,7 +20,7 @@ from umi_sim.kernel.report import ReportRow
 from umi_sim.kernel.wording import cut, escape_text
 from umi_sim.pages.lanes import Arrow
 from umi_sim.pages.lives import STEP_COUNT_MAX, PageRun, PageStep
-from umi_sim.pages.states import ROOTS, Delta
+from umi_sim.pages.states import ROOTS
 from umi_sim.record.verdict import Failure
 
 BYTES_MAX: Final = 1_000_000
@@ -50,14 +50,17 @@ class About(Data):
 
 
 def page_data(about: About, lived: Lived, step_count: int) -> dict[str, object]:
-    """The most that fits."""
+    """Return the most that fits: the run with its states, without them, or its last steps alone."""
     first = max(1, step_count - STEP_COUNT_MAX + 1)
+    # Lived again without states, not cut: the tables of paths
+    # and texts are most of the data, and none is needed then.
     for roots in (ROOTS, ()):
         data = as_data(about, lived(roots, first))
         if size_of(data) <= BYTES_MAX:
             return data
     steps = data["steps"]
     assert isinstance(steps, list)
+    # Halved from the front: a failure is at the end.
     while len(steps) > 1 and size_of(data) > BYTES_MAX:
         del steps[: (len(steps) + 1) // 2]
     return data
@@ -85,17 +88,12 @@ def step_data(step: PageStep) -> list[object]:
     """Number, world time, agent, reading, event, arrows, how many changes are telling, changes."""
     return [
         step.number, step.ms, step.agent, step.reading_ms, step.event,
-        list(map(arrow_data, step.arrows)), *delta_data(step.delta),
+        list(map(arrow_data, step.arrows)), step.delta.telling_count, list(map(list, step.delta.changes)),
     ]  # fmt: skip
 
 
 def arrow_data(arrow: Arrow) -> list[object]:
     return [arrow.source, arrow.target, arrow.kind, arrow.text, arrow.event, arrow.item]
-
-
-def delta_data(delta: Delta) -> Iterator[object]:
-    yield delta.telling_count
-    yield list(map(list, delta.changes))
 
 
 def text(told: str) -> str:

@@ -33,6 +33,7 @@ def events(life: PageRun) -> Iterator[dict[str, Any]]:
     now_us = 0
     for step in life.steps:
         for arrow in step.arrows:
+            # Three arrows of millisecond 5: 5,000, 5,001 and 5,002, so that the viewer keeps their order.
             now_us = max(now_us + 1, step.ms * MICROSECONDS)
             if arrow.kind == "question":
                 asked[arrow.event] = now_us, arrow
@@ -57,6 +58,7 @@ def ends_of(from_us: int, question: Arrow, to_us: int, answer: Arrow, step: int)
 
 
 def instant(arrow: Arrow, at_us: int, step: int) -> dict[str, Any]:
+    # A reply stands with the agent that gave it; its target is the lane of the clients.
     lane = arrow.source if arrow.kind == "reply" else arrow.target
     where = {"pid": PROCESS, "tid": lane, "ts": at_us, "s": "t"}
     told = {"event": arrow.event.replace(ANSWER, " answer"), "step": step}

@@ -26,7 +26,7 @@ from umi_sim.runs import recorded
 
 AGENT: Final = "a"
 WAKE: Final = "wake"
-NOBODY: Final = ("", "nobody")  # asks what a question of no life under way asks
+UNKNOWN: Final = ("", "unknown")  # of an answer to a question that no operation in flight has asked
 
 
 def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str, object]:
@@ -56,6 +56,8 @@ def play_recording(head: RecordingHead, steps: Sequence[Taken], roots: Sequence[
             lanes.knows(item_of(taken.value))
         arrows = tuple(lanes.arrows(told))
         delta = states.look(partial(look, memory)) if roots and number >= first - 1 else NOTHING
+        # Each look is what changed since the last one, so the
+        # first, at step first - 1, has all that there is by then.
         if number < first:
             base = delta
             continue
@@ -76,6 +78,7 @@ class Telling(Owner):
     def records(self, memory: Memory, taken: Taken, world_ms: int) -> list[Record]:
         trace = Trace(keep_all=True)
         trace.world_ms = world_ms
+        # Before the step, as in a run (law 4 of world.py): a memory that raises leaves what it was told.
         self.tell_value(trace, taken)
         try:
             effects = memory.step(taken.now_ms, taken.value)
@@ -107,8 +110,8 @@ class Telling(Owner):
 
     def name_of(self, request_id: int) -> str:
         """Name a question by its operation and number: 7#2, or recover:1#2 of background work."""
-        (workflow, who), count = self.questions.labels.get(request_id, (NOBODY, request_id))
-        return f"{workflow}{':' if workflow else ''}{who}#{count}"
+        (workflow, op_id), count = self.questions.labels.get(request_id, (UNKNOWN, request_id))
+        return f"{workflow}{':' if workflow else ''}{op_id}#{count}"
 
 
 def item_of(request: Request) -> Op:

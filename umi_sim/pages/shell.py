@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Final
 
 MARK: Final = '<meta name="generator" content="umi-sim">'
+# `</script>` in a text would end the element of the data. The two separators end a line in older JavaScript.
 UNSAFE: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
@@ -54,4 +55,6 @@ def source(name: str) -> str:
 
 def digest(content: str) -> str:
     """Return the entry of the content policy for the only script, or the only style, of a page."""
+    # The browser runs a script or style only if its hash is
+    # this one: whatever the data smuggled in would not run.
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

@@ -58,6 +58,8 @@ class States(Owner):
         if not path:
             return -1
         if path not in self.numbers:
+            # Parents first, so each has a smaller number than
+            # its children: life.js counts from the last one up.
             parent = self.number(path[:-1])
             self.numbers[path] = len(self.paths)
             self.paths.append((parent, escape_text(cut(path[-1], NAME_CHARS_MAX))))

@@ -23,7 +23,7 @@ function failures() {
   return section("failures", `Failures: ${made.length}`, el("ol", {}, ...made));
 }
 
-/** What a field of the map says to somebody who rests on it. */
+/** What a field of the map says under the pointer. */
 function metTold(rule, fault, count) {
   const met = `${rule} judged ${spaced(Math.abs(count))} runs in which ${fault} struck`;
   return count < 0 ? `${met}, and broke` : count ? `${met}, and held` : `${rule} judged no run in which ${fault} struck`;

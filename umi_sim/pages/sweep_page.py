@@ -76,6 +76,8 @@ def scenarios(outcome: SweepOutcome) -> Iterator[list[object]]:
 def kinds(outcome: SweepOutcome) -> list[str]:
     """The kinds of faults that struck, then those that might have."""
     known, fired = kinds_of(outcome.files.values()), outcome.totals.fired
+    # Those that struck in the order of the registry, then
+    # strikes of kinds that no file names, then the idle ones.
     return list(dict.fromkeys((*filter(fired.get, known), *sorted(+fired), *known)))
 
 
@@ -90,6 +92,8 @@ def fault_map(outcome: SweepOutcome, shown: Iterable[FoundFailure]) -> dict[str,
 
     def cell(kind: str, rule: str) -> int:
         count = met[kind][rule] if kind in met else 0
+        # At least -1: a rule that broke may not have been
+        # counted as judging, and -0 would look like "never met".
         return -max(1, count) if (kind, rule) in broken else count
 
     rules = [rule_named(each) for each in sorted(judged | {rule for _, rule in broken})]
@@ -103,6 +107,7 @@ def holds(row: Sequence[Any]) -> bool:
 
 
 def broken_pairs(found: FoundFailure) -> Iterator[tuple[str, str]]:
+    # Without a file that can be read (too large, too new) nothing is known about its faults.
     with suppress(BadSeedFile, json.JSONDecodeError):
         seed = seed_file.loads(found.text.encode(), found.path)
         if seed.failure:

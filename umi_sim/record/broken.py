@@ -1,7 +1,7 @@
 """How a rule is broken: one exception for all of them, and observers that count how often each is evaluated.
 
-Every check ends in a `demand`. A check that finds nothing to look at returns
-before it, so a rule that is counted had something to judge.
+Every check ends in a `demand`. A check that finds nothing to look at returns before it, so a rule that is
+counted had something to judge.
 """
 
 from collections.abc import Iterator

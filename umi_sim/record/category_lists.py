@@ -26,7 +26,7 @@ LISTS: Final[Mapping[str, Pairs]] = {
 
 
 def config_of_life(run: RunConfig, life: int, **changed: int) -> Config:
-    """The settings of an agent's memory in its life of this number, from 0; lives take turns with lists."""
+    """Return the settings of a memory in its life of this number, from 0; lives take turns with lists."""
     lists = [LISTS[name] for name in run.categories]
     own = {"categories": lists[life % len(lists)]} if lists else {}
     return Config.of({**run.memory, **own, **changed})

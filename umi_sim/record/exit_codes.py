@@ -20,6 +20,7 @@ CODES: Final[Mapping[int, str]] = {
     130: "interrupted (Ctrl-C): what was known by then is told",
 }
 """What every exit code means, of every command."""
+# What makes the result worthless comes before what the result says.
 SEVEREST_FIRST: Final = (INTERRUPTED, USAGE, HARNESS, 1, 3, 5)
 
 

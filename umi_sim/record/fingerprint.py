@@ -31,7 +31,7 @@ LISTS: Final = r"\[[^\[\]]*(?:\]|$)|\{[^{}]*(?:\}|$)|(?<![\w>])\((?:[^()]*,[^()]
 
 
 def of(failure: Failure) -> str:
-    """The fingerprint of a failure, 12 hex digits."""
+    """Return the fingerprint of a failure, 12 hex digits."""
     return digest(failure.kind, failure.rule_id, normal(failure.message), frame_of(failure))
 
 
@@ -45,13 +45,14 @@ def frame_of(failure: Failure) -> str:
 
 
 def normal(message: str) -> str:
-    """The message in its normal form, at most 200 characters."""
+    """Return the message in its normal form, at most 200 characters."""
+    # o7 was told version 3 of "notes", at least 5   ->   <id> was told version <n> of <text>, at least <n>
     tokens = re.sub(TOKENS, lambda found: f"<{found.lastgroup}>", message[:MESSAGE_CHARS_MAX])
     return " ".join(without_lists(tokens).split())[:NORMAL_CHARS_MAX]
 
 
 def without_lists(message: str) -> str:
-    """Each list, innermost first, as one word."""
+    """Return each list, innermost first, as one word."""
     count = 1
     while count:
         message, count = re.subn(LISTS, "<list>", message)

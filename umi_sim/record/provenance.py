@@ -31,10 +31,11 @@ def machine() -> dict[str, str]:
 
 
 def describe_commit() -> str:
-    """The commit around this package, with "-dirty" if files were changed; empty if there is none."""
+    """Return the commit around this package, with "-dirty" if files were changed; empty if there is none."""
     import subprocess  # only where a file is written
 
     command = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
+    # Without it git would write the index of a folder that only is looked at.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     folder = folders.PACKAGE
     try:
@@ -48,7 +49,7 @@ def describe_commit() -> str:
 
 @cache
 def code_digest() -> str:
-    """The sources of both packages, as 16 hex digits: equal on two machines that run the same code."""
+    """Return the sources of both packages, as 16 hex digits: equal on two machines that run the same code."""
     package = folders.PACKAGE
     digest = blake2b(digest_size=8)
     for folder in (package.parent / "umi_core", package):

@@ -60,6 +60,7 @@ def declared_rules(namespace: Mapping[str, Any]) -> tuple[Rule, ...]:
     found = tuple(it for it in namespace.values() if isinstance(it, Rule))
     for word in ("name", "id"):
         words = [getattr(it, word) for it in found]
+        # Files and pages name rules for ever, so a second meaning of a name must fail at import.
         twice = [each for each in words if words.count(each) > 1]
         if twice:
             raise ValueError(f"{twice[0]} is the {word} of two rules in {namespace['__name__']}")
@@ -164,7 +165,7 @@ DISPLACEMENT: Final = Rule("displacement", "PRO-3", "the stronger by the margin 
 # Eviction.
 
 SELF_STAYS: Final = Rule("self-stays", "EVI-1", "self leaves only when named", INSIDE, CHEAP)
-FEWEST_VICTIMS: Final = Rule("fewest-victims", "EVI-2", "who leaves is needed and weakest", INSIDE, CHEAP)
+FEWEST_VICTIMS: Final = Rule("fewest-victims", "EVI-2", "what leaves is needed and weakest", INSIDE, CHEAP)
 ARCHIVE_UNTOUCHED: Final = Rule(
     "archive-untouched", "EVI-3", "leaving core is not being forgotten", INSIDE, CHEAP
 )
@@ -173,7 +174,7 @@ ARCHIVE_UNTOUCHED: Final = Rule(
 
 ROUTE_PER_ENTITY: Final = Rule("route-per-entity", "ROU-1", "one decision for each entity", ORACLE, CHEAP)
 ROUTE_KNOWN_ONLY: Final = Rule(
-    "route-known-only", "ROU-2", "promoted is who was asked about, as told", INSIDE, CHEAP
+    "route-known-only", "ROU-2", "only what was asked about is promoted, as told", INSIDE, CHEAP
 )
 
 # Extraction.
@@ -455,10 +456,10 @@ NAMED.update({also: NAMED[rule_id] for also, rule_id in ALSO.items()})
 
 
 def rule_named(text: str) -> Rule:
-    """The rule with this name or id. Raises KeyError."""
+    """Return the rule with this name or id. Raises KeyError."""
     return NAMED[text]
 
 
 def id_of(name: str) -> str:
-    """The id of a rule by its readable name. Raises KeyError."""
+    """Return the id of a rule by its readable name. Raises KeyError."""
     return NAMED[name].id

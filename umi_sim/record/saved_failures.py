@@ -46,7 +46,9 @@ def own_path(folder: Path, name: str, items: Json, is_own: Callable[[Path], bool
     for path in names_of(folder, name, items):
         if not path.exists():
             free = free or path
-            if path.stem != name:  # the digest was free, so no later name is taken
+            # If the plain name is free, this failure may still lie under its digest: the file of another one
+            # that had the plain name may have been removed. Behind a free digest there is nothing.
+            if path.stem != name:
                 return free
         elif is_own(path):
             return path

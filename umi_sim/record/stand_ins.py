@@ -127,7 +127,7 @@ class StandIns:
             return self._snapshot(data)
 
     def _snapshot(self, data: bytes) -> bytes:
-        """A saved session is opened and sealed again; of any other bytes the length stays."""
+        """Open a saved session and seal it again; keep no more than the length of any other bytes."""
         match session.unpack_value(data):
             case [_, _, bytes(body), bytes()] if data == session.seal_body(body):
                 match session.unpack_value(body):
@@ -165,6 +165,8 @@ class StandIns:
         if word.casefold() in known_words() or SMALL.fullmatch(word):
             return word
         small = lower(word)
+        # "Tea" and "tea" share a stand-in, whose capitals are put back; a letter that gets longer when it
+        # is made small would shift them, so such a word has one of its own.
         plain = small if len(small.encode()) == len(word.encode()) else word
         if plain not in self.words:
             self.words[plain] = self._fresh(plain)
@@ -183,7 +185,7 @@ class StandIns:
     # Vectors.
 
     def vector(self, vector: Any) -> Any:
-        """One that is malformed is no direction."""
+        """Turn a vector; one that is malformed is no direction, and any value."""
         if not isinstance(vector, tuple) or not all(type(it) is int for it in vector):
             return self.value(vector)
         if len(vector) not in self.turns:
@@ -192,6 +194,8 @@ class StandIns:
 
     def _turn(self, dims: int) -> list[tuple[int, int]]:
         """Return where each component comes from, and its sign."""
+        # Sorting by random keys is a random order; the last byte of a key is the sign. Products of two
+        # vectors stay: both have their components in the same new places, with the same signs.
         keys = [self._stream(b"%d of %d" % (at, dims), 9) for at in range(dims)]
         return [(at, 1 if keys[at][8] % 2 else -1) for at in sorted(range(dims), key=keys.__getitem__)]
 
@@ -201,7 +205,7 @@ class StandIns:
 
 
 def in_order(parts: list[Any]) -> list[Any]:
-    """Blocks stand by their labels, and their entries by ids, which are others now."""
+    """Put blocks in order by their labels, and entries by their ids, which are others now."""
     place = PLACES.get(type(parts[0])) if parts else None
     return parts if place is None else sorted(parts, key=place)
 

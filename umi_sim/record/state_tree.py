@@ -83,7 +83,7 @@ def find_value(value: object, path: str) -> object:
 
 
 def rest_after(name: str, path: str) -> str | None:
-    """The path behind this name; None if it does not begin with it. It may be typed as it is shown."""
+    """Return the path behind this name; None if it does not begin with it. It may be typed as it is shown."""
     for written in (name, escape_text(name)):
         if path == written:
             return ""
@@ -115,7 +115,7 @@ class Grower(Owner):
 
 
 def parts_of(value: object) -> Iterator[tuple[str, object]]:
-    """The parts of anything, in an order that every process has; a scalar has none."""
+    """Yield the parts of anything, in an order that every process has; a scalar has none."""
     if isinstance(value, Mapping):
         names = [name_of(key) for key in value]
         counts = Counter(names)  # keys that no path can tell apart get a number
@@ -137,7 +137,7 @@ def shown_parts(parts: Iterator[tuple[str, object]]) -> Iterator[tuple[str, obje
 
 
 def name_of(key: object) -> str:
-    """A key as one part of a path."""
+    """Return a key as one part of a path."""
     match key:
         case str():
             return key
@@ -154,7 +154,7 @@ def name_of(key: object) -> str:
 
 
 def describe_tree(tree: Tree, chars_max: int = TEXT_CHARS_MAX) -> str:
-    """A tree in a few words."""
+    """Return a tree in a few words."""
     if not isinstance(tree, Branch):
         return escape_text(cut(literal(tree), chars_max))
     if tree.kind in ("dict", "list", "deque", "tuple", "set"):

@@ -89,7 +89,7 @@ class Trace:
             self._count_step()
 
     def hexdigest(self) -> str:
-        """The hash of all records so far; more may follow."""
+        """Return the hash of all records so far; more may follow."""
         return self._hash.hexdigest()
 
     def write(self, path: Path, config: dict[str, object]) -> None:
@@ -143,7 +143,7 @@ def kept_since(index: int, trace: Trace | SavedTrace) -> list[bytes]:
 
 
 def first_index(trace: Trace | SavedTrace) -> int:
-    """The number of the oldest record that is kept."""
+    """Return the number of the oldest record that is kept."""
     if not trace.kept:
         return 0
     index = decode(trace.kept[0])[0]
@@ -152,14 +152,14 @@ def first_index(trace: Trace | SavedTrace) -> int:
 
 
 def decode(record: bytes) -> Record:
-    """The record in its packed form, as a list."""
+    """Return the record in its packed form, as a list."""
     fields = msgpack.unpackb(record)
     assert isinstance(fields, list)
     return fields
 
 
 def read(path: Path) -> SavedTrace:
-    """The trace in a file; a ValueError if it is no such file, or damaged."""
+    """Return the trace in a file; a ValueError if it is no such file, or damaged."""
     data = path.read_bytes()
     unpacker = msgpack.Unpacker(max_buffer_size=len(data) + 1)
     unpacker.feed(data)
@@ -179,7 +179,7 @@ def header_in(unpacker: msgpack.Unpacker) -> object:
 
 
 def split(unpacker: msgpack.Unpacker, data: bytes) -> Iterator[bytes]:
-    """The packed records that follow the header."""
+    """Yield the packed records that follow the header."""
     start = unpacker.tell()
     while start < len(data):
         unpacker.skip()

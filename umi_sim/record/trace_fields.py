@@ -132,7 +132,7 @@ def short(value: object) -> str:
 
 
 def in_store(store: str) -> str:
-    """The store, unless it is the one that most worlds have alone."""
+    """Return the store, unless it is the one that most worlds have alone."""
     return "" if store == MAIN else f"{store}: "
 
 
@@ -177,7 +177,7 @@ VALUE_CHARS_MAX: Final = 60
 
 
 def field_apart(a: Record | None, b: Record | None, names: tuple[str, str] = NAMES) -> str:
-    """The first field in which two records differ, with both values."""
+    """Return the first field in which two records differ, with both values."""
     if a is None or b is None:
         return f"where the {names[0] if a is None else names[1]} trace has ended"
     number = next(at for at, (mine, theirs) in enumerate(zip_longest(a, b)) if mine != theirs)
@@ -192,7 +192,7 @@ def field_name(record: Record, number: int) -> str:
 
 
 def show_field(record: Record, number: int) -> str:
-    """A field of a record; tags and outcomes have names."""
+    """Return a field of a record; tags and outcomes have names."""
     field = record[number] if number < len(record) else None
     if number == TAG and field in list(Tag):
         return Tag(field).name.lower()

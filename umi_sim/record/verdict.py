@@ -29,7 +29,7 @@ class Failure(Data):
 
     @property
     def rule_told(self) -> str:
-        """The rule as people read it: its name, and the id behind it."""
+        """Return the rule as people read it: its name, and the id behind it."""
         return self.rule if self.rule == self.rule_id else f"{self.rule} ({self.rule_id})"
 
     @property
@@ -38,7 +38,7 @@ class Failure(Data):
 
 
 def name_failure(kind: str, rule: str) -> str:
-    """A failure as heads call it: its kind and its rule, which of a crash are the same word."""
+    """Return a failure as heads call it: its kind and its rule, which of a crash are the same word."""
     return kind if kind == rule else f"{kind} {rule}"
 
 

@@ -39,14 +39,21 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
     found = seed_file.of_verdict(verdict)
     changes = tuple(list_differences(seed.expect, found.expect))
     is_same_bug = found.failure is None or found.fingerprint == seed.fingerprint
+    # A file that was edited by hand is written again even if
+    # nothing differs: its own digest has to fit once more.
     if not changes and is_same_bug and not seed.is_edited and ticket == seed.history.ticket:
         return Blessed(seed, (), is_new=False)
     history = attrs.evolve(
-        seed.history, passes=0, ticket=ticket, fixed_in=fixed_in(seed, found.expect.result)
+        # A new expectation has not passed yet, so its passes in a row begin again.
+        seed.history,
+        passes=0,
+        ticket=ticket,
+        fixed_in=fixed_in(seed, found.expect.result),
     )
     made = attrs.evolve(
         seed, expect=found.expect, model=found.model, made_by=found.made_by, history=history, is_edited=False
     )
+    # A pass leaves the failure of the past in the file: it tells what the file guards against.
     if found.failure is not None:
         names = ("failure", "fingerprint", "before", "after")
         made = attrs.evolve(made, **{name: getattr(found, name) for name in names})
@@ -57,6 +64,7 @@ def must_be_known(seed: SeedFile, verdict: Verdict, ticket: str, other: bool) ->
     failure = verdict.failure
     assert failure is not None
     told = f"{failure.rule} ({failure.rule_id}): {failure.message}"
+    # An empty fingerprint is that of a file which has never failed (a kept pass): any failure is new to it.
     if seed.fingerprint not in ("", fingerprint.of(failure)) and not other:
         raise NotBlessed(f"fails otherwise than recorded, {told}; if it is the same bug: --other")
     if seed.expect.result == "pass" and not ticket:

@@ -55,14 +55,21 @@ def bisect(file: Path, good: str, bad: str, folder: Path) -> Bisected:
     top = run_git(Path.cwd(), "rev-parse", "--show-toplevel")
     ends = [commit_of(Path(top), name) for name in (good, bad)]
     clone = folder / "clone"
+    # `--shared` borrows the objects of the repository, so the clone costs no copy of its history;
+    # `--no-checkout` since each replay checks out its own commit.
     run_git(folder, "clone", "--quiet", "--shared", "--no-checkout", "--", top, str(clone))
+    # Both ends first: if the file fails at `good` already, each answer of git would be wrong.
     tried = [replay_at(file, clone, commit) for commit in ends]
     for one, name, wanted in zip(tried, (good, bad), ("good", "bad"), strict=True):
         if one.word != wanted:
             raise CannotBisect(f"{name}: expected a {wanted} commit, but there {WORDS[one.word]}")
+    # With --no-checkout git only moves BISECT_HEAD; `replay_at` does
+    # the checkout, with --force, since a replay may leave files behind.
     run_git(clone, "bisect", "start", "--no-checkout", ends[1], ends[0])
     tried += search(file, clone)
     first = run_git(clone, "rev-parse", "refs/bisect/bad")
+    # Skipped commits between the last good and the first bad one may
+    # each be the culprit. Without skips git has narrowed it down to one.
     if any(one.word == "skip" for one in tried) and is_open(clone):
         return Bisected(tuple(tried))
     return Bisected(tuple(tried), first, run_git(clone, "log", "-1", "--format=%s", first))
@@ -73,17 +80,14 @@ def search(file: Path, clone: Path) -> Iterator[Tried]:
     for number in range(TRIED_COUNT_MAX):
         at("bisect", number, unit="commit")
         head = run_git(clone, "rev-parse", "BISECT_HEAD")
-        if is_decided(clone, head):
-            return
+        if head == run_git(clone, "rev-parse", "refs/bisect/bad"):
+            return  # it is known to be bad already, so git has nothing more to ask
         one = replay_at(file, clone, head)
         yield one
+        # git ends with 2 if only skipped commits are left: that is an answer, too.
         said = run_git(clone, "bisect", one.word, head, codes=(0, 2))
         if any(end in said for end in ENDS):
             return
-
-
-def is_decided(clone: Path, head: str) -> bool:
-    return head == run_git(clone, "rev-parse", "refs/bisect/bad")
 
 
 def is_open(clone: Path) -> bool:
@@ -127,6 +131,7 @@ def commit_of(top: Path, name: str) -> str:
 def run_git(folder: Path, *args: str, codes: Sequence[int] = (0,)) -> str:
     """Run git and return its output. Raises CannotBisect with the first line of its error."""
     try:
+        # In English, since ENDS are compared with what git prints.
         env = {**os.environ, "LC_ALL": "C"}
         done = subprocess.run(
             ["git", *args], cwd=folder, env=env, capture_output=True, text=True, check=False

@@ -2,8 +2,8 @@
 
 Law 1. A broken promise and a run without an end are failures of what is tested, wherever they show.
 Law 2. Any other exception is its failure only if its own code raised it, or if a memory of ours holds by then
-       what none can hold, on which whoever looks at it stumbles. An exception of the simulator goes on to
-       whoever called, and ends a command with exit code 4. So does a machine that has no room left.
+       what none can hold, on which any code that reads it stumbles. An exception of the simulator goes on to
+       the caller, and ends a command with exit code 4. So does a machine that has no room left.
 """
 
 from collections.abc import Iterator
@@ -40,6 +40,8 @@ def crash_of(world: World, raised: Exception) -> Failure:
     """An exception out of what is tested; one out of the simulator is no failure of it, and raised again."""
     import traceback  # hardly a run needs it
 
+    # A planted bug that leaves a text where a number belongs shows as a TypeError of the judge, which
+    # compares it. The frame is the simulator's, the fault is the memory's: hence the look at the state first.
     said = next(wrong_fields(world), "")
     if isinstance(raised, MemoryError) or not (said or is_of_target(raised)):
         raise raised
@@ -57,11 +59,11 @@ def wrong_fields(world: World) -> Iterator[str]:
         memory = memory_of(agent.machine)
         if memory is None:
             continue
-        for way in STATE_FIELDS:
+        for field in STATE_FIELDS:
             try:
-                value = attrgetter(way)(memory.state)
+                value = attrgetter(field)(memory.state)
             except AttributeError:
-                yield f"{agent.name}: its state has no {way}"
+                yield f"{agent.name}: its state has no {field}"
                 return
-            if way not in OF_REST and not STATE_FIELDS[way](value):
-                yield f"{agent.name}: its state holds {value!r} as {way}"
+            if field not in OF_REST and not STATE_FIELDS[field](value):
+                yield f"{agent.name}: its state holds {value!r} as {field}"

@@ -18,9 +18,10 @@ from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
+# a tree of the state costs more than a step, so only the last few steps before the failure have one
 STEP_COUNT: Final = 8
 RANKS: Final = ("tiers", "phase", "epoch", "operations")
-USUAL: Final = re.compile(r"counters\..*|.*\.(ran_ms|is_due|at_ms)")
+USUAL: Final = re.compile(r"counters\..*|.*\.(ran_ms|is_due|at_ms)")  # change at nearly every step
 NOT_TOLD: Final = re.compile(  # the time, what is counted anyway, and of an operation what its row says
     r"(seen_ms|request_count|waiting\..*|.*\.due_ms|operations\.\d+\.(facts|learned|asked|sent|pages|calls|notes)\b.*)"
 )
@@ -39,7 +40,11 @@ class Changed(Inspector):
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         self._step += 1
         if self._failing_step - STEP_COUNT < self._step <= self._failing_step:
+            # The state before this step is the one after the last step of the same
+            # machine, unless another object took its place in between (a restart,
+            # a restored copy) or that step raised: then it is taken anew.
             known = (after for _, _, stepped, _, after in reversed(self._kept) if stepped is machine)
+            # `after` is None until the step returns; a step that raises leaves None there.
             self._kept.append((self._step, agent, machine, next(known, None) or state_of(machine), None))
         if self._step == self._failing_step:
             self._around = machine, machine.digest()
@@ -56,8 +61,12 @@ class Changed(Inspector):
     def tell_changes(self) -> tuple[str, ...]:
         """Return the step and its changes, the most telling first; empty if nothing changed lately."""
         for step, agent, machine, before, after in reversed(self._kept):
+            # The step that failed by an exception has no state after
+            # it: what the machine holds now is as near as it gets.
             found = changes(before, state_of(machine) if after is None else after)
             telling = [change for change in found if not NOT_TOLD.fullmatch(change.path)]
+            # Of an earlier step only its tiers are worth a line (law
+            # 1): its timers and operations are those of other work.
             if step < self._failing_step:
                 telling = [change for change in telling if rank(change) == OF_TIERS]
             if telling:

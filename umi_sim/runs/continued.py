@@ -20,6 +20,8 @@ class Continued:
     def __init__(self, kept: Sequence[Item], tail: RunConfig, known: RunKnowledge) -> None:
         self._replay = Replay(kept)
         self._generator = Generator(tail, known, kept)
+        # One list: the generator begins it with the kept items
+        # and appends what it draws, so the whole run replays.
         self.record = self._generator.record
         self._through = {agent.name: False for agent in tail.agents}
         self._known = known
@@ -47,5 +49,8 @@ class Continued:
         if not self._is_over and all(self._through.values()):
             world = self._known.world
             assert world is not None
+            # A fault of the record may be bound to an event that never comes since
+            # the items behind the cut are gone. Once the world is quiet it cannot
+            # come any more by itself, and waiting for it would end the run here.
             self._is_over = not self._replay.count_unused() or not world.is_busy()
         return self._is_over

@@ -63,10 +63,13 @@ def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
     """
 
     def merge_history(new: SeedFile, path: Path) -> SeedFile:
+        # `save` calls this under the lock of the folder: the file cannot change in between.
         past = seed_file.maybe_read(path) if path.exists() else None
+        # Equal items: the new file is kept, as its hashes are those of the code of today.
         best = past if past and size_of(past) <= size_of(new) and past.items != new.items else new
         before = past.history if past else attrs.evolve(new.history, hits=0)
         history = attrs.evolve(
+            # The file fails now, so its passes in a row are over.
             before, passes=0, hits=max(before.hits + new.history.hits, hits_min),
             first_seed=before.first_seed or new.history.first_seed,
         )  # fmt: skip
@@ -84,6 +87,7 @@ def is_same_failure(new: SeedFile, past: SeedFile) -> bool:
     """Check whether two runs of one fingerprint are one failure: one was shrunk to the other, or the smaller
     one, which is there already, still fails.
     """
+    # Compared by items, without a run: `original` is what a shrunk file was before.
     if past.items in (new.original, new.items) or (past.original and past.original == new.items):
         return True
     if size_of(past) > size_of(new):
@@ -105,6 +109,7 @@ def replay_in_time(seed: SeedFile, *, relaxed: bool = False) -> Replayed | None:
 def size_of(seed: SeedFile) -> tuple[int, int, int]:
     """Return what decides which run is smaller: its items, then their bytes, then the seed."""
     written = compact([item_json.to_json(item) for item in seed.items])
+    # The seed last, so that two processes which find two equally small runs agree on one of them.
     return len(seed.items), len(written), seed.config.seed
 
 
@@ -134,6 +139,7 @@ def replay_kept(
             continue
         if kept.seed and kept.seed.fingerprint in known:
             continue
+        # A bare file has no items to run: only the line that tells what was lost with a process.
         if kept.seed is None or kept.seed.is_bare:
             yield kept
             continue
@@ -169,6 +175,8 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
         raise NotKept(f"{source}: {done.what}: {done.why}; to expect this: umi-sim bless {source}")
 
     def set_repro(seed: SeedFile, path: Path) -> SeedFile:
+        # Two files of one name could be two bugs; to overwrite
+        # one would lose a test that has been kept for good.
         if path.exists() and not path.samefile(source):
             raise NotKept(
                 f"{source}: {path} is there already{describe_expectation(path)}: remove one of the two"
@@ -180,6 +188,7 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
     else:
         path = folder / source.name
         seed_file.write(path, set_repro(seed, path))
+    # A file from the ephemeral folder moves; any other file is the user's, and is copied.
     if source.resolve() != path.resolve() and source.resolve().parent == EPHEMERAL.resolve():
         source.unlink()
     return path

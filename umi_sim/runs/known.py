@@ -45,6 +45,8 @@ class RunKnowledge(Owner):
         assert self.world is not None
         machine = self.world.agents[agent].machine
         deadline_ms = machine.deadline_ms() if machine else None
+        # Its own clock shows all of these: expiries that the
+        # oracle has worked out, and when the memory wants to wake.
         return (*self.inspector.oracle.expiries(agent), *(() if deadline_ms is None else (deadline_ms,)))
 
     def lapses(self, agent: str) -> Sequence[int]:

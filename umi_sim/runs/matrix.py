@@ -19,8 +19,10 @@ from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
+# so many seeds at least must not show the bug; a bug of seed 0 would otherwise be compared with one
 WITHOUT_COUNT: Final = 8
 LOOKS: Final = (range(8), range(8, 40), range(40, 200))  # seeds: a few of each bug of a rule, then more
+# each mask costs a run, and a bug that five rules see first is no proof for a sixth
 MASK_COUNT_MAX: Final = 4
 
 
@@ -111,9 +113,12 @@ def rule_need(rule: str, bugs: Sequence[Mutant]) -> Need:
     for seeds in LOOKS:
         for bug in bugs:
             need = find_need(bug, rule, seeds)
+            # A bug that the rule sees, but others, too, is kept as the
+            # second best: "ALSO BY". It gives way to a proof only.
             best = need if need and (need.is_met or best.seed < 0) else best
             if best.is_met:
                 return best
+        # The rule sees some bug in these seeds, if not alone: more seeds rarely change that and cost minutes.
         if best.seed >= 0:
             break
     return best
@@ -122,6 +127,8 @@ def rule_need(rule: str, bugs: Sequence[Mutant]) -> Need:
 def find_need(bug: Mutant, rule: str, seeds: Iterable[int]) -> Need | None:
     """Return a proof from one of these seeds that the rule is what sees the bug; None if none has one."""
     for seed in seeds:
+        # A run ends at the first broken rule. So the rules that see the bug earlier are switched off one by
+        # one, until this rule is the first: ("reference-agrees",) means that it sees the bug second.
         masks = masks_of(bug, rule, seed)
         if masks is not None:
             count = max(WITHOUT_COUNT, seed + 1)

@@ -38,6 +38,7 @@ def hunt(mutant: mutants.Mutant, first: int = 0) -> MutantHunt:
     started = time.monotonic_ns()
     file = scenario.find(mutant.scenario)
     rule, seeds, items = "", 0, 0
+    # By number of seed, never by time: the same search on a slow machine must find the same.
     while rule not in mutant.rules and seeds < mutant.seeds_max:
         config = scenario.draw(file, first + seeds, mutant.hunted)
         verdict = run_once(attrs.evolve(config, planted=mutant.name))[0]

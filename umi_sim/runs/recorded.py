@@ -24,6 +24,7 @@ from umi_sim.judge.state import before_step, check_memory, check_whole_step
 from umi_sim.record.broken import Broken
 from umi_sim.record.trace import write_whole
 
+# a check of the whole memory costs more than its steps; each step has its own rules anyway
 CHECK_EVERY: Final = 64
 CRASH: Final = "crash"
 
@@ -65,10 +66,14 @@ class Questions(Owner):
                 if operation.number not in self.names:
                     self.names[operation.number] = self.name_of(operation.op_id, operation.workflow)
                 name = self.names[operation.number]
+                # Numbers of requests differ between two lives of a reduced recording, labels do not:
+                #   recorded     o1 asks 1, o2 asks 2    2 -> (("", "o2"), 1)
+                #   without o1   o2 asks 1               1 -> (("", "o2"), 1)
                 self.labels[request_id] = (name, self.count(name))
 
     def name_of(self, op_id: int | str | None, workflow: str) -> Name:
         """Name an operation by its id, and background work by its workflow and the number of its run."""
+        # ("", "o7") for a request, ("rebalance", 3) for the third background run of a workflow.
         return (workflow, self.count(workflow)) if op_id is None else ("", op_id)
 
     def count(self, name: str | Name) -> int:
@@ -77,7 +82,7 @@ class Questions(Owner):
 
 
 def read(path: Path) -> tuple[RecordingHead, tuple[Taken, ...]]:
-    """Raises BadRecording."""
+    """Read a recording. Raises BadRecording."""
     try:
         return read_recording(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -87,7 +92,7 @@ def read(path: Path) -> tuple[RecordingHead, tuple[Taken, ...]]:
 
 
 def write(path: Path, head: RecordingHead, steps: Sequence[Taken]) -> None:
-    """The file is the old one or the new one, never a part."""
+    """Write a recording; the file is the old one or the new one, never a part."""
     write_whole(path, "\n".join([head.line(), *(step.line() for step in steps), ""]).encode())
 
 
@@ -114,7 +119,7 @@ def labels_of(head: RecordingHead, steps: Sequence[Taken]) -> list[Label | None]
 
 
 def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | None] | None = None) -> Lived:
-    """Step by step until a rule is broken; `labels` say where the answers of a reduced recording belong."""
+    """Live step by step until a rule is broken. `labels`: where the answers of a reduced recording belong."""
     memory, questions = Memory(head.scope, head.config), Questions()
     hashed, taken, differs_at, request_count = blake2b(digest_size=16), list[Taken](), None, 0
     failure = told = ""
@@ -134,8 +139,11 @@ def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | N
             break
         questions.learn(memory)
         hashed.update(encode(effects))
+        # Only the first difference tells something: after it everything may differ. It fails nothing by
+        # itself, as a recording may be of another version.
         if step.digest and differs_at is None and digest_of(effects) != step.digest:
             differs_at = len(taken)
+    # The last full check may be up to 63 steps ago.
     if not failure:
         failure, told = last_look(memory)
     return Lived(tuple(taken), hashed.hexdigest(), request_count, failure, told, differs_at)
@@ -145,6 +153,8 @@ def fit_value(value: Value, label: Label | None, questions: Questions, memory: M
     """Return the value under the ids of this life; None for an answer whose question it never asked."""
     if isinstance(value, Request | Wake):
         return value
+    # Without a label there is no question: such an answer
+    # came late when it was recorded, and is dropped here.
     for request_id in memory.in_flight if label is not None else ():
         if questions.labels[request_id] == label:
             return attrs.evolve(value, request_id=request_id)

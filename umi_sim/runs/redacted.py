@@ -2,7 +2,7 @@
 
 Ids of rows are made of names, and what a storage answers stands under ids. So answers of a storage are not
 translated: a storage of ours is asked instead, at the same moments. What it did not write itself, because it
-was in the file before the recording began or somebody else wrote it, it learns from the recorded answer.
+was in the file before the recording began or another process wrote it, it learns from the recorded answer.
 
 Law 1. Requests, failures, what searches found, and the order of everything are those of the recording. Of an
 answer that came late only the time is told.
@@ -39,6 +39,7 @@ def redact_recording(
     words = StandIns(secret)
     config = attrs.evolve(head.config, categories=words.value(head.config.categories))
     twins = Twins(words, MemoryRun(head.scope, head.config), MemoryRun(words.value(head.scope), config))
+    # Before the first step: an id is translated when it first shows, so its twin must be known by then.
     for row in there_before(head, steps):
         twins.name(row)
     for step, label in zip(steps, labels_of(head, steps), strict=True):
@@ -48,14 +49,18 @@ def redact_recording(
 
 
 def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
-    """Rows that a storage tells and the recorded life has not written: the twin of one that it has written
-    gets its name from the life that is told."""
+    """Yield the rows that a storage answered and the recorded life has not written.
+
+    Rows that it has written need no look: their twins get ids from the new life.
+    """
     memory, own = Memory(head.scope, head.config), set[Address]()
     for step in steps:
         if isinstance(step.value, ReadDone) and is_typed(step.value):
             yield from (row for row in step.value.rows if row.address not in own)
         with suppress(Exception):  # whatever it is, the memory has raised it
             asked = (it for it in memory.step(step.now_ms, step.value) if isinstance(it, Commit))
+            # What the memory has asked to write is its own from
+            # then on, whether or not the batch was acknowledged.
             own.update(write.address for it in asked for write in it.writes)
 
 
@@ -68,6 +73,7 @@ def derive_ids(it: Body | None, scope: Scope, told: Callable[[str], str] = str) 
     if fact is not None:
         names = (fact.name, *fact.others) if fact.about else ()
         about = tuple(entity_id(scope, told(name)) for name in names)
+        # The ids of its entities come with it, since the id of a fact is derived from them.
         return fact_id(scope, about, told(fact.content)), *about
     match it:
         case Category():
@@ -106,7 +112,11 @@ class Twins(Owner):
         """Take one step in both lives; return False if it is the last, as a memory that raises has ended."""
         here = None if label is None else (self.words.value(label[0]), label[1])
         place = fit_value(step.value, here, self.new.questions, self.new.memory)
+        # An answer that came late, or to nothing: the memory only
+        # saw that time has passed, so this is all that is told.
         value = Wake() if place is None else self.redact_value(step, place)
+        # Without a digest at first: a step that raises has no
+        # effects, but must be the last line of the new recording.
         self.taken.append(Taken(step.now_ms, value))
         old = new = None
         with suppress(Exception):  # whatever it is, the memory has raised it
@@ -126,6 +136,8 @@ class Twins(Owner):
             return told
         assert not isinstance(step.value, Request | Wake)
         question, asked = self.old.asked[step.value.request_id], self.new.asked[place.request_id]
+        # `check_answer` turns an answer that is no answer to its question into the failure that the memory
+        # takes it for, so a malformed answer falls to the last case.
         match asked, question, check_answer(question, step.value):
             case Commit(), _, Committed() as recorded:
                 return self.commit(asked, recorded, step.now_ms)
@@ -136,6 +148,8 @@ class Twins(Owner):
                 return answer
 
     def commit(self, asked: Commit, recorded: Committed, now_ms: int) -> Committed | EffectFailed:
+        # The versions of the old life, by old address: `put_back` compares what reads show later, to find the
+        # rows that some other process has written meanwhile.
         self.versions |= {(asked.store, address): version for address, version in recorded.versions}
         store = self.store(asked)
         answer = store.flush(store.arrive(asked, ""), now_ms)
@@ -156,6 +170,8 @@ class Twins(Owner):
         """Return the twins of the recorded hits: nothing else tells the scores of older vectors."""
         twins = [(store.rows.get(self.words.value(row.address)), row.score_ppm or 0) for row in recorded.rows]
         rows = [attrs.evolve(row, score_ppm=score_ppm) for row, score_ppm in twins if row is not None]
+        # Storage answers with the best hit first and the smaller
+        # id on a tie; the new ids have an order of their own.
         return sorted(rows, key=lambda row: (-(row.score_ppm or 0), row.address.id))
 
     def put_back(self, question: Read, recorded: ReadDone, store: SimStorage, now_ms: int) -> None:
@@ -167,12 +183,14 @@ class Twins(Owner):
                 rows[self.words.value(row.address)] = attrs.evolve(self.words.value(row), score_ppm=None)
         found = {row.address for row in recorded.rows}
         for address in question.query.addresses if isinstance(question.query, ByIds) else ():
+            # Asked for by id and not there, though it was written:
+            # another process has deleted it, so it goes here, too.
             if address not in found and self.versions.pop((question.store, address), 0):
                 rows[self.words.value(address)] = None
         store.put_back(rows, now_ms)
 
     def name(self, row: Row) -> None:
-        """A row that was there before lies where its new name says."""
+        """Give the ids of a row from before the recording their twins, derived from its new words."""
         now, then = (
             derive_ids(row.body, self.new.scope, self.words.text),
             derive_ids(row.body, row.address.scope),

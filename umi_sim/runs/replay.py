@@ -3,7 +3,7 @@
 Law 1. The fingerprint says whether it is the same failure. Strict asks for the same hashes and the same
        answers of the model besides; relaxed gives the recorded answers where event and task agree.
 Law 2. Where the hashes of a block of steps differ, strict believes nothing that comes after. But a failure
-       that was expected and is gone is gone: whoever mends a memory changes what it does.
+       that was expected and is gone is gone: to fix a memory is to change what it does.
 Law 3. A file edited by hand is relaxed: its hashes prove nothing.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from umi_sim.scenario.files import Scenario
 
 Class = Literal["same failure", "other failure", "passes", "diverged"]
-DIVERGED: Final = 4
+DIVERGED: Final = 4  # exit codes, as in umi_sim/record/exit_codes.py
 UNEXPECTED_PASS: Final = 1
 RECORDS_SHOWN: Final = 5
 
@@ -56,9 +56,11 @@ def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replay
     `expect`, fail or pass, instead of what the file expects: then only the failure is compared.
     """
     is_asked = expect not in ("", seed.expect.result)
+    # The hashes in the file are those of the other result, so only the failure is comparable from here on.
     if is_asked:
         seed = attrs.evolve(seed, expect=ExpectedResult(expect))
     is_relaxed = relaxed or seed.is_edited or is_asked
+    # Strict gives no recorded answers: that the model answers the same once more is part of what it compares.
     verdict = run(seed.config, seed.items, said=seed.model if is_relaxed else ())
     done = compare_failure(seed, verdict, is_asked=is_asked)
     place = "" if is_relaxed else difference(seed, verdict, done.what)
@@ -117,6 +119,7 @@ def regenerate(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
         found = scenario.of(seed.config, own)
     except scenario.BadScenario as error:
         raise NotRegenerated(str(error)) from None
+    # A planted bug is no part of a scenario: it stays as the file has it.
     config = attrs.evolve(draw_anew(seed, found), planted=seed.config.planted)
     is_asked = expect not in ("", seed.expect.result)
     wanted = attrs.evolve(seed, expect=ExpectedResult(expect)) if expect else seed
@@ -158,6 +161,8 @@ def difference(seed: SeedFile, verdict: Verdict, what: Class) -> str:
     block = block_apart(expect, verdict.prefix, verdict.prefix_every)
     if block is None:
         is_alike = (what, expect.result) in (("same failure", "fail"), ("passes", "pass"))
+        # No block differs, but the trace does: the runs part after the last prefix hash, or in records beside
+        # steps. After another failure this is no news.
         if not is_alike or expect.trace in ("", verdict.trace_hash):
             return ""
     return f"{model_apart(seed, verdict)}the first difference is {place_of(expect, verdict, block)}"
@@ -174,6 +179,10 @@ def block_apart(expect: ExpectedResult, prefix: Sequence[bytes], every: int) -> 
     """The first block of steps whose hashes differ, both ends included."""
     theirs, first = blocks(prefix, every), 1
     for step, digest in blocks(expect.prefix, expect.every).items():
+        # A longer run keeps fewer hashes: every 1, then 2, 4 ... steps. Only steps that both have are
+        # compared:
+        #   recorded, every 2   2 4 6 8 10
+        #   now, every 4          4   8        4 agrees, 8 differs: apart in steps 5 to 8
         if theirs.get(step, digest) != digest:
             return first, step
         first = step + 1 if step in theirs else first
@@ -206,12 +215,16 @@ def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
     """Run it once more with all records, to see where it departs, and whether it does so again."""
     verdict = done.verdict
     trace = run_once(seed.config, seed.items, keep_trace=True)[1]
+    # A run that differs from itself a moment later has no place where it
+    # left the recorded one: that it is not deterministic is the finding.
     is_same = trace.hexdigest() == verdict.trace_hash
     if not is_same:
         place = apart_from_itself(trace, run_once(seed.config, seed.items, keep_trace=True)[1])
     block = block_apart(seed.expect, verdict.prefix, verdict.prefix_every)
     last = last_agreed(seed.expect, verdict.prefix, verdict.prefix_every)
     records = tuple(islice(records_of(trace, *(block or (last + 1, verdict.steps))), RECORDS_SHOWN))
+    # A fixed failure differs from its record by necessity
+    # (law 2), so this stays "passes", with the place added.
     if is_same and (done.what, seed.expect.result) == ("passes", "fail"):
         gone, _, advice = done.why.rpartition("; ")
         return attrs.evolve(done, why=f"{gone}; {place}; {advice}", records=records)
@@ -219,7 +232,7 @@ def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
 
 
 def apart_from_itself(first: Trace, second: Trace) -> str:
-    """Two runs of the same items in the same process are not the same."""
+    """Tell that two runs of the same items in one process differ, and where."""
     from umi_sim.record.trace_fields import field_apart  # only for the message
 
     found = first_difference(first, second)
@@ -232,6 +245,8 @@ def records_of(trace: Trace, first: int, last: int) -> Iterator[Record]:
     count = 0
     for packed in trace.kept:
         record = decode(packed)
+        # `count` STEP records have gone by. Effects and replies
+        # come after the STEP that caused them, hence first - 1.
         if first - 1 <= count < last:
             yield record
         count += record[2] == STEP

@@ -49,6 +49,8 @@ def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
 def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
     """Check whether one whole scan, from its first page to its last, finds nothing to do."""
     is_idle = begins_anew  # otherwise the first page may be of a scan that began long ago
+    #   pages   end of an old scan | first page ... last page of a whole one
+    #   idle    not known          | True while nothing is done ..... settled
     for reply in pages:
         if is_gone(reply.outcome):
             return True  # of a closed agent nothing is scanned
@@ -74,7 +76,7 @@ def with_something_to_scan(world: World) -> list[Agent]:
 
 
 def core_of(agent: Agent) -> list[tuple[str, object]]:
-    """Return the core that a memory of ours holds, from which all follows that it says of it."""
+    """Return the core that a memory of ours holds; all that it tells of core follows from this."""
     memory = memory_of(agent.machine)
     return [] if memory is None else [("phase", memory.state.phase), ("core", memory.state.tiers.core.blocks)]
 
@@ -86,6 +88,8 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
         waiting = [agent for agent in world.lives if agent.wake_ms is not None]
         if not waiting or not any(wants_upkeep(world, agent) for agent in world.lives):
             break
+        # The name breaks ties, so that two agents that are due
+        # at the same time wake in the same order in a replay.
         first = min(waiting, key=lambda agent: (agent.wake_ms, agent.name))
         world.set_time(max(first.wake_ms or 0, world.now_ms))
         world.deliver_wake(first)
@@ -152,6 +156,7 @@ def has_more_to_divide(world: World, agent: Agent) -> bool:
     memory learns of it only when it begins anew.
     """
     machine, scope = agent.machine, agent.config.scope
+    # While a deadline is set, the memory still has something to do, and the division may be it: ask for it.
     if machine is None or machine.deadline_ms() is not None:
         return machine is not None
     memory, rows = memory_of(machine), world.services.storage.rows

@@ -2,8 +2,8 @@
 
 Phases. Safety: all operations under faults; no answer may be wrong, being slow is allowed. Heal: faults stop.
 Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain that
-must change nothing (after another one, if the audit has left something to do), and a restart that nobody may
-notice.
+must change nothing (after another one, if the audit has left something to do), and a restart that must not be
+noticed.
 """
 
 import sys
@@ -45,6 +45,7 @@ from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
 from umi_sim.world.world import OutOfSteps, World
 
+# far more than any scenario needs: a scan that never settles must end, and be a finding
 SCAN_PAGE_COUNT_MAX: Final = 200
 STORY_SHOWN: Final = 24
 LOOKS: Final = ("count", *dict(rest.LASTING))  # reads that leave nothing to do
@@ -85,6 +86,8 @@ class Run(Owner):
         if self.config.memory.get("upkeep_interval_ms"):
             self.world.run_until_quiet(self.step_max)
             self.restart_all()  # what commits of unknown outcome have left to do is known from a start on
+        # The order matters: the audit reads what the drain has finished; what the audit moves (accesses of
+        # hits) the next drain settles; and only a world at rest can be compared before and after a restart.
         self.drain()
         self.audit()
         self.must_change_nothing()
@@ -116,18 +119,22 @@ class Run(Owner):
 
     @property
     def step_max(self) -> int:
+        # From here on, not in all: each message still in flight
+        # may need some twenty steps, plus plenty for a scan.
         return self.world.step_count + 20 * len(self.world.network.queue) + 10_000
 
     def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
-        """A request of a phase, answered."""
+        """Make a request of a phase and return its reply."""
         self.request_count += 1
         op_id = f"{kind}:{self.request_count}"
+        # "audit:12": no item of the record has such an id, so a replay that
+        # has fewer items still names it the same way within its own run.
         self.world.ask(agent, op_id, name, args, self.step_max)
         demand(op_id in self.inspector.heard, rules.ONE_REPLY, f"{op_id} {name} was never answered")
         return self.inspector.heard[op_id]
 
     def drain(self) -> None:
-        """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
+        """Run until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
         self.world.run_until_quiet(self.step_max)
         rest.keep_up(self.world, self.step_max, self.demand)
         for agent in rest.with_something_to_scan(self.world):
@@ -147,6 +154,8 @@ class Run(Owner):
         """Scan all pages, until one changes nothing."""
         pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
         told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
+        # If no background page came since the last whole scan,
+        # the cursor is at its start: the first page begins anew.
         is_next = self.scanned.get(agent.name) == self.scans_of(agent)
         self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
         self.scanned[agent.name] = self.scans_of(agent)
@@ -226,6 +235,7 @@ class Run(Owner):
     def restart_all(self) -> None:
         """Restart one agent after the other."""
         for agent in self.world.agents.values():
+            # One at a time, each until it has recovered: the next one then finds its neighbours at work.
             self.world.crash(agent, 0)
             self.world.start(agent)
             self.world.run_until_quiet(self.step_max)
@@ -267,6 +277,8 @@ def run(
     is tested, anew for each life. Raises what the simulator itself raised, which is no failure of a target.
     """
     verdict, _ = run_once(config, items, said=said, target_of=target_of)
+    # Nearly all runs pass, so stories and states are not collected while one runs: a failure is lived twice,
+    # and it is the same run, as all of it follows from configuration and items.
     return verdict if verdict.failure is None else relive_failure(verdict, said=said, target_of=target_of)
 
 
@@ -332,6 +344,8 @@ def begin_run(
     if any, is there until the block ends.
     """
     inspector = inspector or Inspector(config)
+    # Limits and the planted bug first: both change modules of umi_core, and a memory reads them when it is
+    # made. The fence last, since making a target may read files, which no step may.
     with lower_limits(config.limits), tables(config.planted) as registry, count_rules(inspector.coverage):
         target = target_of(config, registry)
         with closing(target), arm_fence(target.fence, config.off):
@@ -381,7 +395,7 @@ def run_of(
 
 def outcome_of(live: Run) -> Failure | None:
     """Live it to its end."""
-    NOW.within = live.progress
+    NOW.within = live.progress  # what a sweep shows of a run that is under way
     try:
         live.world.begin()
         live.live()

@@ -39,6 +39,7 @@ REQUEST_COUNT_MAX: Final = 64
 WAIT_MS_MAX: Final = 86_400_000
 START_MS: Final = 1_700_000_000_000
 RUN_RATE: Final = (1, 4)  # of each kind in a run of a seed; what is explored asks every kind everywhere
+# "@session:2", "@entity:1", "@others": a file cannot know the ids, so it says which one by number.
 KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 
@@ -81,6 +82,7 @@ def actions(rows: Sequence[Sequence[tuple[str, Args]]]) -> tuple[tuple[str, Args
 def combinations(row: Mapping[str, Json]) -> list[tuple[str, Args]]:
     """Yield every combination of the arguments of one row."""
     name, choices = row["name"], row.get("args", {})
+    # Counted before any is made: ten arguments of ten values would be 10**10 combinations.
     count = 1
     for each in choices.values():
         count *= len(each)
@@ -94,6 +96,8 @@ def type_arguments(name: str, args: Mapping[str, object]) -> Args:
     """Return the arguments as the memory gets them, written as in a seed file."""
     known = {key: known_of(value) for key, value in args.items()}
     plain = {key: value for key, value in args.items() if known[key] is None}
+    # The range of a value of the run cannot be checked yet.
+    # A stand-in of its type lets the others be checked.
     missing = {key: EMPTY.get(str(each.what), "") for key, each in known.items() if each is not None}
     given = op_args(name, {**plain, **missing})
     return {key: known[key] or given[key] for key in args}
@@ -131,6 +135,8 @@ def without_draws(config: RunConfig, action_set: ActionSet | None) -> RunConfig:
         return config
     rates = {kind: RUN_RATE for kind in KINDS if kind in action_set.faults}
     return attrs.evolve(
+        # Latencies and schedules would be drawn; a list has every
+        # order of deliveries itself, so messages take no time.
         config, mode="swarm" if rates else "plain", faults=rates, latency="instant", policy="random",
         start_ms=max(config.start_ms, START_MS),
     )  # fmt: skip

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Range = tuple[int, int]
 
-START_MS: Final = 1_700_000_000_000
+START_MS: Final = 1_700_000_000_000  # November 2023; any time far from both ends of a clock would do
 SKEW_MS_MAX: Final = 30 * DAY_MS
 MODES: Final = {"plain": 1, "one_kind": 1, "swarm": 3}  # of five seeds
 ONE_KIND_RATE: Final[Ratio] = (1, 4)
@@ -88,7 +88,10 @@ def possible_kinds(scenario: "Scenario") -> list[str]:
 def wish(scenario: "Scenario", name: str) -> bool | Ratio:
     """Return whether a kind of fault is on, or its rate: by kind, group or `clock.jumps`, or by default."""
     given, group, jumps = scenario.faults, KINDS[name].group, scenario.jumps
+    # Without a [faults] table every kind is on, with one only
+    # what it names. `clock.jumps` decides for its group alone.
     default = jumps if jumps is not None and group == "clock" else given is None
+    # The kind itself before its group: `link = true` with `link_loss = false` is all of the links but losses.
     return (given or {}).get(name, (given or {}).get(group, default))
 
 
@@ -149,6 +152,7 @@ class Drawing(Data):
     def ends(self, key: str) -> Range:
         """The range of this mode; of a file that gives another, what is nearest to it in there."""
         own, given = NUMBERS[key][self.mode], self.read_key(key)
+        # A swarm run takes the whole range of the file: that is what it is given for.
         if given is None or self.is_swarm:
             return given or own
         low, high = given  # own 1 .. 20 and given 10 .. 50: 10 .. 20; given 30 .. 50: 30 .. 30
@@ -180,6 +184,8 @@ class Drawing(Data):
         allowed = self.scenario.policy or tuple(POLICIES)
         if self.is_plain:
             return "fifo" if "fifo" in allowed else allowed[0].replace("pct", "pct(1)")
+        # A run with one kind of fault has random order: fifo
+        # would hide what needs two events to change places.
         if not self.is_swarm and "random" in allowed:
             return "random"
         weights = [POLICIES[name.partition("(")[0]] for name in allowed]
@@ -188,6 +194,8 @@ class Drawing(Data):
 
     def revise_every(self) -> int:
         """Draw it in one of eight swarm runs, and wherever the file says so."""
+        # Drawn in every mode, even where it is not used: each key has a
+        # stream of its own, so this costs nothing and moves nothing (law 1).
         is_drawn = self.stream("run.revise_every.is_on").chance(1, 8) and self.is_swarm
         low, high = self.scenario.revise_every or (REVISE_EVERY if is_drawn else (0, 0))
         return self.stream("run.revise_every").between(low, high)
@@ -204,6 +212,8 @@ class Drawing(Data):
     def limits(self) -> dict[str, int]:
         """Limits of the memory that are lower in this run."""
         given = self.scenario.limits
+        # A limit at its usual height is left out, so that two
+        # runs without lowered limits have equal configurations.
         drawn = {name: self.stream(f"limits.{name}").log_between(*ends) for name, ends in given.items()}
         return {name: value for name, value in drawn.items() if value != LIMITS[name]}
 
@@ -229,6 +239,8 @@ class Drawing(Data):
         given, stream = self.scenario.categories, self.stream("agents.categories")
         if not given:
             return ()
+        # Lists A, B, C with first 1 and count 2: B, C. The first
+        # life of an agent has B, the next C, then B again.
         first, count = stream.below(len(given)), stream.between(1, len(given))
         return tuple(given[(first + n) % len(given)] for n in range(count))
 
@@ -259,6 +271,8 @@ class Drawing(Data):
         stream = self.stream(f"memory.{name}")
         if OPTIONS[name] is None:
             return stream.pick((low, high))
+        # A share is as likely anywhere in its range; a size is drawn by powers
+        # of two, since 8 and 16 bytes differ as much as 8 and 16 kilobytes.
         return stream.between(low, high) if name.endswith("_ppm") else stream.log_between(low, high)
 
     def drawn_from(self, name: str) -> Range | None:
@@ -287,6 +301,8 @@ class Drawing(Data):
         kept = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
         for floor, row in FLOORS.items():
             if not any(name in row for name in kept):
+                # The highest word wins: a request that is added to
+                # the row takes runs for itself and moves no others.
                 kept.append(max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word()))
         return dict.fromkeys(kept, 1)
 
@@ -328,8 +344,11 @@ class Drawing(Data):
         if isinstance(wanted, tuple):
             return wanted
         stream = self.stream(f"faults.{name}")
+        # Half of the kinds in each swarm run: with all of them on, every run would be the same noise.
         if not wanted or not stream.chance(1, 2):
             return (0, 1)
+        # Others strike 1 to 256 of 1,024 events, every power of
+        # two as likely: rare faults and storms in one set of runs.
         return QUIRK_RATE if is_frequent(KINDS[name]) else (stream.log_between(1, 256), 1_024)
 
 

@@ -105,6 +105,7 @@ def load(path: Path) -> "Scenario":
         data = bytes_of(path, FILE_BYTES_MAX)
     except OSError as error:
         raise BadScenario(f"{name}: cannot be read: {error.strerror}") from None
+    # Bytes that are no UTF-8 become lone surrogates, which `check_bounds` refuses by name.
     return parse(data.decode(errors="surrogateescape"), name, path.parent)
 
 
@@ -115,6 +116,8 @@ def parse(text: str, name: str, folder: Path | None) -> "Scenario":
 
 def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario":
     """The scenario with `table.key` -> value, as TOML, in place of its own."""
+    # The whole document is checked again: an override that
+    # is fine by itself may contradict the rest of the file.
     document = copy.deepcopy(scenario.document)
     for key, value in overrides.items():
         put(document, key, value)
@@ -126,6 +129,8 @@ def check_document(document: Table, name: str, folder: Path | None) -> "Scenario
     values, findings = read_fields(document, tables(), ("scenario",))
     rows = [values.pop(name, {}) for name in ("scenario", "agents", "workload", "clock", "services", "run")]
     given = {key: value for row in (*rows, values) for key, value in row.items()}
+    # Built even of a file with findings, from what could be
+    # read: then its contradictions are told with the rest.
     scenario = Scenario(document, folder, **given)
     findings += contradictions(scenario)
     if findings:
@@ -142,6 +147,7 @@ def span(low: int, high: int) -> Schema:
 
     def read(value: Json) -> Range:
         ends: list[Any] = value if isinstance(value, list) else [value, value]
+        # `type`, not isinstance: a bool is an int, and `true` is no number of agents.
         is_good = len(ends) == 2 and all(type(end) is int and low <= end <= high for end in ends)
         return (ends[0], ends[1]) if is_good and ends[0] <= ends[1] else fail(what, value)
 
@@ -270,6 +276,7 @@ class Scenario(Data):
 
 def tables() -> dict[str, Schema]:
     rows: dict[str, dict[str, Schema]] = {}
+    # Without `document` and `folder`, which are no keys of a file.
     for field in attrs.fields(Scenario)[2:]:
         rows.setdefault(field.metadata["table"], {})[field.name] = field.metadata["schema"]
     whole_tables = rows.pop("")
@@ -287,6 +294,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
             "workload.transcript",
             f"{show_value(scenario.transcript)} is no file in the folder of the scenario",
         )
+    # A script is asked in every run, so it may use only the agents that the smallest run has.
     count_min = (scenario.count or (1, 4))[0]
     for index, op in enumerate(scenario.script):
         if op["agent"] not in "abcd"[:count_min]:
@@ -302,7 +310,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if pinned and pinned not in possible:
         yield "scenario.swarm.pin.kind", f"{pinned} is off in [faults]"
     if scenario.scopes == "hostile" and scenario.users:
-        yield "agents.users", "hostile scopes say themselves who is whose user"
+        yield "agents.users", "hostile scopes name the users themselves"
     if scenario.explore is not None and scenario.target != "umi_core":
         yield "explore", f"is for a memory alone, and this tests the {scenario.target}"
     if scenario.weights is None and scenario.kind == "generated" and scenario.target != "umi_core":
@@ -331,12 +339,15 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 def worst(memory: Mapping[str, Range]) -> dict[str, int]:
     """Return values that contradict each other if any draw does: least where an option has a lower bound."""
+    # ends[False] is the least, ends[True] the greatest: its own lower end of the one option that other
+    # settings may not fall below, and the upper end of all others.
     return {name: ends[name != "promote_confidence_min_ppm"] for name, ends in memory.items()}
 
 
 def transcript_path(scenario: Scenario) -> str | None:
     """Absolute, and only if it is a file below the folder of the scenario, links followed."""
     try:
+        # Both resolved: a link or `..` in the name must not lead out of the folder.
         folder = (scenario.folder or Path()).resolve()
         path = (folder / (scenario.transcript or "")).resolve()
         is_inside = scenario.folder is not None and path.is_file() and path.is_relative_to(folder)

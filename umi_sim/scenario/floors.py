@@ -83,6 +83,7 @@ class Missed(Data):
 
 def summary_of(scenario: Scenario, verdict: Verdict) -> Summary:
     config = verdict.config
+    # Of marks it counts runs, not hits: a thousand hits in one run are no share of the runs.
     summary = Summary(
         1, sum(verdict.operations.values()), sum(verdict.excused.values()), Counter(verdict.marks.keys()),
         Counter(verdict.fired), pairs=Counter(pairs_of(verdict)),
@@ -109,6 +110,7 @@ def enabled_kinds(scenario: Scenario) -> tuple[str, ...]:
         return ()
     if mode == "one_kind" and pinned:
         return (pinned,)
+    # An absent table turns all kinds on, but demands none: only what a file asks for by name must have fired.
     possible = possible_kinds(attrs.evolve(scenario, faults=scenario.faults or {}))
     may_destroy = scenario.pin.get("loss") is not False
     return tuple(name for name in possible if may_destroy or KINDS[name].fault_class != "destroys")
@@ -176,6 +178,7 @@ def list_missed(
 def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
     for mark, (n, d) in scenario.marks.items():
         count = summary.reached[mark]
+        # A floor of 0/1 still wants the mark once.
         if count == 0 or count * d < n * summary.runs:
             yield f"mark {mark}: {count} of {summary.runs} runs, floor {n}/{d}"
     for kind in enabled_kinds(scenario):
@@ -201,6 +204,8 @@ def lacking_pairs(
     seen: Counter[tuple[str, str]] = Counter()
     for name, scenario in scenarios.items():
         summary, kinds = summaries.get(name, Summary()), requests_of(scenario)
+        # A pair counts the runs of all scenarios that may ask
+        # both: no single one has enough runs for each pair.
         run_counts.update(dict.fromkeys(product(kinds, kinds), summary.runs))
         seen.update(summary.pairs)
     for (first, second), run_count in run_counts.items():

@@ -54,6 +54,7 @@ SETTING_COUNT_MAX: Final = 200
 
 
 def known_scenario(given: dict[str, Json]) -> dict[str, Json]:
+    # A misspelt id is an error, but for a file that says that the scenario is its author's own.
     if not given.get("own") and not is_shipped(given["id"]):
         at("id", wrong, f"unknown scenario {quote_text(given['id'])}")
     return given
@@ -90,11 +91,13 @@ def mutant_schema() -> Schema:
 
 
 def cap_number(cap: int) -> Schema:
+    # More than the cap is cut down, not refused: the file is right, this machine grants it no more.
     return then(whole(1, 10**18), lambda given: min(cap, given))
 
 
 # What each key holds.
 
+# The configuration of a file that says nothing. It must never change: an old file leaves out what was plain.
 PLAIN: Final = RunConfig(
     scenario="", version=1, seed=0, mode="plain", agents=(AgentConfig("a", Scope("u1", "a1")),),
     start_ms=1_700_000_000_000, memory={}, weights={}, faults={}, operations_max=50, in_flight_max=1,

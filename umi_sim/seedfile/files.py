@@ -135,6 +135,7 @@ def read(path: Path) -> SeedFile:
 
 def loads(data: bytes, name: str) -> SeedFile:
     """The run in these bytes; `name` is what an error calls them."""
+    # A trace is a file of a run, too, and easily taken for this one: hence the command that shows it.
     if is_trace(data):
         raise BadSeedFile(f"{name}: is a trace, and no seed file: umi-sim show {name}")
     try:
@@ -155,6 +156,7 @@ def shown_whole(text: str) -> str:
 
 
 def from_document(document: dict[str, Json]) -> SeedFile:
+    # Before anything else: a file of a newer version may have keys that mean something else.
     check_format(document)
     known = {key: at(key, each.read, document[key]) for key, each in DOCUMENT.items() if key in document}
     config = config_of(known)
@@ -166,6 +168,8 @@ def from_document(document: dict[str, Json]) -> SeedFile:
         config, known["items"], failure=failure_of(failure) if failure else None, **marks, **told,
         original_config=original_config_of(known, config),
         extra={key: value for key, value in document.items() if key not in DOCUMENT},
+        # Over the document as it was read, unknown keys included,
+        # so that a newer writer's file is not called edited.
         is_edited=document.get("checksum") != checksum(document),
     )  # fmt: skip
 
@@ -184,6 +188,8 @@ def check_format(document: dict[str, Json]) -> None:
         )
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no seed file'))
+    # `version` says how it was written, `min_reader` what it
+    # takes to read it: a newer file may still be readable.
     needed = at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1))
     if needed > VERSION:
         told = f"this one reads version {VERSION}, the file needs {needed}"
@@ -193,9 +199,11 @@ def check_format(document: dict[str, Json]) -> None:
 
 
 def config_of(known: Mapping[str, Json]) -> RunConfig:
+    # `wall_ms_max` is checked and written, but no run looks at a clock.
     limits = {key: each for key, each in known.get("limits", {}).items() if key != "wall_ms_max"}
     scenario = known["scenario"]
     config: RunConfig = attrs.evolve(
+        # Absent keys are those of PLAIN, never the defaults of RunConfig (law 1).
         PLAIN, scenario=scenario["id"], version=scenario.get("version", 1), seed=known["prng"]["seed"],
         settings=scenario.get("set", {}), target=scenario.get("target", PLAIN.target),
         **only_used(known["config"]), **limits,
@@ -211,6 +219,8 @@ def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfi
     """Return the configuration of the run before it was shrunk; limits are those of the file."""
     if "original_config" not in known:
         return None
+    # Each key of the shrunk configuration gives way, also
+    # those that the original leaves out since they are plain.
     absent = {name: getattr(PLAIN, name) for name in CONFIG}
     original: RunConfig = attrs.evolve(config, **(absent | only_used(known["original_config"])))
     check_agents(original, known.get("original", ()), "original")

@@ -60,11 +60,14 @@ def from_json(value: Json) -> Item:
 
 def all_from_json(value: Json) -> tuple[Item, ...]:
     """The items of a record, ids unique; what they unpack to is bounded before it is unpacked."""
+    # Each text is bounded by itself, but a hundred thousand
+    # items could each unpack to the most that is allowed.
     if unpacked_chars(value) > UNPACKED_CHARS_MAX:
         wrong(f"more than {UNPACKED_CHARS_MAX} characters when unpacked")
     items: tuple[Item, ...] = ITEMS.read(value)
     places: dict[str, int] = {}
     for place, item in enumerate(items):
+        # setdefault returns the place of the first item with this id: another place is the second.
         if places.setdefault(item.id, place) != place:
             at(f"[{place}].id", wrong, f"{item.id} is the id of entry {places[item.id]} too")
     return items
@@ -73,6 +76,8 @@ def all_from_json(value: Json) -> tuple[Item, ...]:
 def unpacked_chars(value: Json) -> int:
     """Count the characters to which all runs below this value come."""
     match value:
+        # The form of a run, wherever it stands; a list that merely
+        # looks like one is counted too high, never too low.
         case [str() as piece, int() as count]:
             return len(piece) * max(0, count)
         case list():

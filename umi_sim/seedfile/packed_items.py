@@ -27,6 +27,7 @@ def all_unpacked(value: Json) -> tuple[Item, ...]:
     """The items in such a text; unpacking stops at a bound, and what comes out is read like any others."""
     given, unpacking = value if isinstance(value, str) else fail("text", value), decompressobj()
     try:
+        # At most one byte more than is allowed: a few kilobytes of zlib may unpack to gigabytes.
         data = unpacking.decompress(a2b_base64(given, strict_mode=True), UNPACKED_CHARS_MAX + 1)
     except (ValueError, zlib_error):
         wrong("expected items packed with zlib, then base64, got text that is not")

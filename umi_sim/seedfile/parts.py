@@ -27,7 +27,7 @@ class ExpectedResult(Data):
 
     result: Annotated[str, one_of(("fail", "pass"), "result")]
     trace: Digest = ""
-    every: Annotated[int, whole(1)] = 16
+    every: Annotated[int, whole(1)] = 16  # steps from one hash of `prefix` to the next
     prefix: Annotated[tuple[bytes, ...], list_of(of(bytes), 1_000)] = ()
     steps: int = 0
     state: Digest = ""

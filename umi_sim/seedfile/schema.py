@@ -36,6 +36,7 @@ def text() -> str:
 
 
 def laid_out(value: object, depth: int) -> str:
+    # By depth and width, not by json.dumps(indent=...): a file of one word per line could not be reviewed.
     if isinstance(value, dict) and depth < DEPTH and len(one_line(value)) > WIDTH:
         parts = [f"{json.dumps(key)}: {laid_out(inner, depth + 1)}" for key, inner in value.items()]
         return block("{", parts, "}", depth)

@@ -48,6 +48,8 @@ def text_of(seed: SeedFile) -> str:
 
 def slim(seed: SeedFile) -> SeedFile:
     """Return the file without the model's answers, then without the original items, if it is too large."""
+    # Measured without the originals: they are left out for
+    # their own size, and must not cost the answers their place.
     bare = attrs.evolve(seed, original=(), original_config=None)
     if seed.model and len(layout(document_of(bare))) > bytes_max(seed):
         seed, bare = attrs.evolve(seed, model=()), attrs.evolve(bare, model=())
@@ -78,11 +80,13 @@ def document_of(seed: SeedFile) -> dict[str, Json]:
     }  # fmt: skip
     there = {name: part for name, part in parts.items() if part or name not in OPTIONAL}
     written = {name: WRITERS.get(name, DOCUMENT[name].write)(part) for name, part in there.items()}
+    # Keys of a newer writer come back as they were (law 3 of files.py).
     document = {**written, **seed.extra}
     return {**document, "checksum": checksum(document)}
 
 
 def checksum(document: Mapping[str, Json]) -> str:
+    # The compact form: a file that an editor has laid out anew is not an edited one.
     text = compact({key: value for key, value in document.items() if key != "checksum"})
     return blake2b(text.encode(), digest_size=CHECKSUM_BYTES, person=PERSON).hexdigest()
 

@@ -31,12 +31,12 @@ class Loss(Data):
 
     @property
     def owner(self) -> str:
-        """The operation that was struck."""
+        """Return the operation that was struck."""
         return self.event.partition("/")[0]
 
     @property
     def told(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         keys = ", ".join(f"{key.kind} {key.id}" for key in self.keys) or "everything"
         store = "" if self.store == MAIN else f" of {self.store}"
         return f"{keys}{store} by {self.kind} at {self.event}, {self.at_ms} ms"
@@ -76,5 +76,6 @@ class Atlas(Owner):
 
     def explains(self, row_id: str) -> bool:
         """Return True if this entity or session, or one of its versions, is lost."""
+        # A version is lost as "fct_1@3"; with it the fact itself may read otherwise than it was written.
         lost = [key.id.partition("@")[0] for loss in self.losses for key in loss.keys]
         return row_id.partition("@")[0] in lost

@@ -24,7 +24,7 @@ from umi_sim.services.stores import SimStore
 
 @attrs.frozen
 class Call(Data):
-    """One effect on its way: its event name, who asked in which life, and when."""
+    """One effect on its way: its event name, the agent and life that asked it, and when."""
 
     event: str
     agent: str
@@ -100,7 +100,7 @@ class Services:
         page_rows: int = PAGE_ROW_COUNT_MAX,
     ) -> None:
         self.atlas = Atlas(loss_max)
-        self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
+        self.on_wipe: Callable[[int], None] = lambda down_ms: None  # every memory restarts with it
         self.on_durable: Callable[[Call], None] = lambda call: None  # a batch of the main store, once
         self.stores = {name: SimStore(capacity_bytes, page_rows) for name in stores}
         self.now_ms = 0
@@ -114,11 +114,11 @@ class Services:
 
     @property
     def storage(self) -> SimStorage:
-        """The main store."""
+        """Return the main store."""
         return self.stores[MAIN].storage
 
     def store_of(self, effect: Read | Commit) -> SimStore:
-        """The store that an effect is for."""
+        """Return the store that an effect is for."""
         return self.stores[effect.store]
 
     def register_arrival(self, call: Call, now_ms: int) -> str:
@@ -130,6 +130,7 @@ class Services:
         self.turn_to(now_ms)
         if isinstance(call.effect, AskModel | Embed):
             key = self._question(call)
+            # The attempt counts, or a question that failed once would be drawn the same failure for ever.
             self._attempts[key] = self._attempts.get(key, 0) + 1
             return f"{key[1]}/{self._attempts[key]}"
         return call.event
@@ -158,7 +159,7 @@ class Services:
             store.turn_to(now_ms)
 
     def lag_since(self, at_ms: int) -> int:
-        """The longest lag that searches of the main store have had since then, in milliseconds."""
+        """Return the longest lag of searches of the main store since then, in milliseconds."""
         return self.stores[MAIN].lag_since(at_ms)
 
     def handle(self, call: Call, now_ms: int) -> Handled:
@@ -171,7 +172,7 @@ class Services:
         return Later(self.answer(call), now_ms)
 
     def answer(self, call: Call) -> Answer:
-        """The true answer to anything but a commit."""
+        """Return the true answer to anything but a commit."""
         effect = call.effect
         match effect:
             case AskModel():
@@ -204,6 +205,8 @@ class Services:
         self.turn_to(now_ms)
         storage = self.store_of(call.effect).storage
         known_count, answer = storage.durable_count, storage.flush(flush.ticket, now_ms)
+        # By the count, not by the answer: a batch that comes a
+        # second time is Committed again, and not durable anew.
         if storage.durable_count > known_count and storage is self.storage:
             self.on_durable(call)
         if isinstance(answer, Committed):
@@ -230,7 +233,7 @@ class Services:
         self.now_ms = now_ms
 
     def digest(self) -> bytes:
-        """32 bytes over all that is durable in any store."""
+        """Return 32 bytes over all that is durable in any store."""
         first, *others = [store.storage.digest() for store in self.stores.values()]
         return blake2b(b"".join((first, *others)), digest_size=32).digest() if others else first
 

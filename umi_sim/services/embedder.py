@@ -20,15 +20,18 @@ SIXTEEN: Final = struct.Struct(">8H8B")
 
 
 def embed(text: str, dims: int, turn: int = 0) -> tuple[int, ...]:
-    """The vector of a text; shape (dims,). A model of another version turns it by so many components."""
+    """Return the vector of a text; shape (dims,). A model of another version moves components by `turn`."""
     assert 1 <= dims <= DIMS_MAX
     sums = [0] * dims
+    # The empty word stands for a text without words, so every text has a vector that is not zero.
     for word in tokens(text) or [""]:
         up, down = places(word, dims)
         for place in up:
             sums[place] += 1
         for place in down:
             sums[place] -= 1
+    # Turned vectors are as near to each other as before, and far from those of the model before: what a
+    # change of the embedder does to stored rows.
     vector, at = scale_sums(sums), -turn % dims
     return vector[at:] + vector[:at]
 

@@ -1,7 +1,7 @@
 """The old server's store beside main, as it is assumed to be (K11.3): what was given up never lands later.
 
 Law 1. A call that comes after a later one of the same caller and kind is turned away, and so is what such a
-call had on its way: whoever looks sees what will stay. Law 2. In all else it fails as any store does.
+call had on its way: a read shows what will stay. Law 2. In all else it fails as any store does.
 """
 
 from typing import Any

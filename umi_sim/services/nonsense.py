@@ -18,12 +18,13 @@ Change = Callable[[Any], Answer]
 
 
 def put(name: str, *values: object) -> tuple[Change, ...]:
-    """Each value in place of this part."""
+    """Return changes that put each value in place of this part."""
+    # `value=value` binds each value now; a bare name would be looked up later, when it is the last one.
     return tuple(lambda answer, value=value: attrs.evolve(answer, **{name: value}) for value in values)
 
 
 def first_row(**parts: Any) -> Change:
-    """With this part of its first row; of a page without rows there is one then."""
+    """Return a change of a part of the first row, which a page without rows is given first."""
 
     def change(answer: Any) -> Answer:
         rows = answer.rows or (Row(NOWHERE, 1, None),)
@@ -34,7 +35,7 @@ def first_row(**parts: Any) -> Change:
 
 
 def receipt_with(**parts: Any) -> Change:
-    """With this part of its receipt; where none is due, without versions."""
+    """Return a change of a part of the receipt; an answer without one loses its versions."""
 
     def change(answer: Any) -> Answer:
         if answer.receipt is None:
@@ -46,7 +47,7 @@ def receipt_with(**parts: Any) -> Change:
 
 
 def answers_of(*classes: type) -> tuple[Change, ...]:
-    """Answers to quite another question."""
+    """Return changes that answer quite another question."""
     parts: dict[type, dict[str, Any]] = {ModelReplied: {"text": "{}"}, Embedded: {"vectors": ((1,),)}}
     return tuple(lambda answer, cls=cls: cls(answer.request_id, **parts.get(cls, {})) for cls in classes)
 
@@ -73,6 +74,6 @@ WRONG: Final[Mapping[type, tuple[Change, ...]]] = {
 
 
 def nonsense(answer: Answer, choice: int) -> Answer:
-    """The `choice`-th of what may come in place of this answer. That something failed is always said well."""
+    """Return the `choice`-th of what may come in place of an answer; a failure is always told well."""
     options = WRONG.get(type(answer), ())
     return options[choice % len(options)](answer) if options else answer

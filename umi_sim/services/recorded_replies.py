@@ -25,7 +25,7 @@ class Sayings:
         self._kept: dict[str, RecordedReply] = {}
 
     def answer(self, event: str, effect: AskModel) -> str:
-        """The text that answers this effect."""
+        """Return the text that answers this effect."""
         recorded = self._recorded.get((event, effect.task))
         text = recorded.text if recorded else truth(effect.task, effect.prompt)
         if recorded and recorded.prompt != prompt_digest(effect.prompt):

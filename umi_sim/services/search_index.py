@@ -47,7 +47,7 @@ class SearchIndex(Owner):
             shelf.stale[address.id] = None
 
     def search(self, query: ByVector | ByWords, ids: Sequence[str]) -> list[Found]:
-        """The hits of a scope whose entities are `ids`, in order."""
+        """Return the hits of a scope whose entities are `ids`, in order."""
         shelf = self.shelves.get(query.scope)
         # slots are never used again: a shelf is built anew once more of them are dead than alive
         if shelf is None or shelf.dead_count > ROOM_MIN + len(ids):
@@ -119,6 +119,8 @@ class ScopeIndex(Owner):
     def _drop(self, row_id: str) -> None:
         self.odd.pop(row_id, None)
         if row_id in self.counted:
+            # By the row that was counted, not the one that is
+            # there now: what is removed must be what was added.
             self.statistics.remove(terms_of(self.counted.pop(row_id).body))
         for table in self.tables.values():
             self.dead_count += table.drop(row_id)
@@ -159,7 +161,7 @@ def fits(row_id: str, entity: Entity) -> bool:
 
 
 def id_key(row_id: str) -> int:
-    """A number in the order of ids: that of a smaller id is not larger. Most ids begin alike."""
+    """Return a number in the order of ids: that of a smaller id is not larger. Most ids begin alike."""
     # "abc" < "fct_..." < "fcu": sides 0, 1, 2 in the upper bits; below them eight bytes of what differs,
     # since all of "fct_" would leave only four of them to tell ids apart. Equal keys are told by their ids.
     has_prefix = row_id.startswith(KEY_PREFIX)
@@ -200,6 +202,8 @@ class EntityTable:
     ) -> None:
         slot, row_id = len(self.ids), row.address.id
         if slot == len(self.keys):
+            # By a quarter each time: so copying costs a constant
+            # share per row, however large the table gets.
             self._grow(max(room, slot * 5 // 4 + ROOM_MIN))
         self.postings.add(counts, slot)
         self.rows.append(row)

@@ -63,7 +63,7 @@ INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no nump
 
 @attrs.frozen
 class Pending(Data):
-    """A batch that has arrived and is not durable yet, and who sent it."""
+    """A batch that has arrived and is not durable yet, and the agent that sent it."""
 
     commit: Commit
     sender: str
@@ -110,7 +110,7 @@ class SimStorage:
     # Commits: arrive, then flush, crash or tear.
 
     def arrive(self, commit: Commit, sender: str) -> int:
-        """A ticket for the batch, which stays invisible until it is flushed."""
+        """Return a ticket for the batch, which stays invisible until it is flushed."""
         self.ticket_last += 1
         self.pending[self.ticket_last] = Pending(commit, sender)
         return self.ticket_last
@@ -127,6 +127,7 @@ class SimStorage:
     def tear_batch(self, ticket: int, count: int) -> None:
         """Write the first `count` rows of a batch, die, and undo them at restart: nothing has happened."""
         writes = self.pending.pop(ticket).commit.writes[:count]
+        # `_try` writes and takes back: the asserts in it prove that an undone batch leaves no trace.
         self._try(writes)
         self.check()
 
@@ -178,7 +179,7 @@ class SimStorage:
         return self._scan(scope, tuple(self.shelves.get(scope, ())), START)
 
     def digest(self) -> bytes:
-        """32 bytes over all that is durable, versions of deleted rows included; receipts aside."""
+        """Return 32 bytes over all that is durable, versions of deleted rows included; receipts aside."""
         hashed = blake2b(digest_size=32)
         for address in sorted({**self.rows, **self.graves}, key=address_order):
             row = self.rows.get(address)
@@ -187,7 +188,7 @@ class SimStorage:
         return hashed.digest()
 
     def epoch_of(self, scope: Scope) -> int:
-        """The last epoch that a life of this scope has claimed; 0 is none."""
+        """Return the last epoch that a life of this scope has claimed; 0 is none."""
         row = self.rows.get(Address(scope, "epoch", "epoch"))
         return row.version if row is not None else 0
 
@@ -373,6 +374,7 @@ class SimStorage:
             if len(page) == limit:
                 return ReadDone(request_id, tuple(page), cursor)
             page.append(row)
+            # The cursor names the last row given, not the next one: rows may come or go between two pages.
             cursor = cursor_at(row)
         return ReadDone(request_id, tuple(page))
 
@@ -392,6 +394,7 @@ class SimStorage:
     def _rank_rows(self, query: ByVector | ByWords) -> tuple[Row, ...]:
         """Return rows by relevance: filtered, then ordered by (score descending, id), then cut."""
         ids = self.shelves.get(query.scope, {}).get("entity", [])
+        # The index has the rows of now. While searches lag, only a scan can leave out what is too fresh.
         is_indexed = query.kind == "entity" and self.horizon_ms is None
         is_small = not is_indexed or len(ids) < self.indexed_count_min
         hits = self._search_by_scan(query) if is_small else self._search_by_index(query, ids)

@@ -69,7 +69,7 @@ def vector_score(query: tuple[int, ...], body: Body | None) -> int:
 
 
 def place_read(query: Query, address: Address) -> Address:
-    """The row that a hit is made of: a search by vector reads the vector."""
+    """Return the row that a hit is made of: a search by vector reads the vector."""
     return attrs.evolve(address, kind="vector") if isinstance(query, ByVector) else address
 
 
@@ -116,7 +116,7 @@ def rows_at_most(limit: int | None) -> int:
 
 
 def cursor_at(row: Row) -> str:
-    """The last key of a page. Kinds are plain words, so the first slash is the border."""
+    """Return the last key of a page. Kinds are plain words, so the first slash is the border."""
     assert "/" not in row.address.kind
     return f"{row.address.kind}/{row.address.id}"
 

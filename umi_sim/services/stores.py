@@ -75,5 +75,6 @@ class SimStore(Owner):
         """End all windows, and make room for everything."""
         self.dead_until_ms = 0
         self.capacity_bytes = self.tight = None
+        # Ended, not dropped: `lag_since` is still asked about the time when they lasted.
         self.lags = [Lag(min(now_ms, lag.until_ms), lag.lag_ms) for lag in self.lags]
         self.turn_to(now_ms)

@@ -33,6 +33,7 @@ def turned_text(body: Any) -> Body:
     return forged
 
 
+# Each is a lie that its row cannot be told by: all fields are in their ranges.
 FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "entity": lambda body: attrs.evolve(body, content=LIE, importance_ppm=0, version=body.version + 3),
     "ended": lambda body: attrs.evolve(body, by=body.id, how="contradict"),
@@ -62,6 +63,8 @@ class Tampering(Owner):
 
     def tamper_before(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
         """Change rows if a change is due before this operation; return its name, empty if none was."""
+        # "o17" with `every` 5: three changes are due. By
+        # number, so leaving out operations moves none of them.
         due_count = int(op_id[1:]) // self.every if self.every else 0
         if self.done_count >= due_count:
             return ""

@@ -22,7 +22,7 @@ Change = Callable[[Any], Body]
 
 
 def put(name: str, *values: object) -> tuple[Change, ...]:
-    """Each value in place of this field."""
+    """Return changes that put each value in place of this field."""
     return tuple(lambda body, value=value: attrs.evolve(body, **{name: value}) for value in values)
 
 
@@ -138,6 +138,6 @@ def can_be_unfit(body: Body | None) -> bool:
 
 
 def unfit(body: Body | None, choice: int) -> Body | None:
-    """The body with one wrong field, the `choice`-th of those that its kind may have."""
+    """Return the body with one wrong field, the `choice`-th of those that its kind may have."""
     options = () if body is None else WRONG.get(body.row_kind, ())
     return options[choice % len(options)](body) if options else body

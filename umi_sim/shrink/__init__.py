@@ -66,6 +66,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
         stopped = str(out)
     except KeyboardInterrupt:
         stopped = "interrupted"
+    # Interrupted, or out of budget, before the very first run failed: nothing is known about this file.
     if search.verdict is None:
         raise NothingToShrink(f"{stopped} before it was seen to fail; nothing was changed")
     told = Minimised(
@@ -77,7 +78,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
 
 
 def begin(search: ShrinkSearch, seed: SeedFile) -> None:
-    """The first run: if it can be, without what comes after the failure already."""
+    """Run the file once, without what comes after the failure if it fails alike. Raises NothingToShrink."""
     if seed.failure is None:
         raise NothingToShrink("the file expects to pass, so there is no failure to shrink")
     item = seed.failure.item
@@ -88,7 +89,7 @@ def begin(search: ShrinkSearch, seed: SeedFile) -> None:
 def to_fixpoint(search: ShrinkSearch) -> dict[str, str]:
     """Run all passes until a whole round changes nothing; return what happens without each item that is left.
 
-    A round after the first finds that answered already whether one of them could go.
+    A round after the first costs little: most of its candidates were tried before, and are not run again.
     """
     before, without = None, None
     while before is not search.best or without is None:
@@ -104,6 +105,8 @@ def find_needed(search: ShrinkSearch) -> dict[str, str] | None:
     """Tell what happens without each item alone, in a run to its end; None if one could go, and has gone."""
     without = {}
     for item_id, candidate in alone(search.best):
+        # The passes ran each candidate only as far as the best
+        # run went, so a failure that comes later was not seen.
         if search.tries(candidate, TO_THE_END):
             return None
         if candidate.ops:  # where nothing is asked nothing is broken
@@ -113,6 +116,8 @@ def find_needed(search: ShrinkSearch) -> dict[str, str] | None:
 
 def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, told: Minimised) -> SeedFile:
     """The file of the best run; the one that came in if nothing came of it that it does not say already."""
+    # A file that was shrunk to a fixpoint before keeps its
+    # note; a search with a smaller budget must not undo it.
     is_same = (best.config, best.items) == (seed.config, seed.items)
     if is_same and seed.minimised is not None and (seed.minimised.one_minimal or not told.one_minimal):
         return seed

@@ -40,6 +40,7 @@ class Candidate(Data):
     @cached_property
     def outline(self) -> tuple[int, int]:
         """Return the number of items, and that of their kinds and of options."""
+        # Cheap to count: texts, which are not, are written only where both numbers are equal.
         kinds = len({kind_of(item) for item in self.items})
         return len(self.items), kinds + option_count(self.config)
 
@@ -52,6 +53,7 @@ class Candidate(Data):
     def without(self, is_gone: Callable[[str], bool]) -> "Candidate":
         """Leave out the items of these ids and what belongs to them; itself if there are none."""
         left = [item for item in self.items if not is_gone(item.id)]
+        # One round is enough: what belongs to an item (a fault, a deviation) owns nothing itself.
         left = [item for item in left if not any(map(is_gone, owners(item)))]
         return self if len(left) == len(self.items) else Candidate(self.config, tuple(left))
 
@@ -99,6 +101,8 @@ class Scale(Owner):
 
     def _text(self, name: str, value: T, write: Callable[[T], str]) -> str:
         known = self._texts.get(name)
+        # Items are frozen, and a candidate shares those that
+        # it did not change: the same object has the same text.
         if known is None or known[0] is not value:
             known = self._texts[name] = value, write(value)
         return known[1]
@@ -146,6 +150,7 @@ def option_count(config: RunConfig) -> int:
 def drop_agent(candidate: Candidate, agent: str) -> Candidate:
     """Return the candidate without this agent and all its requests."""
     its = {item.id for item in candidate.items if isinstance(item, Op | ClockMove) and item.agent == agent}
+    # The name itself, too: faults may be bound to events of the agent (a/wake#3), not of an operation.
     left = candidate.without(lambda name: name in its or name == agent)
     return with_agents(left, (each for each in left.config.agents if each.name != agent))
 

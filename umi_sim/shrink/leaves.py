@@ -33,6 +33,8 @@ def leaves(value: object, way: Way = ()) -> Iterator[tuple[Way, object]]:
             yield (*way, "role"), value.role
             yield (*way, "text"), value.text
         case tuple() | list():
+            # The list itself first: fewer members are better than
+            # simpler ones, and what is gone is not simplified.
             yield way, tuple(value)
             for at, each in enumerate(value):
                 yield from leaves(each, (*way, at))
@@ -83,8 +85,9 @@ def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candid
 
 
 def is_writable(item: Item) -> bool:
-    """A seed file can hold it, and gives it back as it is."""
+    """Return whether a seed file can hold the item and gives it back as it is."""
     try:
+        # `from_json` checks the range of each value as for a file; an equal copy shows that nothing got lost.
         return item_json.from_json(item_json.to_json(item)) == item
     except Wrong:
         return False
@@ -97,6 +100,7 @@ def simplify(leaf: object, works: Callable[[object], bool]) -> object:
             return False if leaf and works(False) else leaf
         case int():
             return lower(leaf, works)
+        # Half an id is no id: cut letter by letter, it would cost a run for each and refer to nothing anyway.
         case str() if DERIVED.fullmatch(leaf):
             return next((least for least in ("", "a") if works(least)), leaf)
         case str():
@@ -116,5 +120,6 @@ def plainest_word(kind: str, way: Way) -> str | None:
 
 def optional(op: Op) -> list[str]:
     """The arguments of a request that may be left out."""
+    # Without the first, the id of the operation, which the item has.
     fields = attrs.fields(REQUESTS[op.name])[1:]
     return [field.name for field in fields if field.default is not attrs.NOTHING and field.name in op.args]

@@ -17,11 +17,14 @@ def shrink_recording(head: RecordingHead, steps: Sequence[Taken], runs_max: int)
     first = live(head, steps)
     if not first.failure:
         raise NothingToShrink("every rule holds, so there is nothing to shrink")
+    # Nothing behind the step that failed: `first.steps` ends with it.
     items = list(zip(steps, labels_of(head, steps), strict=True))[: len(first.steps)]
     size, left = len(items) // 2, runs_max
     while size and left > 0:
         before = len(items)
         items, left = without(head, items, size, first.failure, left)
+        # Single steps are tried again until none goes: one that
+        # was needed by a later one may go once that is gone.
         if size > 1 or len(items) == before:
             size //= 2
     return live_items(head, items)
@@ -35,6 +38,7 @@ def without(head: RecordingHead, items: Items, size: int, failure: str, left: in
         rest = items[:start] + items[end:]
         if live_items(head, rest).failure == failure:
             items = rest
+        # From the end: later steps need earlier ones, hardly ever the other way round.
         end = start
     return items, left
 

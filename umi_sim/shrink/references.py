@@ -1,7 +1,7 @@
 """References: ids in the arguments of requests, and the replies that gave them.
 
 Law 1. An id is derived from names and times, so what is made simpler may be told another id than before.
-Law 2. Then whoever named the old one names the new one; which is which, the replies of the same request tell.
+Law 2. Then a request that named the old one names the new one: the replies of one request pair them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,6 +33,7 @@ def follow_ids(candidate: Candidate, before: Told, after: Told) -> Candidate | N
     named = [(place, leaf) for place, leaf in places(candidate, Op, Fault) if is_id(leaf)]
     now: dict[object, str] = {}
     for op in candidate.ops if named else ():
+        # The n-th id of a reply before is the n-th of the reply now: "ent_ab12..." -> "ent_cd34...".
         old, new = ids_of(before.get(op.id)), ids_of(after.get(op.id))
         for one, other in zip(old, new, strict=False):  # a shorter list only means that less is known
             now.setdefault(one, other)
@@ -45,6 +46,7 @@ def with_sources(candidate: Candidate, kept: Sequence[Op], told: Told) -> Sequen
     sources: dict[object, str] = {}
     for op in candidate.ops:
         for name in ids_of(told.get(op.id)):
+            # The first reply that shows an id is its source: later ones only show it again.
             sources.setdefault(name, op.id)
     named = {op.id: [leaf for _, leaf in leaves(op.args)] for op in candidate.ops}
     ids = {op.id for op in kept}

@@ -19,7 +19,7 @@ from umi_sim.shrink.simplification import moved_instead, one_by_one, simplify_at
 from umi_sim.shrink.tidying import NAMES, with_plain
 
 FEW: Final = 2  # requests
-PAIRED_MAX: Final = 8
+PAIRED_MAX: Final = 8  # 28 pairs: more would eat the budget
 HEALED_STEPS_MAX: Final = 24  # enough to drain, and to read some things back
 ASIDE: Final[tuple[type[Item], ...]] = (Fault, Deviation, ClockMove)
 
@@ -36,6 +36,7 @@ def until(candidate: Candidate, item_id: str) -> Candidate:
     ids = [item.id for item in candidate.items]
     if item_id not in ids:
         return candidate
+    # Faults stay, for they have no time: one that is listed behind the item may have struck before it.
     late = candidate.items[ids.index(item_id) + 1 :]
     gone = {item.id for item in late if isinstance(item, Op | ClockMove)}
     return candidate.without(gone.__contains__)
@@ -53,6 +54,7 @@ def all_but_the_last(search: ShrinkSearch) -> None:
         return
 
     def works(ops: Sequence[Op]) -> bool:
+        # A request that names an id needs the request that made it, or it would only be refused.
         last = search.best.only(Op, with_sources(search.best, ops, search.told))
         return search.tries(bare(last)) or search.tries(last)
 
@@ -86,7 +88,7 @@ def kinds_of_faults(search: ShrinkSearch) -> None:
 
 
 def agents(search: ShrinkSearch) -> None:
-    """An agent with all it did, then its doing given to another; then one user for all."""
+    """Try without each agent and its requests, or with another one that makes them; then one user for all."""
     for name in [agent.name for agent in reversed(search.best.config.agents)]:
         others = [agent.name for agent in search.best.config.agents if agent.name != name]
         if others and not search.tries(drop_agent(search.best, name)):
@@ -103,7 +105,7 @@ def agents(search: ShrinkSearch) -> None:
 
 
 def operations(search: ShrinkSearch) -> None:
-    """Requests, with the faults bound to them."""
+    """Remove requests, with the faults bound to them."""
     remove(search, Op)
 
 
@@ -112,6 +114,7 @@ def the_failing_item(search: ShrinkSearch) -> None:
     assert search.verdict is not None
     assert search.verdict.failure is not None
     if not search.reach[1]:
+        # The run may go on into healing here, but not far: most such runs pass, and a whole audit takes long.
         reach = search.reach[0] + HEALED_STEPS_MAX, HEALED_STEPS_MAX
         search.tries(search.best.without(search.verdict.failure.item.__eq__), reach)
 
@@ -125,7 +128,7 @@ def deviations(search: ShrinkSearch) -> None:
 
 
 def clock_moves(search: ShrinkSearch) -> None:
-    """Dropped, then smaller; clocks that are right, or less wrong."""
+    """Drop moves of clocks, or make them smaller; then make clocks right, or less wrong."""
     remove(search, ClockMove)
     for move in of_kind(search.best, ClockMove):
         search.tries(moved_instead(search.best, move.id))
@@ -146,6 +149,8 @@ def remove(search: ShrinkSearch, kind: type[Item]) -> None:
 
     def works(kept: Sequence[Item]) -> bool:
         candidate = search.best.only(kind, kept)
+        # A fault may matter only since it delayed something, so that one request came after another had
+        # ended. With the requests set apart in time such a run fails without the fault, too.
         return search.tries(candidate) or (kind is not Op and search.tries(one_by_one(candidate)))
 
     fewer(of_kind(search.best, kind), works)
@@ -156,6 +161,8 @@ def pairs(search: ShrinkSearch) -> None:
     items = search.best.items
     if 2 < len(items) <= PAIRED_MAX:
         for one, other in combinations(items, 2):
+            # After a pair went, the other combinations are of items
+            # that are no longer all there: the next round goes on.
             if search.best.items == items:
                 search.tries(search.best.without({one.id, other.id}.__contains__))
 

@@ -79,11 +79,15 @@ class ShrinkSearch(Owner):
         told: dict[str, Reply] = {}
         if self.tries_as_it_is(candidate, reach, told):
             return True
+        # A shorter name gives the fact another id, and the `forget` that follows still names the old one:
+        #   remember "a" -> ent_9f..., forget ent_41...   refused, so the run passes
+        #   the same with forget ent_9f...                fails as before
         other = follow_ids(candidate, self.told, told) if told else None
         return other is not None and self.tries_as_it_is(other, reach, {})
 
     def tries_as_it_is(self, candidate: Candidate, reach: Reach, told: dict[str, Reply]) -> bool:
         """The same for these ids alone; what its requests are told goes to `told`."""
+        # The very first candidate has nothing to be smaller than.
         if self.verdict is not None and not self.scale.is_smaller(candidate, self.best):
             return False
         if self._tried and self.has_tried(candidate, reach):
@@ -127,6 +131,8 @@ class ShrinkSearch(Owner):
         failure = verdict.failure
         if failure is None or self.is_same(failure) or len(self.others) >= OTHER_COUNT_MAX:
             return
+        # A crash outside umi_core is the simulator stumbling over a
+        # run that shrinking has made odd: nothing that the memory did.
         is_ours = failure.kind == "crash" and not failure.frame.startswith("umi_core")
         is_stopped = failure.kind == "timeout" and reach != TO_THE_END
         if not is_ours and not is_stopped:

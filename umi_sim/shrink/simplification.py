@@ -22,6 +22,7 @@ SHARED_MIN: Final = 2  # 0 and 1 are as simple as can be
 def gaps(search: ShrinkSearch) -> None:
     """Shorten all gaps at once, then each as far as it can be; then let messages take no time."""
     search.tries(at_times(search.best, dict.fromkeys(times(search.best), 0)))
+    # From the end: a gap that shrinks moves all that comes later, which is simpler by then.
     for number in reversed(range(len(times(search.best)))):
         lower(gap(search.best, number), partial(with_a_gap, search, number))
     instant = attrs.evolve(search.best.config, latency=PLAIN.latency)
@@ -47,6 +48,7 @@ def with_gaps(candidate: Candidate, at: list[int], gap_ms: int) -> Candidate:
     """Set the gaps of these numbers to this length; what comes later moves with them."""
     moved, now_ms = {}, 0
     for number, time_ms in enumerate(times(candidate)):
+        # Times 0, 50, 70 have the gaps 0, 50, 20; with gap 1 set to 5 they are 0, 5, 25.
         now_ms += gap_ms if number in at else gap(candidate, number)
         moved[time_ms] = now_ms
     return at_times(candidate, moved)
@@ -81,6 +83,8 @@ def moved_instead(candidate: Candidate, move_id: str) -> Candidate:
     if not isinstance(by_ms, int):
         return left
     known = [0, *(at_ms for at_ms in times(candidate) if at_ms < move.at_ms)]
+    # A jump by 100 at 50: what came at 60 comes at 160. A jump
+    # back by 30: at 30, but never before what came earlier.
     moved = {at_ms: max(at_ms + by_ms, known[-1]) for at_ms in times(left) if at_ms >= move.at_ms}
     return at_times(left, {at_ms: moved.get(at_ms, at_ms) for at_ms in times(left)})
 
@@ -105,7 +109,7 @@ def left_out(candidate: Candidate, op: Op, names: list[str]) -> Candidate:
 
 
 def simplify_at(search: ShrinkSearch, place: Place) -> None:
-    """The value at this place, if there still is one, made simpler."""
+    """Make the value at this place simpler, if there still is one."""
     known = dict(places(search.best, Op, Fault, ClockMove))
     if place in known:
         simplify(known[place], partial(with_a_leaf, search, place))
@@ -125,6 +129,7 @@ def equal_arguments(search: ShrinkSearch) -> None:
         together(search, value)
     for value in names(search.best):
         used = names(search.best)
+        # Only a letter that no other name has: two names that become one would be another run.
         letter = next((each for each in letters(value) if each not in used), None)
         if value in used and letter is not None:
             with_another(search, value, letter)
@@ -134,6 +139,7 @@ def list_shared(candidate: Candidate) -> list[object]:
     """List values in several places that may get simpler."""
     values = [leaf for _, leaf in places(candidate, Op, Fault)]
     values += [gap(candidate, number) for number in range(len(times(candidate)))]
+    # With the type, as True == 1 and both would count as one value.
     counts = Counter((type(value), value) for value in values if is_sharable(value))
     return [value for (_, value), count in counts.items() if count > 1]
 
@@ -146,6 +152,7 @@ def is_sharable(value: object) -> bool:
 
 def together(search: ShrinkSearch, value: object) -> None:
     """Simplify a value in all its places."""
+    # `simplify` asks in steps, each from the value that worked last: that is the one to be replaced next.
     now = value
 
     def works(other: object) -> bool:
@@ -192,6 +199,8 @@ def fault_arguments(search: ShrinkSearch) -> None:
     kinds = {item.id: item.fault for item in search.best.items if isinstance(item, Fault)}
     for place, leaf in places(search.best, Fault):
         word = plainest_word(kinds[place[0]], place[1])
+        # For a word of a few there is no shorter one: only the
+        # plainest is tried, `nothing` in place of `unknown`.
         if word is not None and leaf != word:
             with_a_leaf(search, place, word)
         else:

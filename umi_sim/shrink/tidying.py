@@ -30,6 +30,7 @@ def options(search: ShrinkSearch) -> None:
     def works(left: Sequence[str]) -> bool:
         return search.tries(with_plain(search.best, [name for name in NAMES if name not in left]))
 
+    # `works` is given the names that stay odd; `fewer` leaves as few of them as will do.
     fewer(NAMES, works)
     for name in search.best.config.memory:
         left = {key: value for key, value in search.best.config.memory.items() if key != name}
@@ -42,8 +43,10 @@ def with_plain(candidate: Candidate, names: Sequence[str]) -> Candidate:
     plain = {name: getattr(PLAIN, name) for name in names}
     if "faults" in names:
         plain["faults"] = dict(kept_faults(candidate))
+    # A calm mode with faults in the items would be a judge that excuses nothing: another failure.
     if "mode" in names and not is_calm(candidate):
         plain["mode"] = config.mode
+    # A candidate without an end must not take as long as a whole run of the scenario.
     steps_max = min(config.steps_max, STEPS_PER_RUN + STEPS_PER_OP * len(candidate.ops))
     return with_config(candidate, attrs.evolve(config, **plain, steps_max=steps_max, everywhere=False))
 
@@ -67,6 +70,8 @@ def order(search: ShrinkSearch) -> None:
     """Neighbours in the order of their agents, then of their names; times stay where they are."""
     for number in range(len(search.best.ops) - 1):
         first, second = search.best.ops[number : number + 2]
+        # Neighbours in order make two files of one failure look
+        # alike; the search takes it as smaller by its text.
         if (second.agent, second.name) < (first.agent, first.name):
             search.tries(exchange_requests(search.best, first, second))
 

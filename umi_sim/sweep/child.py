@@ -37,13 +37,21 @@ OVER: Final[Plain] = {"limit": "memory"}
 
 def serve() -> None:
     """Answer until the input ends."""
+    # A child that the system ends would otherwise leave a dump of gigabytes.
     limit(resource.RLIMIT_CORE, 0)
-    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as answers:  # who asked may have been killed
+    with (
+        suppress(BrokenPipeError),
+        os.fdopen(os.dup(1), "w") as answers,
+    ):  # its reader may be gone
+        # From here on descriptor 1 is standard error, so a `print` of the code
+        # under test cannot garble an answer (law 1); `answers` has the old one.
         os.dup2(2, 1)
         print(json.dumps({"ready": os.getpid()}), file=answers, flush=True)
         for line in sys.stdin.buffer:
             answer = answer_question(json.loads(line))
             print(json.dumps(answer), file=answers, flush=True)
+            # Memory that was refused once may be missing anywhere, in
+            # half-made caches: the next question gets a new child.
             if answer == OVER:
                 return
 
@@ -51,12 +59,14 @@ def serve() -> None:
 def answer_question(question: Plain) -> Plain:
     """The answer to a question; without memory, that."""
     limit(resource.RLIMIT_AS, question["memory_bytes_max"])
+    # The limit of the system counts from the start of the process, so what it has spent so far is added.
     limit(resource.RLIMIT_CPU, spent_s() + question["cpu_s_max"])  # past it the system ends this process
     try:
         return ANSWERS[question["do"]](question)
     except MemoryError:
         return OVER
     finally:
+        # Back again, or the answer itself might find no memory to be written with.
         limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)
 
 
@@ -78,6 +88,7 @@ def do_run(question: Plain) -> Plain:
     watched = watching(WatchedLine(**place)) if place else nullcontext(LineWatch(True))
     with watched as watch:
         verdict = run(scenario.draw(file, int(question["seed"])))
+    # The runner may have taken the MemoryError for a crash of the memory under test.
     if is_out_of_memory(verdict):
         return OVER
     return {

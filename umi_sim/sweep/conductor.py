@@ -29,7 +29,7 @@ from umi_sim.sweep.totals import TOTALS, LostSeed, SweepOutcome, Swept, Totals
 from umi_sim.sweep.work import work
 
 CHANCE_COUNT: Final = 2
-QUEUE_PER_JOB: Final = 2
+QUEUE_PER_JOB: Final = 2  # one that runs, and one that is ready when it ends
 
 Tell = Callable[[Chunk, bool], None]
 
@@ -71,9 +71,11 @@ class Conductor(Owner):
         try:
             while True:
                 self.fill(tasks)
+                # Empty, or only tasks behind the first failure are left, which do not count any more.
                 if all(self.is_beyond(flight.number) for flight in (*self.flights.values(), *self.waiting)):
                     break
                 done, _ = wait(self.flights, return_when=FIRST_COMPLETED)
+                # By number: two that came back together are told in the order of the plan.
                 for future in sorted(done, key=lambda each: self.flights[each].number):
                     self.land(future, self.flights.pop(future))
         except KeyboardInterrupt:
@@ -96,6 +98,7 @@ class Conductor(Owner):
             if task is None:
                 return
             chunk = self.journal.done.get(task.chunk) if self.journal else None
+            # A chunk that lost a seed is run again: what killed its process may have been the machine.
             if chunk is not None and chunk.is_done:
                 self.gather(number, chunk, is_old=True)
             else:
@@ -132,10 +135,14 @@ class Conductor(Owner):
         error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
             chunk = chunk_in(future, flight.task)
+            # A part of a chunk (an interrupt, stop_first) has a name
+            # that promises all of its seeds: it is never written.
             if chunk.seeds == flight.task.seeds:
                 self.write(chunk)  # first, so that a file of a failure is never older than its chunk
             self.gather(flight.number, chunk)
             return
+        # Several flights of one broken pool come back one after the other; only
+        # the first may replace it, or the new pool would be thrown away, too.
         if isinstance(error, BrokenExecutor) and flight.executor is self.executor:
             self.executor = None
         if flight.chance < CHANCE_COUNT:
@@ -148,6 +155,8 @@ class Conductor(Owner):
         for future, flight in sorted(self.flights.items(), key=lambda pair: pair[1].number):
             if future.done() and not future.cancelled() and future.exception() is None:
                 chunk = chunk_in(future, flight.task)
+                # Their processes were ended by this sweep itself:
+                # these seeds were not lost, they were not run.
                 gone = [seed for _, seed in chunk.totals.lost]
                 chunk.totals.lost.clear()
                 whole = tuple(seed for seed in chunk.seeds if seed not in gone)
@@ -181,6 +190,7 @@ class Conductor(Owner):
         for future in self.flights:
             future.cancel()
         if self.flights:
+            # First the children: `shutdown` waits for threads, and each of those waits for a child.
             worker_process.CREW.dismiss()
         if self.executor is not None:
             self.executor.shutdown()
@@ -195,7 +205,7 @@ def chunk_in(future: "Future[dict[str, Any]]", task: Task) -> Chunk:
 
 
 def count_lost(task: Task, error: BaseException) -> Totals:
-    """A chunk of which nothing came back."""
+    """Return the totals of a chunk of which nothing came back."""
     why = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")
     return Totals(lost={(task.scenario, seed): LostSeed(task.scenario, seed, why) for seed in task.seeds})
 
@@ -207,12 +217,14 @@ CANARY_SEED_COUNT: Final = 5
 def blindness(make: Make) -> str:
     """Return why no verdict can be believed: a planted bug is unseen, or a wrong rule sees it; else empty."""
     source = source_of(CANARY)
+    # One job and no journal: a canary that is looked up in a file of yesterday proves nothing about today.
     look = Conductor(SweepPlan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
     look.conduct()
     if look.is_interrupted:
         raise KeyboardInterrupt
     rules = [found.rule for found in sorted(look.totals.found.values(), key=lambda each: each.seed)]
     expected = MUTANTS[str(source.file.mutant)].rules
+    # The smallest seed decides, so that the look comes to the same on any machine.
     if rules and rules[0].partition(" ")[0] in expected:
         return ""
     if look.totals.lost:
@@ -233,5 +245,6 @@ def outcome_of(
     swept.names = {name: None for name in files if name in swept.names}
     swept.bases = dict.fromkeys(sorted(swept.bases))
     runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
+    # Floors hold for what was planned: the part that was run before Ctrl-C may well have missed something.
     missed = () if is_interrupted else tuple(floors.list_missed(files, totals.summaries, *runs))
     return SweepOutcome(totals, swept, files, missed, kept, is_interrupted)

@@ -57,6 +57,8 @@ def local_cluster(jobs: int) -> Any:
 
     dask.config.set({"distributed.scheduler.allowed-failures": FAILED_WORKERS_MAX})
     return LocalCluster(
+        # Processes, one thread each: a run keeps some state in
+        # modules (lowered limits, planted bugs, the fence).
         n_workers=jobs, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0,
         silence_logs=logging.CRITICAL,
     )  # fmt: skip

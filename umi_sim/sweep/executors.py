@@ -1,4 +1,4 @@
-"""Executors: who runs chunks, and all that is asked of them.
+"""Executors: what runs chunks, and all that is asked of them.
 
 Law 1. An executor of `concurrent.futures` is one, and so is anything else with its `submit` and `shutdown`.
        Nothing is asked that some of them lack. The futures that they give are those of `concurrent.futures`.

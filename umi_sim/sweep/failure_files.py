@@ -45,12 +45,14 @@ class FailureFolder(Owner):
     def last(self, totals: Totals) -> None:
         """Write the files of the most frequent failures as they are in the end.
 
-        `totals` are counted again as a least: whoever found them may have been killed, or in another folder.
+        `totals` are counted again as a least: the sweep that found them may have been killed, or have used
+        another folder.
         """
         for found in pick_failures(totals):
             mark = found.fingerprint
             path = self.put(found, self.hits[mark], totals.hits[mark])
             if path is None:
+                # Without a file the report names the seed to run, not a file to replay.
                 totals.found[mark] = attrs.evolve(found, text="")
             else:
                 totals.found[mark] = attrs.evolve(found, path=path.as_posix())
@@ -84,6 +86,7 @@ def shrink(totals: Totals, executor: Workers) -> str:
         futures = [executor.submit(shrink_text, found.text) for found in todo]
         for number, (found, future) in enumerate(zip(todo, futures, strict=True)):
             at("sweep: shrinking", number, len(todo), unit="failure")
+            # Empty if the worker died: the failure stays as it was, which is large but fails all the same.
             if text := future.result():
                 totals.found[found.fingerprint] = attrs.evolve(found, text=text)
     except KeyboardInterrupt:
@@ -102,6 +105,7 @@ def verify(totals: Totals, whole: Mapping[str, FoundFailure]) -> None:
         if found.is_whole and (lines := differing(of(found))):
             apart = DivergentSeed(found.scenario, found.seed, "record-replays", tuple(lines))
             totals.apart[apart.scenario, apart.seed, apart.rule] = apart
+            # What was shrunk does not fail here: the unshrunk run is all that is left to look at.
             totals.found[found.fingerprint] = whole[found.fingerprint]
 
 

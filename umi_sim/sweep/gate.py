@@ -33,6 +33,7 @@ ONE_IN: Final = 20
 
 def is_gated(seed: int) -> bool:
     """Return True for one seed in twenty, always the same ones."""
+    # By the seed, not by chance: a sweep that goes on tomorrow gates the same ones.
     return Stream(seed, "gate").word() % ONE_IN == 0
 
 
@@ -59,6 +60,7 @@ class Stirred(Generator):
 def hashes(config: RunConfig) -> dict[Way, str]:
     """The trace hash of each way."""
     fresh = run_once(config)[0]
+    # An equivalence that failed is the failure, so it has to be lived again; one that held is left out.
     rest = config if fresh.failure else without_companions(config)
     record, stirred = run_once(rest, fresh.items)[0], live_once(rest, "stirred")[0]
     return {"fresh": fresh.trace_hash, "record": record.trace_hash, "stirred": stirred.trace_hash}

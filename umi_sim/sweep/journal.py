@@ -73,6 +73,7 @@ def join_chunks(chunks: Iterable[Chunk]) -> Chunks:
     found: Chunks = {}
     for chunk in chunks:
         known = found.get(chunk.name)
+        # `min` by a total order, so merging in any order and grouping gives the same (law 2).
         found[chunk.name] = chunk if known is None else min(known, chunk, key=preference)
     return {name: found[name] for name in sorted(found)}
 
@@ -87,6 +88,7 @@ def preference(chunk: Chunk) -> tuple[int, str]:
 def must_fit(chunks: Iterable[Chunk], digests: Mapping[str, str], name: str) -> None:
     """Refuse chunks of another text of one of these scenarios."""
     for chunk in chunks:
+        # A scenario that is not swept now is not compared: its chunks may stay in the file.
         if chunk.digest != digests.get(chunk.scenario, chunk.digest):
             raise BadLedger(
                 f"{name}: made with another text of {chunk.scenario}: use that one, or a new file"
@@ -110,6 +112,7 @@ def must_not_overlap(chunks: Mapping[str, Chunk]) -> dict[tuple[str, int], str]:
 
 
 def line_of(chunk: Chunk) -> str:
+    # The format first, so that the first bytes of a file tell what it is; `compact` alone would sort it in.
     return f"{HEAD.decode()}{compact({'version': VERSION, **CHUNK.write(chunk)})[1:]}"
 
 
@@ -124,14 +127,17 @@ def read(path: Path) -> Chunks:
 
 def chunks_in(file: BinaryIO, name: str) -> Iterator[Chunk]:
     """The chunk of each line; a last line that is torn has none."""
+    # At most one byte more than a line may have: a file without line ends is not read into memory as a whole.
     for number, line in enumerate(iter(lambda: file.readline(LINE_BYTES_MAX + 1), b""), 1):
         if line.endswith(b"\n") or len(line) > LINE_BYTES_MAX:
             yield chunk_in(line, f"{name}: line {number}")
+        # No line end and not torn: then it is some other file, which a sweep must not append to.
         elif not is_head(line):
             raise BadLedger(f"{name}: no file of a sweep: name another one")
 
 
 def is_head(start: bytes) -> bool:
+    # The second for a line that was torn within its very head: `{"form`.
     return start.startswith(HEAD) or HEAD.startswith(start)
 
 
@@ -141,7 +147,7 @@ def chunk_in(line: bytes, place: str) -> Chunk:
         head = (fields.pop("format", None), fields.pop("version", None))
         if head != (FORMAT, VERSION):
             fail(f"{FORMAT}, version {VERSION}", list(head))
-        if fields.get("target") != target():  # whose totals may have other fields
+        if fields.get("target") != target():  # totals of other code may have other fields
             told = f"made by {fields.get('target')}, this is {target()}: use that code, or a new file"
             raise BadLedger(escape_text(f"{place}: {told}"))
         return check_chunk(CHUNK.read(fields))
@@ -160,6 +166,7 @@ def check_chunk(chunk: Chunk) -> Chunk:
         "lost": [(each.scenario, each.seed) for each in totals.lost.values()],
     }
     for name, keys in own.items():
+        # Each entry stands under what it says of itself; under another key adding up would count it twice.
         if list(getattr(totals, name)) != keys:
             wrong(f"totals.{name} has wrong keys")
     if totals.runs + len(totals.lost) != len(chunk.seeds):
@@ -205,6 +212,7 @@ class Journal(Owner):
     def open(cls, path: Path) -> "Journal":
         """Read what is there. Raises BadLedger, also if it could not be written to."""
         done = read(path) if path.exists() else {}
+        # Now, and not after an hour of runs that cannot be kept.
         if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise BadLedger(f"{show_path(path)}: cannot be written, name a file in a folder that is there")
         return cls(path, done, must_not_overlap(done))
@@ -225,6 +233,8 @@ class Journal(Owner):
             except BlockingIOError:
                 told = "another sweep is writing to it: wait until it has ended, or name a file of its own"
                 raise BadLedger(f"{show_path(self.path)}: {told}") from None
+            # A torn last line goes before anything is appended to
+            # it. Without any line end rfind is -1: nothing stays.
             file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
             yield
 

@@ -25,6 +25,8 @@ class Stopwatch(Owner):
 
 def base() -> str:
     """The commit id around this package; without git a drawn one, in the same form."""
+    # With local changes the seeds are those of the commit:
+    # changed code is tested with the seeds that it will have.
     commit = describe_commit().removesuffix("-dirty")
     try:
         parse_seed(commit)

@@ -92,6 +92,7 @@ class SweepPlan(Data):
 
     def mine(self, part: Sequence[int]) -> Sequence[int]:
         number, of = self.shard
+        # Shard 2 of 3 of the seeds 0..9: 1, 4, 7. Interleaved, since long runs may lie side by side.
         return part[number - 1 :: of]
 
     def tasks(self) -> Iterator[Task]:
@@ -99,6 +100,8 @@ class SweepPlan(Data):
         parts = [part(source) for source in self.sources for part in (self.pinned_tasks, self.fresh)]
         if not self.is_timed:
             return chain.from_iterable(parts)
+        # Scenario a pinned, a fresh, b pinned, b fresh, and
+        # again: time may end anywhere and each has had its share.
         return (task for turn in zip_longest(*parts) for task in turn if task)
 
     def pinned_tasks(self, source: ScenarioSource) -> Iterator[Task]:
@@ -122,6 +125,7 @@ def fresh_seed(base: str, index: int) -> int:
 
 def chunks(seeds: Iterator[int]) -> Iterator[tuple[int, ...]]:
     parts = (tuple(islice(seeds, CHUNK_COUNT)) for _ in count())
+    # Ends at the first empty tuple, which islice gives when the seeds are used up.
     return iter(lambda: next(parts), ())
 
 
@@ -130,7 +134,7 @@ def chunk_name(name: str, digest: str, seeds: Sequence[int]) -> str:
 
 
 def target() -> str:
-    """The version of what is tested and of who tests it: no result outlives a change of either."""
+    """Name the version of the tested and the testing code: no result outlives a change of either."""
     return f"umi_core {code_digest()}"
 
 
@@ -139,6 +143,7 @@ def source_of(name: str) -> ScenarioSource:
     file = scenario.find(name)
     path = scenario.list_shipped().get(name) or Path(name)
     text = path.read_bytes().decode(errors="surrogateescape")
+    # The transcript is part of the text: with another conversation the same seeds are other runs.
     spoken = Path(file.transcript).read_bytes() if file.transcript else b""
     return ScenarioSource(name, text, str(path.parent.resolve()), digest_of(text, spoken.hex()), file)
 

@@ -102,13 +102,14 @@ def never(marks: Mapping[str, int], judged: Mapping[str, int]) -> Iterator[tuple
 
 
 def part(name: str, kinds: Iterable[str], marks: Mapping[str, int]) -> ReachedRow:
-    """In a run, or in the small world beside it (E-FAIL)."""
+    """Count what was met in a run, or in the small world beside it (E-FAIL)."""
     counts = {kind: [marks.get(f"{also}{name}: {kind}", 0) for also in ("", TRIED)] for kind in kinds}
     return ReachedRow(name, {kind: sum(each) for kind, each in counts.items()})
 
 
 def kinds_of(step: Step, is_jumped: bool = False) -> tuple[str, ...]:
     """Return what this row can meet: answers, if it asks anything, and what follows from a failure."""
+    # `ask` returns None where there is nothing to ask; whether it can is in its return type.
     is_open = step.ask is None or type(None) in get_args(get_type_hints(step.ask)["return"])
     others = {"no question": is_open, "skipped": step.when is not None or is_jumped}
     return (*answers(step), *(kind for kind, can_be in others.items() if can_be), *ends(step))
@@ -129,6 +130,7 @@ def ends(step: Step) -> tuple[str, ...]:
         return ()
     end = "degraded" if isinstance(policy.then, Degrade) else "aborted"
     may_be = {
+        # One attempt is never retried; 0 means without end, so it is never given up either.
         "retried": policy.attempts != 1, "planned again": policy.replan is not None, end: policy.attempts > 0,
     }  # fmt: skip
     return tuple(kind for kind, can_be in may_be.items() if can_be)
@@ -139,4 +141,5 @@ def is_jumped(workflow: Workflow, at: int) -> bool:
     jumps = [
         (n, workflow.index(name) or 0) for n, step in enumerate(workflow.steps) for name in step.skips_to
     ]
+    # A jump from row 1 to row 4 skips 2 and 3.
     return any(start < at < end for start, end in jumps)

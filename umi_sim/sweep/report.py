@@ -74,6 +74,7 @@ def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
     """Yield what happened, and what never did."""
     totals = outcome.totals
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
+    # unary + drops counts of zero
     told = {"replies": totals.replies, "excused": +totals.excused, "struck": totals.fired}
     for label, counts in told.items():
         if counts:
@@ -140,6 +141,7 @@ def kept_rows(outcome: SweepOutcome) -> Iterator[ReportRow]:
     if not outcome.kept:
         return
     fixed = sum(class_of(each) == "passes" for each in outcome.kept)
+    # Readable, but of a run that was ended by force, with no items.
     bare = sum(class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept)
     counts = {
         "still fail": len(outcome.still_failing), PASS_NOW: fixed,
@@ -199,7 +201,7 @@ def kinds_of(files: Iterable[Scenario]) -> list[str]:
 
 
 def may_strike(kind: str, faults: Mapping[str, object] | None) -> bool:
-    """A kind is named before its group; where nothing is said, everything is drawn."""
+    """Return whether a kind may be on: as named itself, else as its group; any where nothing is said."""
     return faults is None or bool(faults.get(kind, faults.get(KINDS[kind].group)))
 
 

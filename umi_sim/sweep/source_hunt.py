@@ -44,7 +44,7 @@ TESTS: Final = folders.PROJECT / TESTED
 TESTS_S_MAX: Final = 600
 PYTEST: Final = ("-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--import-mode=importlib")
 OF_ALL: Final = 5
-"""In each turn of so many every scenario has a run; in the others those whose runs met the line."""
+"""In one turn of so many every scenario has a run; in the others those that met the line in earlier runs."""
 
 
 @attrs.frozen
@@ -81,6 +81,8 @@ def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, run_cou
     with overlay_sources(edit) as folder:
         worker = Worker("plain", folder)
         try:
+            # `turns` looks at `met`, which this loop fills: a
+            # generator, so each run may change what comes next.
             for run, (source, seed) in enumerate(islice(turns(sources, base, met), run_count), 1):
                 how, is_met = run_edited(worker, source, seed, place)
                 met[source.name] += is_met
@@ -128,6 +130,7 @@ def run_edited(
         if worker.process is None:
             worker.start()
     except Died:
+        # An edit that breaks an import is met by every run.
         return NO_START, True
     try:
         answer = worker.ask(question(source, seed, place))

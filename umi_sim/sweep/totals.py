@@ -124,10 +124,13 @@ class Totals:
             self.summaries.setdefault(name, Summary()).add(summary)
         for name, rules in other.met.items():
             self.met.setdefault(name, Counter()).update(rules)
+        # The ten longest of two parts are among the ten longest of each, so keeping ten loses nothing.
         self.longest = longest_of({**self.longest, **other.longest})
 
     def keep(self, found: FoundFailure) -> None:
         best = self.found.get(found.fingerprint, found)
+        # The scenario breaks a tie of seeds: the minimum of a
+        # total order is the same in any order of adding (law 1).
         self.found[found.fingerprint] = min(best, found, key=lambda each: (each.seed, each.scenario))
 
     def widen(self, name: str, ends: Span) -> None:
@@ -157,6 +160,7 @@ def longest_of(steps: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], in
 
 
 def is_over(count: int, of: int, share: tuple[int, int]) -> bool:
+    # count / of > n / d, in whole numbers.
     return count * share[1] > of * share[0]
 
 
@@ -214,7 +218,7 @@ class SweepOutcome(Data):
 
     @property
     def unseen(self) -> list[str]:
-        """The planted bugs of these scenarios, if nothing failed: who knows what else would not be seen."""
+        """Return the planted bugs of these scenarios if nothing failed: others may be overlooked, too."""
         if self.is_interrupted or self.totals.found or not self.totals.runs:
             return []
         return [str(file.mutant) for file in self.files.values() if file.mutant]
@@ -251,6 +255,7 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
         1, verdict.steps,
         sizes={which: (size, size) for which, size in sizes.items()},
         summaries={name: floors.summary_of(file, verdict)},
+        # Once for each rule, however often it judged in this run: `met` counts runs.
         met={kind: Counter(set(map(id_of, verdict.rules))) for kind in verdict.fired},
         longest={(name, verdict.config.seed): verdict.steps},
     )  # fmt: skip
@@ -262,7 +267,7 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
 
 
 def of_limit(name: str, file: Scenario, seed: int, limit: Limit, message: str) -> Totals:
-    """A run that was ended by force: configuration and seed are all that is left of it."""
+    """Return the totals of a run that was ended by force: only its configuration and seed are left."""
     failure = Failure("timeout", "progress", id_of("progress"), 0, 0, "", f"{limit}: {message}")
     kept = seed_file.SeedFile(
         scenario.draw(file, seed), (), seed_file.ExpectedResult("fail"), failure, fingerprint.of(failure),
@@ -286,6 +291,8 @@ def found_in(name: str, verdict: Verdict) -> FoundFailure:
         text = seed_file.dumps(verdict)
     except seed_file.BadSeedFile:
         text = ""
+    # The note stands in the text of a file from which the
+    # schedule was left out: it replays only from the seed.
     is_whole = NO_SCHEDULE not in text
     return found_of(name, verdict.config.seed, verdict.failure, text, is_whole=is_whole)
 

@@ -35,6 +35,7 @@ class Compared(Data):
 
 def compare(name: str, seeds: Sequence[int]) -> Compared:
     """Live each seed in both processes, until one differs. Raises Died or OutOfLimit."""
+    # Absolute, as one of the two processes stands in another folder.
     place = str(Path(name).resolve()) if name.endswith((".toml", ".json")) else name
     with ThreadPoolExecutor(len(KINDS)) as pool, keep_children():
         for number, seed in enumerate(seeds):

@@ -39,9 +39,12 @@ class LineWatch(Owner):
 def place_of(text: str, file: str, line: int) -> WatchedLine | None:
     """The place of a line of this text; None if every run meets it."""
     around = [code for code in codes(compile(text, file, "exec", dont_inherit=True)) if line in span(code)]
+    # Of nested functions the one that begins last; of two that begin on one line (a lambda) the shorter.
     inner = max(around, key=lambda code: (code.co_firstlineno, -len(span(code))), default=None)
+    # The code of a module or of a class body runs at import; only functions have CO_OPTIMIZED.
     if inner is None or not inner.co_flags & CO_OPTIMIZED:
         return None
+    # Law 2: of a call over three lines only the first may have code of its own.
     own = max(it for it in lines(inner) if it <= line)
     return WatchedLine(file, inner.co_firstlineno, inner.co_name, own)
 
@@ -70,6 +73,7 @@ def watching(place: WatchedLine) -> Iterator[LineWatch]:
     def enter(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:
         code = frame.f_code
         is_named = code.co_firstlineno == place.first and code.co_name == place.function
+        # Lines are traced in this one function; in all others only calls are, which costs far less.
         return within if is_named and code.co_filename.endswith(place.file) else None
 
     def within(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:

@@ -51,6 +51,8 @@ def live_seed(task: Mapping[str, Any], seed: int) -> Totals:
             why, broken = str(died), None
         except OutOfLimit as limit:
             broken = limit.args
+            # Memory that ran out once runs out again; time may
+            # have run out because the machine slept (law 3).
             if broken[0] != "time":
                 break
     if broken:
@@ -73,6 +75,7 @@ def try_seed(task: Mapping[str, Any], seed: int) -> Totals:
     totals: Totals = TOTALS.read(answer["totals"])
     if task["gate"] and gate.is_gated(seed):
         totals.gated = 1
+        # The gate lives a run three times in one question.
         longer = {**question, **{key: GATE_RUN_COUNT * task[key] for key in ("cpu_s_max", "wall_ms_max")}}
         for rule, lines in found_apart(longer, answer["trace"]):
             totals.apart[task["scenario"], seed, rule] = DivergentSeed(task["scenario"], seed, rule, lines)
@@ -101,6 +104,7 @@ def ask_worker(kind: Kind, question: Mapping[str, Any]) -> Plain:
 def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
     """The ways in which this run has another trace. If the other process has one, that is told alone."""
     traces = ask_worker("gate", {"do": "gate", **question})["traces"]
+    # The other two would differ as well, for the same reason.
     if traces["fresh"] != expected:
         yield "fresh"
         return

@@ -25,6 +25,7 @@ Plain = dict[str, Any]
 Kind = Literal["plain", "gate"]
 
 COMMAND: Final = ("-P", "-c", "from umi_sim.sweep.child import serve; serve()")
+# A kernel without modern instructions, a zone with an offset of 5:45 hours, plain C as locale.
 ELSEWHERE: Final = {"OPENBLAS_CORETYPE": "Prescott", "TZ": "Asia/Kathmandu", "LC_ALL": "C"}
 START_MS_MAX: Final = 600_000
 LAST_MOMENT_S: Final = 5
@@ -68,6 +69,7 @@ class Worker(Owner):
         try:
             answer = self.answer(question["wall_ms_max"])
         except Died as died:
+            # The signal of the limit of computing: a finding about the run, not a child that died.
             if died.status == -signal.SIGXCPU:
                 raise OutOfLimit("time", f"no end after {question['cpu_s_max']} s of computing") from None
             raise
@@ -81,6 +83,8 @@ class Worker(Owner):
         folder = os.sep if self.kind == "gate" else None
         self.process = subprocess.Popen(
             [sys.executable, *COMMAND], cwd=folder, env=environment(self.kind, self.overlay),
+            # A process group of its own: Ctrl-C at the terminal reaches
+            # this process alone, which then ends its children in order.
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0,
             stderr=subprocess.DEVNULL if self.overlay else None,
         )  # fmt: skip
@@ -96,6 +100,8 @@ class Worker(Owner):
         assert process.stdout is not None
         pipe = select.poll()
         pipe.register(process.stdout, select.POLLIN)
+        # Waits for the first byte only: a child writes its answer
+        # in one piece, so the rest of the line follows at once.
         if not pipe.poll(wall_ms_max):
             self.end()
             raise OutOfLimit("time", f"no answer after {wall_ms_max // 1000} s")
@@ -138,6 +144,7 @@ class Crew(Owner):
         if not self.is_open:
             raise Died(-signal.SIGTERM)  # the sweep is over
         try:
+            # pop and append of a list are one step for the interpreter, so threads need no lock here.
             worker = self.idle[kind].pop()
         except IndexError:
             worker = Worker(kind)
@@ -187,8 +194,10 @@ def environment(kind: Kind, overlay: str = "") -> dict[str, str]:
     """
     here = map(os.path.abspath, sys.path)  # the empty entry is the folder that this process is in
     path = os.pathsep.join(filter(None, (overlay, *here, str(folders.PROJECT))))
+    # The user's own number of threads wins over 1, our path over the user's: it holds what is tested.
     around = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
     if kind == "gate":
         around |= ELSEWHERE
+        # Another one than this process has, even if the user has set 2.
         around["PYTHONHASHSEED"] = "2" if os.environ.get("PYTHONHASHSEED") != "2" else "1"
     return around

@@ -1,1 +1,1 @@
-"""What is tested: Umi's memory, or somebody else's store, behind one small protocol."""
+"""What is tested: Umi's memory, or another store, behind one small protocol."""

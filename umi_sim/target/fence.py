@@ -1,9 +1,9 @@
 """The fence: clock, chance, files, network, threads and environment are out of reach while a machine steps.
 
 Law 1. What is called is refused before it happens, and the step is a finding even if it caught the refusal.
-Law 2. Who is blamed is the innermost frame that is not of the standard library, if the fence blames its
-       package. What the interpreter runs between two lines of a step (imports, finalizers, debuggers) is
-       excused, and so is the standard library where it reads a clock for its own use (logging, asyncio).
+Law 2. The innermost frame that is not of the standard library is blamed, if the fence blames its package.
+       What the interpreter runs between two lines of a step (imports, finalizers, debuggers) is excused, and
+       so is the standard library where it reads a clock for its own use (logging, asyncio).
 Law 3. Other threads, and everything outside steps, reach what they always did. When the last run is over,
        all functions are those that they were.
 
@@ -43,7 +43,7 @@ Stepping = Callable[[int, Value], Sequence[Effect]]
 class Fence(Data):
     """Everything that a step must not reach, and the code whose reaching for it is a finding.
 
-    `blames`: packages or modules; none: everybody but the standard library. `renames`: those in which names
+    `blames`: packages or modules; none: all code but the standard library. `renames`: those in which names
     that were imported one by one (`from time import time`) are replaced too.
     """
 
@@ -69,6 +69,8 @@ def step(of: Stepping, now_ms: int, value: Value, fence: Fence) -> Sequence[Effe
     WATCH.fence = fence
     try:
         return of(now_ms, value)
+    # Here, not in an `except`: code under test that catches the
+    # refusal and goes on is a finding all the same (law 1).
     finally:
         WATCH.fence = None
         if WATCH.breach is not None:
@@ -76,8 +78,9 @@ def step(of: Stepping, now_ms: int, value: Value, fence: Fence) -> Sequence[Effe
 
 
 def must_stay_inside() -> None:
-    """Raises Broken if a step of this thread did not."""
+    """Raises Broken if a step of this thread has reached outside."""
     breach = WATCH.breach
+    # Two runs in two threads share WATCH: each takes only what its own step did.
     is_own = breach is not None and breach[0] == get_ident()
     if is_own:
         WATCH.breach = None
@@ -90,9 +93,11 @@ def report_reach(reach: Reach, what: str) -> None:
     fence = WATCH.fence
     if fence is None or fence not in ARMED or reach not in fence.reaches:
         return
+    # Frame 0 is this function, 1 the stub or the audit hook that called it, 2 the code that made the call.
     culprit = find_blamed(sys._getframe(2), reach, fence.blames)
     if culprit is not None:
         told = f"{place(culprit)} {TOLD[reach]}: {what}"
+        # The first one is told: what follows may only be the handling of the refusal.
         WATCH.breach = WATCH.breach or (get_ident(), told)
         raise Broken(rules.STEP_STAYS_INSIDE, told)
 
@@ -110,9 +115,12 @@ def find_blamed(frame: FrameType | None, reach: Reach, blames: Collection[str]) 
     """Return the frame that made the call; None if the fence does not blame it."""
     excused = BETWEEN | OWN_USE if reach in ("clock", "chance") else BETWEEN
     culprit: FrameType | None = None
+    # From the call outwards, to the step. Without `step` on the stack it is the call of another thread.
     while frame is not None and frame.f_code is not step.__code__:
         module = module_of(frame)
         top = module.partition(".")[0]
+        # An import in the middle of a step reads files, a log
+        # line reads the clock: neither tells the step anything.
         if top in excused:
             return None
         if culprit is None and top not in sys.stdlib_module_names:
@@ -128,6 +136,7 @@ def module_of(frame: FrameType) -> str:
 
 
 def is_of(module: str, packages: Collection[str]) -> bool:
+    # With the dot, so that `umi_core_extra` is not of `umi_core`.
     return any(f"{module}.".startswith(f"{package}.") for package in packages)
 
 

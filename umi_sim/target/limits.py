@@ -3,7 +3,7 @@
 Law 1. A lowered limit has one value for the memory and for the judge. Law 2. Whatever happens, afterwards
 each limit is what it was.
 
-A setting of the memory (umi_core/config.py) is no limit of a world: anybody may choose it.
+A setting of the memory (umi_core/config.py) is no limit of a world: any user may choose it.
 """
 
 import sys
@@ -25,6 +25,7 @@ LIMITS: Final[Mapping[str, int]] = {name.lower(): getattr(limits, name) for name
 @contextmanager
 def lower_limits(values: Mapping[str, int]) -> Iterator[None]:
     """Give these limits other values until the block ends."""
+    # Not simply LIMITS: a block inside another one must bring back what the outer one has set.
     before = {place: getattr(*place) for name in values for place in places_of(name)}
     try:
         for name, value in values.items():
@@ -40,6 +41,8 @@ def lower_limits(values: Mapping[str, int]) -> Iterator[None]:
 def places_of(name: str) -> list[tuple[ModuleType, str]]:
     """Return each module that knows the limit, with its name there."""
     known = [it for path, it in sys.modules.items() if path.startswith(("umi_core.", "umi_sim."))]
+    # `from umi_core.limits import SCAN_COUNT_MAX` copies
+    # the number into a module, so each copy has to change.
     return [(module, name.upper()) for module in known if name.upper() in vars(module)]
 
 

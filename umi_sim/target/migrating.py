@@ -51,11 +51,13 @@ class MigratingMachine(Migrator):
         return (it.kind for it in self.tracks.values() if it.request is not None)
 
     def awaits(self, request_id: int, reading_ms: int) -> bool:
+        # Its time never goes back: after a jump of the clock the later reading counts.
         now_ms = max(reading_ms, self.seen_ms)
         all_sent = (it.sent for it in self.tracks.values() if it.sent is not None)
         return any(it.effect.request_id == request_id and it.due_ms > now_ms for it in all_sent)
 
     def origin_of(self, effect: Asked) -> Origin:
+        # By identity: two tracks may ask equal questions.
         track = next(it for it in self.tracks.values() if it.sent is not None and it.sent.effect is effect)
         assert track.request is not None
         assert track.sent is not None
@@ -96,6 +98,8 @@ class MigrationTarget:
 
     def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> MigratingMachine:
         self.lives[agent] += 1
+        # The number of the life goes into the keys of its batches,
+        # or a new life could not tell its own from old ones.
         return MigratingMachine(scope, self.lives[agent])
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:

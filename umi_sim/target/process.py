@@ -65,7 +65,7 @@ class ReportedOperation(Data):
 class ProcessState(Data):
     """How a life stands after a step."""
 
-    deadline_ms: int | None = 0
+    deadline_ms: int | None = 0  # before its first step a life is due at once
     recovering: bool = False
     operations: tuple[ReportedOperation, ...] = ()
     marks: tuple[str, ...] = ()
@@ -119,20 +119,24 @@ class ProcessMachine(Owner):
             self.must_be_awaited(effects)
         except (wire.Unreadable, ValueError, TypeError) as error:
             raise BadStep(str(error)) from None
+        # After the checks, so that a malformed step is told as such and not as a difference.
         if self.twin is not None:
             must_be_alike(self.twin.step(now_ms, value), effects)
+        # Last: the process may be replaced here, and what it saves has to hold this step.
         self.process.count_step()
         return effects
 
     def must_be_awaited(self, effects: Sequence[Effect]) -> None:
         """Check that each question has a new number and a known store, and belongs to an operation."""
         waiting = {it.asks for it in self.standing.operations}
+        # What no operation waits for any more is forgotten, or `is_committing` would see commits of long ago.
         self.asked = {number: asked for number, asked in self.asked.items() if number in waiting}
         for effect in effects:
             if isinstance(effect, Reply):
                 continue
             if isinstance(effect, Read | Commit) and effect.store != MAIN:
                 raise ValueError(f"asks the store {show_value(effect.store)}, and there is {MAIN} alone")
+            # Numbers only grow: an old one would make a late answer to another question fit this one.
             if effect.request_id <= self.asked_last:
                 raise ValueError(f"asks under the number {effect.request_id}, after {self.asked_last}")
             if effect.request_id not in waiting:
@@ -166,13 +170,15 @@ class ProcessMachine(Owner):
 
     def must_stand_as(self, standing: ProcessState) -> None:
         """Raises Broken if a life that was made of what it saved stands otherwise than it did."""
+        # Marks belong to the step that set them, and a restored life has taken none yet.
         expected, got = (attrs.evolve(each, marks=()) for each in (self.standing, standing))
         what = f"life {self.life}, made of what it has saved, is another memory"
         demand(expected == got, rules.COPIED_STATE_CONTINUES, what, expected, got)
 
 
 def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
-    """Raises Broken."""
+    """Raises Broken at the first effect in which two steps differ."""
+    # Up to the shorter of both; if they agree so far, a further effect of the longer one is the difference.
     number = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
     if number < 0 and len(ours) != len(theirs):
         number = min(len(ours), len(theirs))
@@ -185,7 +191,7 @@ def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
 
 
 def ask_process(process: Served | Process, **request: Any) -> dict[str, Any]:
-    """Its answer. Raises BadStep."""
+    """Return the answer of the process. Raises BadStep."""
     try:
         said = process.ask(request)
     except ProcessBroken as error:
@@ -197,13 +203,14 @@ def ask_process(process: Served | Process, **request: Any) -> dict[str, Any]:
 
 
 def standing_of(said: dict[str, Any]) -> ProcessState:
-    """Raises ValueError and TypeError."""
+    """Read how a life stands after a step. Raises ValueError and TypeError."""
     deadline_ms = said.get("deadline_ms")
+    # `type`, as everywhere on the wire: true and 1 are different in JSON.
     is_time = deadline_ms is None or type(deadline_ms) is int
     digest, marks = said.get("digest", ""), list_of(said, "marks")
     if not is_time or type(digest) is not str or not all(isinstance(mark, str) for mark in marks):
         raise ValueError(f"says no time, no digest, or no marks: {show_value((deadline_ms, digest, marks))}")
-    bytes.fromhex(digest)
+    bytes.fromhex(digest)  # raises ValueError for other digits; the caller makes a finding of it
     operations = tuple(map(operation_of, list_of(said, "operations")))
     return ProcessState(deadline_ms, said.get("recovering") is True, operations, tuple(marks), digest)
 
@@ -248,7 +255,7 @@ class Server(Owner):
             raise BadProcess(f"{self.command}: {error}") from None
 
     def start(self) -> None:
-        """Raises BadStep."""
+        """Start the process and greet it. Raises BadStep."""
         try:
             self.process = Process(self.command, errors=None, line_bytes_max=LINE_BYTES_MAX)
         except ProcessBroken as error:
@@ -265,6 +272,8 @@ class Server(Owner):
         return self.process.ask(request)
 
     def begin(self, scope: Scope, config: Config, twin: UmiMachine | None) -> ProcessMachine:
+        # Lives are never removed: a message to one that has
+        # crashed would otherwise reach the next one of its number.
         life = len(self.lives) + 1
         machine = ProcessMachine(self, life, twin)
         self.lives[life] = machine, scope, config
@@ -278,6 +287,7 @@ class Server(Owner):
             self.restart()
 
     def restart(self) -> None:
+        # A life without a step has nothing to save: it begins anew in the new process.
         saved = {life: saved_of(self, life) for life, (it, _, _) in self.lives.items() if it.is_stepped}
         self.process.kill()
         self.start()

@@ -48,6 +48,8 @@ POLICY: Final = OnFailure(1, Degrade("less", nothing))
 ASKS: Final = Step("asks", take=all_done, effect=AskModel, ask=asks_nothing, on_failure=POLICY)
 COMMITS: Final = attrs.evolve(ASKS, id="commits", effect=Commit)
 
+# Each table has one mistake. Where two problems fit, the
+# engine may report both: the named one must be among them.
 WRONG_TABLES: Final[tuple[tuple[str, tuple[Step, ...]], ...]] = (
     ("BadStepId", (attrs.evolve(MAKES, id="Makes"), END)),
     ("BadStepId", (attrs.evolve(MAKES, id="m" * 65), END)),
@@ -64,6 +66,7 @@ WRONG_TABLES: Final[tuple[tuple[str, tuple[Step, ...]], ...]] = (
     ("BadSkip", (attrs.evolve(MAKES, skips_to=("nowhere",)), END)),
     ("BadSkip", (MAKES, attrs.evolve(NEEDS, skips_to=("makes",)), END)),
     ("BadSkip", (attrs.evolve(ASKS, on_failure=OnFailure(1, replan="end")), END)),
+    # back over a commit: it would write twice
     ("BadSkip", (MAKES, COMMITS, attrs.evolve(ASKS, on_failure=OnFailure(1, replan="makes")), END)),
     ("NoOtherwise", (attrs.evolve(MAKES, when=always, otherwise=None), END)),
     ("NoOtherwise", (attrs.evolve(ASKS, skips_to=("end",)), attrs.evolve(MAKES, otherwise={}), END)),
@@ -79,7 +82,7 @@ RIGHT_TABLES: Final = (
 )
 WRONG_CALLS: Final[tuple[tuple[str, Call], ...]] = (
     ("WorkflowExists", lambda it: it.register(it.at("recall"))),
-    ("UnknownWorkflow", lambda it: it.remove("nobody's", "end")),
+    ("UnknownWorkflow", lambda it: it.remove("unknown", "end")),
     ("UnknownStep", lambda it: it.insert_after("recall", "nowhere", MAKES)),
     ("DuplicateStep", lambda it: it.insert_before("recall", "rank", it.at("recall").steps[0])),
     ("MissingFact", lambda it: it.remove("recall", "rank")),

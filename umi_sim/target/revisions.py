@@ -81,6 +81,8 @@ class Revisions:
         if op_id is None:
             return self._doorkeeper.remove_hooks(registry)
         self.check()
+        # From the number of the op (o12, every 5: two changes), never from a count of calls: with o7 removed
+        # from the record, o12 must still find the tables that it had (law 3).
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < due_count:
             self._count += 1
@@ -91,6 +93,8 @@ class Revisions:
             if self._count == 1 and self._every % 2 == 0:
                 for onion in self._onions:
                     registry = onion.around(registry)
+            # 2, 6, 10 ...: an even number brings the observers (law
+            # 4), these numbers the one that refuses, too (law 5).
             if self._every % 4 == 2:
                 registry = self._doorkeeper.comes_or_goes(registry)
         return registry
@@ -111,6 +115,7 @@ class RegistryTables:
         self.registry = registry
 
     def __eq__(self, other: object) -> bool:
+        # A registry is frozen and compares by value, which takes longer than making it anew: so by identity.
         return isinstance(other, RegistryTables) and self.registry is other.registry
 
     def __hash__(self) -> int:
@@ -136,6 +141,7 @@ def changed_one(registry: Registry, name: str) -> Registry:
     steps = registry.at(name).steps
     if steps[0].id == ROW.id:
         is_new = steps[0].config == ROW.config
+        #   none    [nothing]    [nothing every=2]    [first]    [first, nothing]    none
         return registry.configure(name, ROW.id, every=2) if is_new else registry.replace(name, ROW.id, FIRST)
     if steps[0].id != FIRST.id:
         return registry.insert_before(name, steps[0].id, ROW)
@@ -161,11 +167,13 @@ class Onion:
         self.site: Site = site
         self.call_count = 0
         self._meddler = meddler
-        self._due: tuple[str, str] | None = None  # who must be called next
+        self._due: tuple[str, str] | None = None  # way and name of the call that must come next
         self._wrong = ""
 
     def around(self, registry: Registry) -> Registry:
         """The registry with both of them. The inner one is registered first, and has to wait all the same."""
+        # Registered in the wrong order on purpose: the priority
+        # has to decide, and not the order of the calls.
         for name, priority in (("inner", 3), ("outer", 1)):
             out, back = partial(self._check_call, "out", name), partial(self._check_call, "back", name)
             hook = Interceptor(f"{name} {self.site}", self.site, out, back, back, priority)
@@ -196,10 +204,13 @@ class Onion:
     def _check_call(self, way: str, name: str, place: Place, asked: object, *_: object) -> Pass:
         first, last = ORDER[way]
         self.call_count += 1
+        # Attempts of effects count from 1; a step has no attempts and says 0.
         if place.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
             self._wrong = self._wrong or f"{name} on the way {way}, in attempt {place.attempt}"
         if not isinstance(asked, ASKED[self.site]):
             self._wrong = self._wrong or f"{name} on the way {way}, around {asked!r}"
+        # On the way out `outer` opens and `inner` must follow
+        # at once; on the way back it is the other way round.
         is_first = self._due is None and name == first
         if not is_first and self._due != (way, name):
             self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
@@ -266,6 +277,7 @@ def narrows(place: Place, request: Asked) -> Verdict:
 def narrow_query(query: Query) -> Query:
     if isinstance(query, ByIds):
         return query
+    # Repeating the last condition narrows nothing, and may not: the reply has to be the same with it.
     always = query.where[-1:] or ((Condition(*OF_ANY_ROW),) if getattr(query, "kind", "") == "entity" else ())
     has_room = len(query.where) < CONDITION_COUNT_MAX
     return attrs.evolve(query, where=(*query.where, *always)) if has_room else query
@@ -324,11 +336,13 @@ class Doorkeeper:
         verdict = turns(place, *seen)
         if isinstance(verdict, Refuse):
             self._turned_away = place
+            # A hook that raises counts as one that refuses (on_raise="fail"): both ways have to end alike.
             if place.operation % 2:
                 raise Stumbled
         return verdict
 
     def _looks_on(self, is_in: bool, place: Place, *_: object) -> Pass:
+        # The observer stands outside: a refused call may come back to it as an error, never as an answer.
         if is_in and place == self._turned_away:
             self._wrong = self._wrong or str(place)
         return Pass()
@@ -376,6 +390,7 @@ def meddles(place: Place, request: Asked) -> Verdict:
     turn, rest = divmod(request.request_id, MEDDLES_EVERY)
     if rest:
         return Pass()
+    # `turn` goes through all options, so that each is tried in a long run.
     options = overdone(request)
     return Rewrite(options[turn % len(options)])
 
@@ -406,6 +421,7 @@ def overdone(request: Asked) -> tuple[Asked, ...]:
             attrs.evolve(request, writes=request.writes[1:]),
             attrs.evolve(request, expects=()),
             attrs.evolve(request, key=f"{request.key} of another"),
+            # a model may get less time, a commit may not
             attrs.evolve(request, timeout_ms=max(1, request.timeout_ms - 1)),
         )
     return (attrs.evolve(request, query=widen_query(request.query)), patient)

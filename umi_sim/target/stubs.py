@@ -38,6 +38,8 @@ AUDITED: Final[dict[str, Reach]] = {
 
 def audit(event: str, args: object) -> None:
     """Look at an event of the interpreter; nearly all of them come outside steps."""
+    # An audit hook runs at each open and import of the process:
+    # this one comparison is all that it costs outside.
     if WATCH.fence is not None:
         reach = AUDITED.get(event) or AUDITED.get(event.partition(".")[0])
         if reach is not None:
@@ -88,6 +90,8 @@ def stubs() -> Iterator[Stub]:
     for name in ("__getitem__", "__iter__"):
         yield from stub(type(os.environ), name, "environment")
     for name, value in sorted(vars(random).items()):
+        # random.random and its like are methods of one hidden
+        # generator; a generator that code seeds itself is no chance.
         if isinstance(getattr(value, "__self__", None), random.Random):  # of the one that all share
             yield from stub(random, name, "chance")
     yield from stub(random, "_urandom", "chance")
@@ -95,12 +99,13 @@ def stubs() -> Iterator[Stub]:
 
 
 def stub(owner: Any, name: str, reach: Reach, harmless_count: int = sys.maxsize) -> Iterator[Stub]:
-    """With so many arguments it does no harm. None if this machine has no such function."""
+    """Yield the stub of a function, if this machine has it. It is harmless with so many arguments."""
     original, what = getattr(owner, name, None), f"{owner.__name__}.{name}"
     if original is None:
         return
 
     def instead(*args: Any, **kwargs: Any) -> Any:
+        # localtime(0) reads no clock, localtime() and localtime(None) do.
         if WATCH.fence is not None and (len(args) < harmless_count or args[harmless_count - 1] is None):
             report_reach(reach, what)
         return original(*args, **kwargs)
@@ -115,6 +120,7 @@ def stub_dates(real: Any) -> Any:
         return real(*args, **kwargs)
 
     tellers: dict[str, Any] = {name: classmethod(teller(real, name)) for name in NOW if hasattr(real, name)}
+    # `__new__` makes the real class, so a date from inside a run is an ordinary one and outlives it.
     return Dated(real.__name__, (real,), {"__new__": make, **tellers})
 
 
@@ -154,6 +160,8 @@ def arm_fence(fence: Fence, off: Collection[str] = ()) -> Iterator[None]:
     hook()
     must_stay_inside()  # judged from now on; to count it at each step would be dear
     ARMED.append(fence)
+    # Runs may be nested (an equivalence lives another one):
+    # the first puts the stubs in place, the last removes them.
     places = (*(STUBS if len(ARMED) == 1 else ()), *find_renamed(tuple(fence.renames), len(sys.modules)))
     try:
         for owner, name, original, instead in places:
@@ -193,6 +201,7 @@ def find_renamed(packages: tuple[str, ...], loaded_count: int) -> tuple[Stub, ..
         for loaded, module in tuple(sys.modules.items())
         if is_of(loaded, packages)
         for name, value in vars(module).items()
+        # Types first: `in` would hash any value of a module, and some cannot be hashed.
         if type(value) in NAMED and value in instead
     )
 

@@ -47,6 +47,7 @@ class SubjectMachine(Owner):
 
     def step(self, now_ms: int, value: Value) -> Sequence[Effect]:
         self.seen_ms = max(self.seen_ms, now_ms)
+        # It has no timers of its own: what expires does so when the next call comes.
         if isinstance(value, Wake):
             return ()
         assert isinstance(value, Request), value

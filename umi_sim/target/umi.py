@@ -49,6 +49,7 @@ class UmiMachine(Memory):
         state = self.state
         operation = state.waiting_for(request_id)
         due_ms = None if operation is None else operation.due_ms
+        # A step first gives up what is due: an answer in the millisecond of its deadline is late.
         return due_ms is not None and due_ms > max(reading_ms, state.seen_ms)
 
     def origin_of(self, effect: Asked) -> Origin:
@@ -57,6 +58,7 @@ class UmiMachine(Memory):
         if operation is None:
             message = f"no operation waits for the answer to question {effect.request_id}"
             raise Broken(rules.WORKFLOW_CONTRACT, message, "an operation", None)
+        # The revision with which the operation began, not the latest: its row number counts in that table.
         step = self.registry.at(operation.workflow, operation.revision).steps[operation.row].id
         op_id = None if operation.op_id is None else str(operation.op_id)
         return Origin(op_id, operation.workflow, operation.number, step)
@@ -101,10 +103,11 @@ class UmiTarget:
         A limit that was raised for them stays: else a plain restart, after one has left, would find less
         room.
         """
-        life = self._begun[agent] = self._begun.get(agent, -1) + 1
+        life = self._begun[agent] = self._begun.get(agent, -1) + 1  # 0 for the first
         limit = self._entry_count_max.get(agent)
         if limit is None:
             return config_of_life(self.config, life)
+        # Both the stored core and one in a commit under way: the new life may recover either.
         limit = self._entry_count_max[agent] = max((limit, *map(own_count, cores)))
         return config_of_life(self.config, life, core_entry_count_max=limit)
 

@@ -59,6 +59,7 @@ def in_parts(value: Any) -> Any:
 def fields(value: Any) -> list[str]:
     """The fields of an object, or of a class, that are written."""
     cls = value if isinstance(value, type) else type(value)
+    # As the codec: what is not compared or not given is derived, and is not sent.
     return [field.name for field in attrs.fields(cls) if field.init and field.eq]
 
 
@@ -68,6 +69,7 @@ def from_json(found: Any, kind: Any) -> Any:
         value = read_tree(found)
     except UNREADABLE as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
+    # The classes fit by now, but the fields of a value read from bytes may still hold anything.
     if wrong := shape_of(kind)(value):
         raise Unreadable(f"{type(value).__name__}{wrong}")
     return value

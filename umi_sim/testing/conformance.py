@@ -34,7 +34,7 @@ HOW: Final = settings(
     stateful_step_count=30,
     deadline=None,
     database=None,
-    derandomize=True,
+    derandomize=True,  # law 1
     print_blob=False,
     report_multiple_bugs=False,
     phases=(Phase.generate, Phase.shrink),  # explaining traces every line: ten times slower on 3.11
@@ -54,6 +54,7 @@ def run_storage_conformance(
     `tolerance_ppm`: by how much the scores of a search may be off, for an index that is not exact.
     """
     members = {"make": staticmethod(make), "tolerance_ppm": tolerance_ppm}
+    # A class of its own: Hypothesis makes the machine itself, without arguments.
     contract = type("Contract", (StorageContract,), members)
     run_state_machine_as_test(contract, settings=how)
 
@@ -108,6 +109,7 @@ def check_extract(truth: Truth, text: str) -> None:
 def check_route(truth: Truth, text: str) -> None:
     text = make_acceptable(text)
     asked = tuple(entity_of(f"e{n}", fact) for n, fact in enumerate(FACTS))
+    # The drawn text as a fact of its own: a name that looks like the end of a prompt must not end the prompt.
     asked = (*asked, attrs.evolve(asked[0], id="told", name=text, content=text))
     reply = truth("route", ask_route(asked, text))
     parsed = parse_routes(reply, asked, Config())

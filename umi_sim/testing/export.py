@@ -95,6 +95,7 @@ class ExportedMemory(Owner):
 
     def is_like(self, seen: Sequence["InputEffects"]) -> bool:
         """Check whether a memory with other tables did the same: a world may change them in mid-life."""
+        # `self.effects` may be one shorter: the input at which the run failed has none there.
         return all(it.effects == effects for it, effects in zip(seen, self.effects, strict=False))
 
 
@@ -135,6 +136,7 @@ class InputListener(Inspector):
         self._current: dict[str, ExportedMemory] = {}
         self._place = 0
         self._judging = partial(suppress, Broken) if is_deaf else nullcontext
+        # On the instance, over the methods of the class: each call of a judge goes through `judge_quietly`.
         for name in JUDGING:
             setattr(self, name, self._wrap_judge(getattr(self, name)))
 
@@ -152,6 +154,7 @@ class InputListener(Inspector):
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         memory = memory_of(machine)
         assert memory is not None
+        # A memory that has taken no step yet: the first life of its agent, or the next one after a restart.
         if memory.state.phase == "new":
             life_count = sum(life.agent == agent for life in self.lives)
             life = ExportedMemory(agent, life_count + 1, memory.state.scope, memory.state.config)
@@ -162,6 +165,8 @@ class InputListener(Inspector):
         super().stepping(agent, machine, value, reading_ms)
 
     def observe_takeover(self, agent: str, old: str) -> None:
+        # The old life goes on under another name ("a~1") and keeps
+        # its list of inputs; the next step of "a" is a new memory.
         self._current[old] = self._current[agent]
         super().observe_takeover(agent, old)
 
@@ -187,6 +192,8 @@ def tests_of(seed: SeedFile) -> tuple[list[ExportedTest], Failure | None]:
     listener, failure = listen_to_run(seed)
     bug = seed.config.planted
     if bug is not None:
+        # The first broken promise ends a run, often before the bug
+        # shows in what a memory says; a deaf judge lets it go on.
         lives = listen_to_run(seed, is_deaf=True)[0].lives
         test = by_the_bug(listener.lives, bug) or by_the_bug(lives, bug)
         if test is None:
@@ -248,6 +255,7 @@ def export_life(life: ExportedMemory) -> ExportedTest:
 def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
     """Return a test of the last input of the run, which failed with an exception or by a wrong reply."""
     life = max(listener.lives, key=lambda each: each.inputs[-1].place)
+    # Judged outside of a reply (in the state, in storage): no effect of this memory is known to be wrong.
     if failure.kind != "crash" and not listener.is_judging:
         raise CannotShow(f"{failure.rule} is not seen in a reply")
     test = (
@@ -255,6 +263,7 @@ def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
         if len(life.inputs) > 1
         else ExportedTest(life, [])
     )
+    # What the code at hand does now, so the test says `!=` to exactly this: right would be something else.
     seen = list(live_again(life, make_memory(life, None)))[-1]
     last = life.inputs[-1]
     told = [*test.told, (last.now_ms, last.value, seen.effects)]
@@ -288,12 +297,15 @@ def first_sign(life: ExportedMemory, bug: str) -> tuple[int, ExportedTest] | Non
     if not life.is_like(theirs):
         return None  # its tables change in mid-run
     told: list[tuple[int, Value, tuple[Effect, ...]]] = []
+    # Both take the inputs of the run with the bug; up to the
+    # first difference they are those of the run without it, too.
     for each, ours, other in zip(life.inputs, live_again(life, right), theirs, strict=False):
         if ours.raised:
             return None  # what the bug has led to is nothing that the code without it ever meets
         told.append((each.now_ms, each.value, ours.effects))
         if ours.effects != other.effects or other.raised:
             return each.place, ExportedTest(life, told)
+        # No effect differs yet, but the memory would be woken at another time: that can be tested as well.
         if ours.deadline_ms != other.deadline_ms:
             return each.place, ExportedTest(life, told, has_deadline=True, deadline_ms=ours.deadline_ms)
     probe = find_probe(life, right, wrong, bug)
@@ -313,6 +325,7 @@ def find_probe(
 
     Reads change neither of them; what a save packs, nothing else shows, and nothing comes after it.
     """
+    # What was set may be wrong in the working tier and read by none of the inputs.
     keys = dict.fromkeys((*(it.value.key for it in life.inputs if isinstance(it.value, Set)), *RESERVED))
     now_ms = life.inputs[-1].now_ms
     for probe in (*PROBES, *(Get("probe", key) for key in keys), SaveSession("probe")):
@@ -372,6 +385,7 @@ def function(test: ExportedTest, writer: LiteralWriter, failure: Failure | None)
     last = len(test.told) - 1
     for index, (now_ms, value, effects) in enumerate(test.told):
         call = Parts("memory.step(", [("", number(now_ms)), ("", writer.node(value))], ")")
+        # Ids and prompts of steps on the way may change in a fixed memory; replies may not (law 1).
         if failure is not None and index < last and not is_reply(effects):
             yield from statement("", call, "", INDENT)
             continue

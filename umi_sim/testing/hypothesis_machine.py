@@ -63,6 +63,7 @@ from umi_sim.world.world import OutOfSteps
 JUMP_MS: Final = (1, 10, 1_000, 3_600_000, 7 * 86_400_000)
 HEALED_MS: Final = 120_000  # no window is open for so long
 EVENTS_MAX: Final = 6
+# `luck % n` chooses among n: enough for most arguments, and quick for Hypothesis to search
 LUCK_MAX: Final = 255
 PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)  # an example is shrunk here, 50 times as fast
 SHRINK_SECONDS_MAX: Final = 20
@@ -105,10 +106,12 @@ class Manual:
         kind = self.armed
         if kind is None or not KINDS[kind].is_at(verb):
             return None
+        # Counts only events that this kind can strike, so a small number reaches far into a run.
         if self.after:
             self.after -= 1
             return None
         args = make_args(kind, lambda label, n: self.luck % n)
+        # Nothing to change here: the fault stays armed for the next event.
         if args is None:
             return None
         self.armed = None
@@ -131,6 +134,7 @@ class MemoryMachine(RuleBasedStateMachine):
         super().__init__()
         self.source = Manual()
         self.inspector = ReplyListener(self.config, {})
+        # By hand, as an example has no `with` around it: `teardown` takes the bug out again.
         self.planting = plant_mutant(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
         target = UmiTarget(self.config, registry)
@@ -152,7 +156,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.guard(lambda: self.world.run_until_quiet(self.world.step_count + self.config.steps_max))
 
     def guard(self, act: Callable[[], None]) -> None:
-        """Whatever breaks is kept as a seed file before Hypothesis sees it."""
+        """Act; what breaks is kept as a seed file before Hypothesis sees it."""
         failure = failure_in(self, act)
         if failure is not None:
             self.has_failed = True
@@ -161,12 +165,15 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def report_failure(self, verdict: Verdict) -> str:
         """Return the layout of a failure; its seed file holds the smallest run that fails so."""
+        # A replay of the items in place of the run at hand: only
+        # what replays is worth a file, and it has the story.
         again = run(self.config, verdict.items)
         verdict = again if again.failure else verdict
         assert verdict.failure is not None
         mark = fingerprint.of(verdict.failure)
         if mark not in self.kept:
             self.kept[mark] = small(corpus.keep_run(verdict, self.folder), verdict)
+        # Hypothesis may shrink all the same (another profile): its smaller example wins.
         elif len(verdict.items) < self.kept[mark][0]:
             self.kept[mark] = as_it_is(corpus.keep_run(verdict, self.folder), verdict)
         return "\n".join(self.kept[mark][1])
@@ -260,6 +267,8 @@ def machine(
     check(profile, (None, *PROFILES), "profile")
     drawn = draw(find(scenario), 0)
     config = attrs.evolve(
+        # One agent, one request at a time, no latency: the order of
+        # rules is the order of events, which Hypothesis shrinks.
         drawn, agents=drawn.agents[:1], mode="swarm", latency="instant", policy="fifo", in_flight_max=1,
         workload="generated", planted=mutant or drawn.planted,
     )  # fmt: skip
@@ -357,6 +366,7 @@ def rule_for(name: str, config: RunConfig) -> Any:
         value = self.issue(name, self.wait_ms(when), given)
         return multiple(*add_to_bundle(name, given, value)) if name in TARGETS else None
 
+    # Hypothesis prints rules by this name, and needs different ones.
     issue.__name__ = name
     target = {"target": TARGETS[name]} if name in TARGETS else {}
     as_rule: Any = rule(**target, when=moments_of(config), **draw_arguments(name, config))
@@ -366,6 +376,7 @@ def rule_for(name: str, config: RunConfig) -> Any:
 def moments(config: RunConfig) -> dict[str, Any]:
     """Rules that are no requests, if the scenario has such faults."""
     after, luck = st.integers(0, EVENTS_MAX), st.integers(0, LUCK_MAX)
+    # Crashes get a rule of their own: among thirty kinds of faults one would hardly ever be drawn.
     crashes = [kind for kind in config.faults if issubclass(KINDS[kind], Down)]
     kinds = sorted(kind for kind in config.faults if kind not in crashes and KINDS[kind].group != "clock")
     jumps = [sign * ms for sign in jump_signs(tuple(config.faults)) for ms in JUMP_MS]
@@ -395,4 +406,5 @@ def jump_clock(self: MemoryMachine, by_ms: int) -> None:
 def heal(self: MemoryMachine) -> None:
     """End all faults, and let so much time pass that every window has ended."""
     self.source.arm(None)
+    # A request that changes nothing, so late that no window is open any more.
     self.issue("len", HEALED_MS, {})

@@ -17,6 +17,7 @@ from umi_core.messages.requests import OF_MEMORY, arguments_of
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import filter_values, pools
 
+# 9, 10 and 11 are around a TTL of 10 ms (pools.TTLS_MS).
 ADVANCE_MS: Final = (0, 1, 9, 10, 11, 1_000, 60_000, 3_600_000)
 LANDING_MS: Final = (0, -1, 1)
 LANDINGS: Final = st.tuples(st.integers(0, 7), st.sampled_from(LANDING_MS))
@@ -29,6 +30,7 @@ When = int | tuple[int, int]  # so many ms from now; or which instant that matte
 def in_part(share: tuple[int, int], rare: Any, usual: Any) -> Any:
     """Rare in this share. What is named twice in a `one_of` is no likelier, so the number is drawn."""
     part, whole = share
+    # The rare ones at the upper end: Hypothesis shrinks numbers downwards, so it shrinks to the usual value.
     places = st.integers(1, whole)
     return places.flatmap(lambda place: rare if place > whole - part else usual) if part else usual
 
@@ -46,6 +48,7 @@ class Mostly(Data):
     hostile: pools.Pool
 
     def draw_from(self, config: RunConfig) -> Any:
+        # A group first, then one of it: a large group does not crowd out the small ones.
         bad = st.one_of([st.sampled_from(list(group)) for group in self.hostile.values()])
         return in_part(config.adversarial, bad, self.plain)
 

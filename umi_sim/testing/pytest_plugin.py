@@ -1,4 +1,4 @@
-"""The plugin for pytest: scenarios and seed files are tests, in anybody's project.
+"""The plugin for pytest: scenarios and seed files are tests, in any project.
 
     pytest scenarios                        each scenario with seeds 0..9, each seed file once
     pytest --umi-sim-seeds 0..199 -n auto   more seeds, on all cores
@@ -71,11 +71,15 @@ def pytest_configure(config: pytest.Config) -> None:
     folders: list[Path] = [config.rootpath / name for name in (PATHS_DEFAULT if given is None else given)]
     config.stash[FOLDERS] = tuple(folders)
     config.stash[REPLAYED] = tuple(Path(name).resolve() for name in config.getoption("umi_sim_replay"))
+    # Only if they were given: reading them imports the simulator,
+    # which a project without such tests must not pay for.
     if config.getoption("umi_sim_seeds") != SEEDS_DEFAULT or config.getoption("umi_sim_base"):
         seeds_of(config)  # a mistake is told before anything is collected
     if config.stash[REPLAYED]:
         must_be_seed_files(config.getoption("umi_sim_replay"))
+        # In place of all other paths: this file and nothing else.
         config.args = [str(path) for path in config.stash[REPLAYED]]
+    # Paths on the command line say what is wanted; the folders of the configuration would only be in the way.
     elif given and config.args_source is not pytest.Config.ArgsSource.ARGS:
         must_be_there(folders, given)
         config.args += [str(path) for path in folders if not is_below(path, config.args)]
@@ -140,6 +144,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     is_asked_for = parent.session.isinitpath(file_path)
     if not is_asked_for and not any(file_path.is_relative_to(folder) for folder in config.stash[FOLDERS]):
         return None
+    # A file that was named for a replay is taken as it is, so that its reader can say what is wrong with it.
     if file_path in config.stash[REPLAYED] or is_ours(file_path):
         return kind.from_parent(parent, path=file_path)
     return None
@@ -227,7 +232,9 @@ class ReplayItem(SimulationItem):
             seed = seed_file.read(Path(show_path(self.path)))
         except seed_file.BadSeedFile as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
+        # A failure of an earlier run must be gone; a seed file of the project must come out as it says.
         must_pass = is_kept or self.path in self.config.stash[REPLAYED]
+        # The code has changed since it was kept, so its hashes are out of date: only the failure counts.
         done = replay.replay(seed, relaxed=must_pass or self.config.getoption("umi_sim_relaxed"))
         if is_kept:
             corpus.count_passes(self.path, seed, done)
@@ -235,6 +242,7 @@ class ReplayItem(SimulationItem):
                 print(PASSES_NOW, show_path(self.path))
         if done.what == "passes" and (must_pass or seed.expect.result == "pass"):
             return
+        # An open bug with a ticket: expected, as pytest calls it.
         if done.what == "same failure" and seed.expect.result == "fail" and not must_pass:
             pytest.xfail(open_bug(seed))  # with --runxfail this returns, and the failure is told
         fail(self.report_failure(seed, done))
@@ -323,6 +331,7 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Show kept failures that pass now: pytest hides what a test prints if it passes."""
     told = [line for it in terminalreporter.getreports("passed") for line in it.capstdout.splitlines()]
+    # Each line once: with xdist, or after a rerun, a report may come twice.
     for line in dict.fromkeys(told):
         if line.startswith(PASSES_NOW):
             terminalreporter.write_line(line)
@@ -343,6 +352,7 @@ def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Failures of earlier runs go first, unless what is run was named file by file."""
+    # In a project without tests of ours nothing is put in front, and nothing is imported.
     if not any(isinstance(item, SimulationItem) and not session.isinitpath(item.path) for item in items):
         return
     input_of_worker = getattr(config, "workerinput", None)

@@ -44,6 +44,8 @@ class Storage(Protocol):
 
 # Rows, writes, questions that are tried. Ids are prefixes of each other, and both scopes spell "abc".
 
+# A storage that makes keys of user + agent takes ("a", "bc") and ("ab", "c")
+# for one; "e1" begins "e10", so one that scans by prefix finds too much.
 SCOPES: Final = (Scope("a", "bc"), Scope("ab", "c"))
 KINDS: Final = tuple(BODIES)
 Fact = tuple[str, str, str, int, int | None, bool]
@@ -53,6 +55,7 @@ FACTS: Final[tuple[Fact, ...]] = (  # type, name, content, updated_ms, event_tim
     ("topic", "tea", "green or black tea", 2, None, False),
     ("note", "note", "nothing of that", 3, 4, False),
 )
+# The same, in part, opposite, and of another length, which may match nothing.
 DIRECTIONS: Final = ((1, 0), (3, 4), (-1, 0), (1, 0, 0))
 
 
@@ -120,6 +123,7 @@ FOUND: Final[st.SearchStrategy[Writes]] = st.tuples(
         for at in FOUND_AT
     )
 ).map(list)  # rows that each search finds
+# Three of four expects hold: a script of conflicts alone would store nothing.
 GUARDS: Final = st.lists(st.tuples(PLACES, st.sampled_from((0, 0, 0, 1))), max_size=3)
 TIMES: Final = st.none() | st.integers(1, 5)
 TYPES: Final = st.sampled_from((("person",), ("topic", "note")))
@@ -179,6 +183,8 @@ class StorageContract(RuleBasedStateMachine):
     @rule()
     def crash(self) -> None:
         self.storage.crash()
+        # A ticket from before the crash must be answered with
+        # None, not with a batch that is stored after all.
         for ticket, _ in self.on_the_way:
             agree("a crash takes the pending batches", self.storage.flush(ticket, self.now_ms), None)
         self.on_the_way = []
@@ -189,6 +195,7 @@ class StorageContract(RuleBasedStateMachine):
     def repeat(self, which: int, writes: Writes, guards: Guards) -> None:
         """A key of the last 24 hours, with another batch and perhaps expects that do not hold."""
         at_ms, key, first = self.first[which % len(self.first)]
+        # Later the storage may have forgotten the key, and both answers are right.
         if self.now_ms < at_ms + RECEIPT_MS_MAX:
             ticket, commit = self.send_commit(writes, guards, key)
             answer = self.storage.flush(ticket, self.now_ms)
@@ -235,6 +242,8 @@ class StorageContract(RuleBasedStateMachine):
     def walk(self, query: CountRows, limit: int, meanwhile: list[Writes]) -> None:
         """Page after page, with a commit before each of the first few."""
         stayed, seen, cursor = self.keys(query), list[tuple[str, str]](), None
+        # Commits before the first pages, then only pages: without
+        # an end to the writes a walk need not end either.
         for writes in (*meanwhile, *[list[str | Write]()] * PAGES_MAX):
             page = self.ask(ByFilter(query.scope, query.kinds, query.where, limit, cursor))
             self.check_page(page, query, limit)
@@ -245,6 +254,8 @@ class StorageContract(RuleBasedStateMachine):
             if writes:
                 self.flush(*self.send_commit(writes, []))
                 left = set(self.keys(query))
+                # Only rows that were there at every page must be seen:
+                # one that was written or deleted meanwhile may be missed.
                 stayed = [key for key in stayed if key in left]
         agree("a walk comes to its end", cursor, None)
         agree("a walk is in order, each row once", seen, sorted(set(seen)))
@@ -305,7 +316,9 @@ class StorageContract(RuleBasedStateMachine):
         agree("a score is off by no more than the tolerance", far, [])
         least_ppm = max(1, query.min_score_ppm)
         agree("a hit has the least score", [at for at, ppm in scores.items() if ppm < least_ppm], [])
+        # With fewer hits than the limit nothing was cut, so every row with the least score must be there.
         last_ppm = min(scores.values()) if len(rows) == query.limit else least_ppm - 1
+        # Even with its error it is better than the last hit, so the index has lost it.
         left = [score_of(row) - self.tolerance_ppm for at, row in true.items() if at not in scores]
         agree("no hit is left out that is better than the last", [ppm for ppm in left if ppm > last_ppm], [])
 

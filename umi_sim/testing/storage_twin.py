@@ -43,6 +43,8 @@ class StorageTwin(Owner):
 
     def write(self, write: Write) -> int:
         last = self.rows.get(write.address, Row(write.address, 0, None))
+        # Deleting what is not there changes nothing, not even a version. A row that is written again goes on
+        # after the version of its deletion: version 1, deleted as 2, written again as 3.
         if last.body is not None or write.body is not None:
             self.rows[write.address] = Row(write.address, last.version + 1, write.body)
         return self.rows.get(write.address, last).version
@@ -65,6 +67,8 @@ class StorageTwin(Owner):
 
     def score_rows(self, query: ByVector | ByWords) -> list[Row]:
         """Return every row that matches with its score, best first."""
+        # Scores first, conditions later: how rare a word is
+        # depends on all rows of the kind, not on those that match.
         scores = self.scores(query)
         found = self.matching(CountRows(query.scope, (query.kind,), query.where))
         return sorted([attrs.evolve(row, score_ppm=scores[row.address]) for row in found], key=rank_of)
@@ -124,6 +128,7 @@ def is_as_asked(condition: Condition, found: Any) -> bool:
         case "lte":
             return bool(found <= value)
         case "eq":
+            # `is`: True == 1, but a flag is no number. The contract asks `eq` of flags alone.
             return bool(found is value)
     assert condition.operator == "contains"
     return bool(value in found)

@@ -18,6 +18,7 @@ SLOTS: Final = (("facts", "notes"), ("facts", "todo"), ("goals", "plans"), ("hum
 PIECES: Final = ("tea", "likes tea", "o", "no nuts", "ok\n")
 PIECE_CHARS: Final = 8  # of the beginning of a text
 PIECE_COUNT: Final = 8  # words of a text that may be named
+# In this file a value that is listed twice is drawn twice as often.
 TAGS: Final = ((), (), ("work",), ("work", "home"), ("x",))
 CALL: Final = (("tool_call_id", "c1"), ("tool_name", "search"), ("arguments", '{"q": "tea"}'))
 MESSAGE_COUNTS: Final = (1, 1, 2, 2, 3, 5)
@@ -25,7 +26,7 @@ SEQS: Final = (1, 2, 3, 5, 8, 13, 21, 34)
 
 
 def block_name(user: User, stream: Stream) -> object:
-    """A label in some spelling, or an id: mostly of a block that is there."""
+    """Draw a label in some spelling, or an id: mostly of a block that is there."""
     key, label = block_of(user, stream)
     if stream.chance(1, 4):
         return key
@@ -37,7 +38,7 @@ def block_key(user: User, stream: Stream) -> object:
 
 
 def block_of(user: User, stream: Stream) -> tuple[str, str]:
-    """Id and label."""
+    """Draw id and label of a block: of one that is there, three times in four."""
     known = user.known.blocks(user.agent)
     if known and stream.chance(3, 4):
         return stream.pick(known)[:2]
@@ -61,7 +62,7 @@ def record_id(user: User, stream: Stream) -> object:
 
 
 def messages(user: User, stream: Stream) -> object:
-    """A turn of a conversation: what was said, and now and then the call of a tool."""
+    """Draw a turn of a conversation: what was said, and now and then the call of a tool."""
     return tuple(message(stream) for _ in range(stream.pick(MESSAGE_COUNTS)))
 
 

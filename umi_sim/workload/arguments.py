@@ -136,11 +136,13 @@ def habits_of(name: str) -> tuple[tuple[Argument, Habit], ...]:
 
 
 def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
-    """The arguments of a request by name; what is left out has its default."""
+    """Draw the arguments of a request by name; what is left out has its default."""
     table = habits_of(name)
     struck = struck_argument(table, stream) if stream.chance(*user.adversarial) and table else None
     args: dict[str, object] = {}
     for argument, habit in table:
+        # A draw of its own, behind all others: requests from
+        # before the argument came are drawn as they were.
         if habit.is_late and struck is None and stream.chance(*user.adversarial):
             struck = argument if stream.chance(*SELDOM) else None
         if argument is struck:
@@ -153,7 +155,8 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
 
 
 def struck_argument(table: Sequence[tuple[Argument, Habit]], stream: Stream) -> Argument:
-    """The one that is hostile."""
+    """Draw the argument that is hostile."""
+    # four arguments: six places, of which 0, 4 and 5 are the first argument
     table = [each for each in table if not each[1].is_late]
     at = stream.below(len(table) + FIRST - 1)
     return table[at if at < len(table) else 0][0]

@@ -1,7 +1,7 @@
 """Which request comes next: a table of slots, of which each request has as many as its weight says.
 
 The hash of a slot with a request's name says whether the request takes it from those declared before. So
-one that is added takes a few slots from everybody, and any other slot has the same request as before:
+one that is added takes a few slots from all others, and any other slot has the same request as before:
 
     slot          1    2    3    4    5    6    7    8
     set, get      get  set  get  get  set  set  get  set
@@ -30,7 +30,7 @@ assert OWN_COUNT * len(REQUESTS) <= SLOT_COUNT
 
 
 def slots(weights: Mapping[str, int]) -> Sequence[str]:
-    """The request of each slot."""
+    """Return the request of each slot."""
     return slots_of(tuple(weights.items()))
 
 
@@ -41,8 +41,11 @@ def slots_of(items: tuple[tuple[str, int], ...]) -> Sequence[str]:
     for name in (name for name in BY_AGE if weights.get(name)):
         total += weights[name]
         words, order = order_of(name)
+        # With weights 3, 1, 4 the last takes half of all slots (4 of 8), and the others keep 3 to 1 of the
+        # rest: each ends with its share, whatever comes later.
         for slot in order[: bisect_left(words, -(-WORD_COUNT * weights[name] // total))]:
             table[slot] = name
+        # Own slots are set at the end, so no later request can take them.
         free = (slot for slot in order if slot not in own)
         own |= {next(free): name for _ in range(OWN_COUNT)}
     for slot, name in own.items():
@@ -52,7 +55,7 @@ def slots_of(items: tuple[tuple[str, int], ...]) -> Sequence[str]:
 
 @cache
 def order_of(name: str) -> tuple[list[int], list[int]]:
-    """The words of a request for all slots, least first, and the slots in that order."""
+    """Return the words of a request for all slots, least first, and the slots in that order."""
     count = SLOT_COUNT // WORDS_PER_DIGEST
     digests = b"".join(blake2b(f"slot/{name}/{n}".encode()).digest() for n in range(count))
     words = unpack(f"<{SLOT_COUNT}H", digests)

@@ -26,6 +26,8 @@ def whole(config: RunConfig) -> RunConfig:
     """With operations for all turns, those between them, and repeated ones; and with steps for these."""
     line_count = max(len(list(transcript_lines(config, agent.name))) for agent in config.agents)
     (n, d), (made, all_made) = config.repeat, GENERATED
+    # A quarter of all requests is invented beside the lines (GENERATED), and n of d repeat the one before:
+    # 90 lines and no repeats need 120 operations. Half as many again, as chance may need more.
     usual = line_count * all_made * d // ((all_made - made) * max(1, d - n))
     count = min(usual * 3 // 2 + SPARE_COUNT, OPERATION_COUNT_MAX)
     agent_count = len(config.agents)
@@ -51,7 +53,7 @@ def turns_told(config: RunConfig, items: Sequence[Item], agent: str) -> tuple[in
     told = turns = 0
     rest = iter(asked)
     for _, line in transcript_lines(config, agent):
-        is_told = line in rest  # which goes on behind it
+        is_told = line in rest  # `in` reads the iterator up to the line, so the next one is sought behind it
         if line[0] == "set":
             told, turns = told + is_told, turns + 1
     return told, turns

@@ -57,6 +57,8 @@ def make_question(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str,
     earlier = some_words(stream, talk[stream.below(count)].text)
     if not stream.chance(*ASKED):
         return {"query": earlier, "turns": last_turns(talk, count, shown_count)}
+    # The newest turn that asks: its answer, if there is
+    # one, is not among the turns that go with it (law 1).
     recent = range(count - 1, max(0, count - RECENT_COUNT) - 1, -1)
     at = next((at for at in recent if talk[at].text.rstrip().endswith(QUESTION_MARKS)), None)
     if stream.chance(*ASKED) and at is not None:

@@ -28,7 +28,7 @@ UNITS: Final = ("x", "é", "日", "👍")  # 1, 2, 3 and 4 bytes
 
 @lru_cache(maxsize=16)  # the agents of a run have the same limits
 def sizes(limit: int) -> tuple[str, ...]:
-    """Texts one byte under, at and over the limit; and as many characters as it has bytes."""
+    """Return texts one byte under, at and over the limit; and as many characters as it has bytes."""
     around = (limit - 1, limit, limit + 1)
     return (
         *(fill_bytes(size, unit) for size in around for unit in UNITS),
@@ -43,13 +43,13 @@ def fill_bytes(size_bytes: int, unit: str) -> str:
 
 
 def prose(size_bytes: int) -> str:
-    """Exactly so many bytes about Alice."""
+    """Return exactly so many bytes about Alice."""
     sentence = "Alice likes tea and works at Acme.\n"
     return (sentence * (size_bytes // len(sentence) + 1))[:size_bytes]
 
 
 def numbers(low: int, high: int) -> Pool:
-    """Numbers around the ends of a range, famous ones, and what is no number."""
+    """Return numbers around the ends of a range, famous ones, and what is no number."""
     return {"bounds": (low - 1, low, low + 1, high - 1, high, high + 1), "famous": FAMOUS, "type": NO_NUMBERS}
 
 
@@ -89,6 +89,7 @@ CHANGING: Final = (
     "{person} likes {thing}.",
 )  # fmt: skip
 PROMISE: Final = ", and I never forget" * 15  # so long that a few fill the share of self
+# A template that stands in a list several times is drawn so much more often.
 TEMPLATES: Final = (
     *CHANGING * 4,
     "{person} joined {org}.", "{person} does not work at {org}.", "{person} moved to {city}.",
@@ -130,7 +131,7 @@ SLOT: Final = re.compile(r"\{(\w+)\}")
 
 
 def filled_in(stream: Stream, templates: Sequence[str]) -> str:
-    """A template, each of its slots filled from the cast."""
+    """Return a template, each of its slots filled from the cast."""
     return SLOT.sub(lambda slot: stream.pick(CAST[slot[1]]), stream.pick(templates))
 
 
@@ -143,7 +144,7 @@ def alter_text(stream: Stream, text: str) -> str:
 
 
 def nearly(stream: Stream, text: str) -> str:
-    """The text with one small change: case, a character, two words exchanged, or a word more or less."""
+    """Change a text a little: its case, a character, two words exchanged, or a word more or less."""
     words, at = text.split(" "), stream.below(max(1, len(text)))
     n = stream.below(len(words))
     after = (n + 1) % len(words)
@@ -166,7 +167,7 @@ def nearly(stream: Stream, text: str) -> str:
 
 
 def nearly_turns(stream: Stream, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """The turns with one small change: one more or less, two exchanged, another role, or another text."""
+    """Change turns a little: one more or less, two exchanged, another role, or another text."""
     n = stream.below(len(turns))
     turn, before, after = turns[n], turns[:n], turns[n + 1 :]
     match stream.below(5):
@@ -243,6 +244,8 @@ SIZED_TEXTS: Final = (
     limits.TEXT_BYTES_MAX,
 )  # fmt: skip
 
+# Each class is something that once went wrong in some parser: texts that look like the end of a block, a
+# prompt or a fence, letters that fold into others, sequences that a cut may tear.
 NASTY: Final[Pool] = {
     "surrogate": SURROGATES,
     "type": NO_TEXTS,
@@ -315,6 +318,7 @@ HOSTILE_LABELS: Final[Pool] = {
     "surrogate": SURROGATES,
     "type": NO_TEXTS,
 }
+# 4,999 and 5,000 are shown as 0.00 and 0.01, 995,000 as 1.00: the borders of rounding to hundredths.
 PARTS_PPM: Final = (0, 4_999, 5_000, 125_000, 375_000, 500_000, 705_000, 900_000, 995_000, limits.PPM)
 HOSTILE_PPM: Final = numbers(0, limits.PPM)
 HOSTILE_FORMS: Final[Pool] = {"look-alike": ("XML", "xml ", "html", "", "md"), "type": NO_TEXTS}
@@ -350,6 +354,8 @@ HOSTILE_SPEAKERS: Final[Pool] = {
 
 # Scopes that are easily taken for each other, (user, agent), four at a time.
 
+# ("a", "bc") and ("ab", "c") are one text if the parts are only joined; ("u", "*") is all of them if a
+# store takes it for a pattern; and so on.
 NEIGHBOURS: Final[Sequence[Sequence[tuple[str, str]]]] = (
     (("a", "bc"), ("ab", "c"), ("abc", "a"), ("a", "b")),
     (("u|a", "b"), ("u", "a|b"), ("u/a", "b"), ("u", "a/b")),

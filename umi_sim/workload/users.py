@@ -37,6 +37,8 @@ LENGTHS: Final = (1, 1, 1, 20)
 TURN_COUNT_MAX: Final = 12  # two more than a memory looks at
 TOLD_CHARS_MAX: Final = 1_000
 SHORT_TEXTS: Final = ("ok", "likes tea", "no nuts")  # of blocks
+# From here on one access promotes a person: (4 * 775,000 + 3 * 1,000,000 + 2 * 100,000 + 700,000) / 10 is
+# 700,000, the least score that does (promote_score_min_ppm).
 PROMOTING_PPM: Final = 775_000
 WITH_TURNS: Final[Ratio] = (7, 8)  # of questions that refer to something
 WITHOUT_NEED: Final[Ratio] = (1, 4)  # of all others
@@ -108,9 +110,11 @@ class User:
         self.question: Question = ("", ())  # of this request, as far as it is drawn
 
         working, core = min(memory.working_bytes_max, WORKING_VALUE_BYTES_MAX), memory.core_bytes_max
+        # With a key of one to four bytes one of these fills the tier to the last byte, or is one too large.
         full = tuple(b"v" * size for size in range(working - 4, working + 1) if size > 0)
         self.values = (*pools.VALUES, b"v" * min(working // 4, 4_096))
         self.bad_values = (*pools.HOSTILE_VALUES.values(), full)
+        # Around the quarter that self may take, and large enough that three or four texts fill the tier.
         parts = (core // 4, core // 4 - 1, core // 4 + 1, core * 3 // 8, core * 3 // 8, core // 16)
         self.block_texts = (*(prose(size) for size in parts), pools.MARKED)
         self.bad_block_texts = (
@@ -121,6 +125,8 @@ class User:
 
     def key(self, stream: Stream) -> object:
         """Draw a key of the action set; in one of eight cases one that lives."""
+        # One draw decides both: the first eighth stands for
+        # a key that lives, and the rest for one of the pool.
         at = stream.below(8 * len(self.keys))
         live = self.known.keys(self.agent) if at < len(self.keys) else ()
         return stream.pick(live) if live else self.keys[at % len(self.keys)]
@@ -148,14 +154,14 @@ class User:
         return self.tell(" ".join(self.sentence(stream) for _ in range(count)))
 
     def sentence(self, stream: Stream) -> str:
-        """About the cast; now and then one that was said before, in whatever text."""
+        """Draw a sentence about the cast; now and then one that was said before, in whatever text."""
         if self.retold[0] and self.said and stream.chance(*self.retold):
             return stream.pick(self.said)
         self.said.append(filled_in(stream, pools.TEMPLATES))
         return self.said[-1]
 
     def fact(self, stream: Stream) -> object:
-        """A sentence about the cast, or a text that was told before."""
+        """Return a sentence about the cast, or a text that was told before."""
         if stream.chance(1, 4) and self.told:
             return stream.pick(self.told)
         return self.sentence(stream)
@@ -171,13 +177,13 @@ class User:
         return self.tell(stream.pick(stream.pick(BAD_TEXTS)))
 
     def tell(self, text: object) -> object:
-        """The text as it is; if it may be remembered at all, it may be told again."""
+        """Return the text as it is; if it may be remembered at all, it may be told again."""
         if isinstance(text, str) and is_text(text) and 0 < len(text.strip()) <= TOLD_CHARS_MAX:
             self.told.append(text)
         return text
 
     def bad_document(self, stream: Stream) -> object:
-        """A conversation with a message that cannot be read, or no text at all."""
+        """Return a conversation with a message that cannot be read, or no text at all."""
         if stream.chance(1, 2):
             return self.bad_text(stream)
         self.document_kind = "conversation"
@@ -186,8 +192,7 @@ class User:
         return f"[{','.join(stream.shuffle([*said, *mute]))}]"
 
     def document(self, stream: Stream) -> object:
-        """A text, a conversation or a longer document, or what stands for an image, an audio or a video; in
-        one of four cases one that was given before."""
+        """Draw a text, a conversation, a document or a payload; in one of four cases an earlier one."""
         if stream.chance(1, 4) and self.documents:
             self.document_kind, text = stream.pick(self.documents)
             return text
@@ -210,7 +215,7 @@ class User:
         return stream.pick(TEXT_KINDS) if is_text and stream.chance(1, 8) else self.document_kind
 
     def query(self, stream: Stream) -> object:
-        """An earlier one, words of something told, or a question; half of these refer to what was said."""
+        """Draw an earlier query, words of something told, or a question, of which half refer to turns."""
         if stream.chance(1, 2) and self.asked:
             self.question = stream.pick(self.asked)
         elif stream.chance(1, 2) and self.told:
@@ -222,8 +227,7 @@ class User:
         return self.question[0]
 
     def turns(self, stream: Stream) -> object:
-        """Mostly for a question that refers to them; of one asked again mostly the same, else what was said
-        since."""
+        """Draw turns, mostly for a question that refers to them; for an earlier one mostly the same."""
         query, before = self.question
         if before and stream.chance(3, 4):
             return before
@@ -234,7 +238,7 @@ class User:
         return said
 
     def turn(self, stream: Stream) -> Turn:
-        """Something told earlier, or said aside; one in sixteen is blank or longer than is looked at."""
+        """Draw something told earlier, or said aside; one in sixteen is blank or longer than is looked at."""
         role = stream.pick(pools.ROLES)
         if stream.chance(1, 16):
             return Turn(role, stream.pick(pools.STRANGE_TURNS))
@@ -269,7 +273,7 @@ class User:
         return tuple(stream.pick(known) for _ in range(stream.between(1, 2)))
 
     def importance(self, stream: Stream) -> object:
-        """Half of them so great that one access promotes, and so far apart that one displaces another."""
+        """Draw one so great that one access promotes, or any other, far enough apart to displace one."""
         return stream.between(PROMOTING_PPM, PPM) if stream.chance(1, 2) else stream.pick(pools.PARTS_PPM)
 
     def block_text(self, stream: Stream) -> object:
@@ -287,7 +291,7 @@ class User:
         return stream.pick(self.other_ids if stream.chance(1, 8) or not ids else ids)
 
     def resource(self, stream: Stream) -> object:
-        """A text that was memorized, or that was forgotten since; in one of sixteen cases an entity."""
+        """Draw a text that was memorized, perhaps forgotten since; in one of sixteen cases an entity."""
         ids = self.known.resource_ids(self.agent)
         return self.entity(stream) if stream.chance(1, 16) or not ids else stream.pick(ids)
 
@@ -316,7 +320,7 @@ def document(stream: Stream, lines: Sequence[str]) -> str:
 
 
 def conversation(stream: Stream, lines: Sequence[str]) -> str:
-    """A list of messages, alone or in an object."""
+    """Return a list of messages, alone or in an object."""
     messages = [message(stream, line) for line in lines]
     return stream.pick(WRAPPED).replace("[]", f"[{','.join(messages)}]")
 
@@ -334,6 +338,6 @@ DOCUMENT_FORMS: Final[Mapping[str, Callable[[Stream, Sequence[str]], str]]] = {
 
 @lru_cache(maxsize=64)  # most runs have the same scopes
 def ids_of_cast(scopes: tuple[Scope, ...]) -> tuple[str, ...]:
-    """Ids of persons in every scope of a run, stored or not."""
+    """Return ids of persons in every scope of a run, stored or not."""
     names = tuple(dict.fromkeys(pools.CAST["person"]))
     return tuple(entity_id(scope, name) for scope in scopes for name in names)

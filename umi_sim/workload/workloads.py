@@ -1,8 +1,8 @@
 """Workloads: what the user of one agent asks, request by request.
 
 Law 1. A request follows from seed, agent, its number and what is known; an extra draw in one moves no other.
-Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript. Who knows of no
-block, record, text, fact or session that a request could name mostly asks for something else.
+Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript. A user who knows
+of no block, record, text, fact or session that a request could name mostly asks for something else.
 """
 
 from collections import deque
@@ -22,6 +22,7 @@ from umi_sim.workload.users import User, UserKnowledge
 Drawn = tuple[str, dict[str, object]]
 Line = tuple[int | None, Drawn]  # when, if that is told, and what
 
+# Blocks of eight words: no request draws as many, so sections never meet.
 SECTION_BLOCKS: Final = 2**32
 GENERATED: Final = (1, 4)  # beside a transcript
 CHOICE_COUNT: Final = 3  # how often a user who has nothing to name asks for something else
@@ -54,7 +55,7 @@ class Workload:
         self._varied: deque[Drawn] = deque(maxlen=VARIED_COUNT_MAX)
 
     def next(self) -> Drawn | None:
-        """The next request by name and arguments; None at the end, and ever after."""
+        """Return the next request by name and arguments; None at the end, and ever after."""
         if self._count == self._config.operations_max or (self._count and self._last is None):
             return None
         self._stream.begin(self._count)
@@ -70,6 +71,7 @@ class Workload:
         if stream.chance(*self._config.repeat) and self._last:
             self.is_again = self._last[0] == "recall"
             return self._last
+        # An `and` before each draw: an option that is off, or has nothing to choose from, draws nothing.
         if self._keyed and stream.chance(*self._config.retry):
             return stream.pick(self._keyed)
         if self._config.nearly[0] and self._varied and stream.chance(*self._config.nearly):
@@ -99,7 +101,7 @@ class Workload:
         return name, args
 
     def _vary(self, stream: Stream) -> Drawn:
-        """An earlier request with one small change of what it says, and without its key."""
+        """Return an earlier request with one small change of what it says, and without its key."""
         name, earlier = stream.pick(self._varied)
         part = stream.pick(parts_to_vary(earlier))
         args = {key: value for key, value in earlier.items() if key != "request_key"}
@@ -169,7 +171,7 @@ def minutes(spoken: Sequence[TurnLine]) -> dict[str, object]:
 
 
 def script_lines(config: RunConfig, agent: str) -> Iterator[Line]:
-    """The ops of this agent."""
+    """Return the ops of this agent."""
     return ((op["at_ms"], (op["name"], dict(op["args"]))) for op in config.script if op["agent"] == agent)
 
 

@@ -1,4 +1,4 @@
-"""Agents of a world, the messages between them and the services, and who observes.
+"""Agents of a world, the messages between them and the services, and the interface of an observer.
 
 An agent is one machine with its clock and what it is about to do. While it is down it has no machine; while
 it is paused nothing reaches it.
@@ -25,6 +25,9 @@ from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.world import moments
 
+# A machine that does nothing and wants to be woken for the same instant
+# again stops the time of the world: that instant is always the next one that
+# is due. Without this limit such a run would end only at its step limit.
 SPIN_MAX: Final = 3
 
 
@@ -61,17 +64,21 @@ class Agent(Owner):
     life: int = 0
     wake_ms: int | None = None
     pending: deque[Op | ClockMove] = attrs.field(factory=deque)
+    # id of an operation to the name of its request: "o7" -> "remember"
     in_flight: dict[str, str] = attrs.field(factory=dict)
     wake_count: int = 0
     spin_count: int = 0
     restart_ms: int | None = None
     resume_ms: int | None = None
-    is_clock_held: bool = False
+    is_clock_held: bool = False  # this pause stopped the clock; a clock fault may have stopped it before
     window: Window = attrs.field(factory=Window)
     held: list["NetworkMessage | Op"] = attrs.field(factory=list)
 
     def wants_items(self) -> bool:
-        """Return True if no operation is left; the end of a clock's window may be."""
+        """Return True if it is up and no operation is pending; the end of a clock's window still may be."""
+        # A pending item that is no op is the end of a clock's window (a thaw,
+        # say), which may lie a minute ahead: the user does not wait for it.
+        # Nearly always the first item is an op, so the scan is the exception.
         pending = self.pending
         is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
         return self.machine is not None and not is_busy
@@ -81,13 +88,17 @@ class Agent(Owner):
         return self.machine is not None and self.machine.awaits(answer.request_id, reading_ms)
 
     def must_not_spin(self, idle_ms: int | None) -> None:
-        """`idle_ms`: the deadline that it was woken for, if it did nothing and wants the same once more."""
+        """Count wake-ups for nothing. Raises Broken at the third in a row.
+
+        `idle_ms`: the deadline that it was woken for, if it did nothing and wants the same once more.
+        """
         self.spin_count = 0 if idle_ms is None else self.spin_count + 1
         told = f"{self.name} was woken {SPIN_MAX} times for {idle_ms}, for nothing"
         demand(self.spin_count < SPIN_MAX, rules.PROGRESS, told)
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """Take items to begin, in order of their times, then of the record."""
+        # Sorting is stable, so items of one instant stay in the order of the record: a move before its op.
         if self.pending or len(items) > 1:
             items = sorted((*self.pending, *items), key=lambda item: item.at_ms)
         self.pending = deque(items)
@@ -95,6 +106,8 @@ class Agent(Owner):
     def pause(self, now_ms: int, for_ms: int, *, clock_stands: bool) -> None:
         """Let nothing reach it for a while. Its clock runs on, or stands and then catches up."""
         self.resume_ms = now_ms + for_ms
+        # A clock that a freeze has stopped already belongs to
+        # that fault: its own thaw ends it, not this pause.
         if clock_stands and not self.clock.is_frozen:
             self.clock.freeze(now_ms)
             self.is_clock_held = True
@@ -112,9 +125,9 @@ class Agent(Owner):
 class NetworkMessage(Data):
     """Something on its way: a call to its service, its flush, or its answer back; or a copy of one."""
 
-    event: str
+    event: str  # "o7/commit#2" on its way up; with "/flush" or "/answer" behind it from then on
     call: Call
-    leg: str
+    leg: str  # "request", "flush" or "answer"
     flush: Flush | None = None
     answer: Answer | None = None
     is_copy: bool = False
@@ -135,6 +148,7 @@ def is_busy(agent: Agent) -> bool:
     themselves. An old life whose clock stands still waits like this until the world heals. If it counted, the
     background work of its successor would run, and fail, for years of world time.
     """
+    # A restart and the end of a pause count as work: what was in flight, or held, still has to go on.
     if agent.pending or agent.machine is None or agent.resume_ms is not None:
         return True
     return agent.wake_ms is not None and (bool(agent.in_flight) or agent.machine.is_working)
@@ -143,6 +157,9 @@ def is_busy(agent: Agent) -> bool:
 def must_be_quiet(agents: Iterable[Agent]) -> None:
     """Check that, when nothing is due, nothing waits, but for a clock that stands until the world heals."""
     for agent in agents:
+        # Its deadline is at no world time at all while the clock stands
+        # (SimClock.world_at is None), so nothing is due although the operation
+        # waits. The heal thaws the clock, and the drain after it demands the reply.
         if agent.clock.is_frozen:
             continue
         if agent.in_flight:
@@ -162,7 +179,8 @@ def wake_name(agent: Agent) -> str:
 
 
 def place_in_record(agent: Agent) -> int:
-    """Items are numbered in the order of the record."""
+    """Return the number of the next item: ops are numbered in the order of the record, and so are moves."""
+    # "o12" -> 12
     return int(agent.pending[0].id[1:])
 
 
@@ -192,6 +210,7 @@ class Tally(Owner):
                 self.degraded[item.name] += item.count
             if outcome.value is not None:
                 self.mark(moments.of_value(outcome.value))
+        # Refused and Failed carry a typed error, which tells more than the outcome: "refused: TextTooLong".
         elif not isinstance(outcome, Unknown):
             self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
 

@@ -16,15 +16,13 @@ class ChangeContext(network.NetworkContext, Protocol):
     tampering: Tampering
 
 
-def before_op(world: ChangeContext, op_id: str) -> None:
-    revise(world, op_id)
-    tamper(world, op_id)
-
-
 def revise(world: ChangeContext, op_id: str) -> None:
     """Workflows may change before an op; what is in flight ends on the revision it began with."""
+    # Lives without a machine need no new tables: the next one begins with those that hold then.
     if world.target.revise(op_id, (it.machine for it in world.lives if it.machine)):
         world.trace.add(Tag.MARK, f"new revisions before {op_id}")
+        # Only a change below an operation in flight shows whether
+        # old revisions live on; between two it is harmless.
         busy_count = sum(bool(agent.in_flight) for agent in world.lives)
         world.tally.marks["revision: under an operation"] += busy_count
 

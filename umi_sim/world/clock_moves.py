@@ -19,20 +19,23 @@ CLOCK_FAULTS: Final = tuple(kind for kind in KINDS.values() if issubclass(kind, 
 def make(clock: SimClock, item: ClockMove, now_ms: int, free_ms: int, tally: Tally) -> bool:
     """Move the clock and count what that is; False if it is a landing that comes too late or goes too far.
 
-    A move is called as a clock does it. `free_ms`: how long nothing else happens.
+    A move has the name of a method of the clock. `free_ms`: how long nothing else happens.
     """
     assert item.move in MOVES, item.move
+    # The moves are the methods of a clock, under their own names; only `land` returns anything.
     before_ms = clock.reading(now_ms)
     forward = {"forward_ms_max": free_ms} if item.move == "land" else {}
+    # A landing skips time that nothing else may need: if an event were due in between, it would come late.
     if getattr(clock, item.move)(now_ms, **item.args, **forward) is False:
         return False
     kind = kind_of(item)
     if kind:
+        # A jump back from a reading of 0, or ahead from the last one, is clipped to nothing.
         is_in_vain = item.move == "jump" and clock.reading(now_ms) == before_ms
         (tally.without_effect if is_in_vain else tally.fired)[kind] += 1
     return True
 
 
 def kind_of(item: ClockMove) -> str:
-    """The fault that a move is; the end of one is none, nor is a landing."""
+    """Return the kind of fault that a move begins; empty for the end of one, and for a landing."""
     return next((kind.name for kind in CLOCK_FAULTS if kind.is_begun_by(item.move, item.args)), "")

@@ -28,11 +28,14 @@ def life_of(world: takeovers.TakeoverContext, agent: Agent, is_recovering: bool)
 
 
 def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
-    """The agent has no machine until it starts again."""
+    """Take the machine from an agent, which starts again after `down_ms`."""
     world.trace.add(Tag.LIFE, "crash", agent.name)
+    # A reply dies with the machine, so these operations may end without one; each other one must be answered.
     world.tally.excused["crashed"] += len(agent.in_flight)
     world.tally.marks.update(marks_of(agent.machine))
     agent.in_flight.clear()
+    # The end of a pause, for its clock alone: what the pause held (answers, ops) dies with this life. Only a
+    # wipe of the store crashes a paused agent; no event that could be struck reaches it.
     agent.resume(world.now_ms)
     agent.machine = agent.wake_ms = None
     agent.restart_ms = world.now_ms + down_ms
@@ -40,7 +43,7 @@ def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
 
 
 def marks_of(machine: Machine | None) -> Iterator[str]:
-    """The rare instants at which this crash may come."""
+    """Yield the rare instants at which this crash has come."""
     if machine is not None and machine.is_recovering:
         yield "crash: during recovery"
     if machine is not None and machine.is_committing:

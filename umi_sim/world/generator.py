@@ -22,9 +22,9 @@ from umi_sim.workload.users import UserKnowledge
 from umi_sim.workload.workloads import Workload
 from umi_sim.world.schedule import policy_of
 
-AT_ONCE: Final = (1, 2)
-LANDING_MS: Final = (-1, 0, 1)
-PATIENT: Final = (1, 4)
+AT_ONCE: Final = (1, 2)  # of two ops one follows without a pause, so that operations overlap
+LANDING_MS: Final = (-1, 0, 1)  # just before a deadline, at it, just after it: where < and <= differ
+PATIENT: Final = (1, 4)  # of four repeated questions one waits until its cached rewrite runs out
 CLOCK_SITE: Final = "agent.clock"
 ACTIVE_SITES: Final = 4  # a kind of fault is active at one site in so many
 
@@ -54,7 +54,9 @@ class Generator:
         names = [agent.name for agent in config.agents]
         self._workloads = {name: Workload(config, name, known) for name in names}
         self._pauses = {name: Stream(config.seed, "agent", name, "pause") for name in names}
-        self._done: dict[str, bool] = {}
+        self._done: dict[str, bool] = {}  # agents whose workload has ended: it is not asked again
+        # Ids go on after the record, for all letters from the same number: new
+        # items must not take an id that a recorded one has, and gaps do no harm.
         numbers = [int(item.id[1:]) for item in record]
         self._counts = dict.fromkeys("ofsc", max(numbers, default=0))
         self._is_transcript = config.workload == "transcript"
@@ -69,6 +71,8 @@ class Generator:
         if drawn is None:
             self._done[agent] = True
             return ()
+        # Time first, then the moves: a landing that the time
+        # could not reach exactly becomes a move of the clock.
         at_ms = self._next_at(agent, now_ms)
         op = Op(self._next_id("o"), at_ms, agent, *drawn)
         moves = self._moves(agent, op)
@@ -79,6 +83,8 @@ class Generator:
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self._dice.find_fault(verb, site, data)
         args = make_args(kind, self._dice.luck(kind, site, data)) if kind else None
+        # The kind strikes here, but its arguments find nothing to change (no list to cut, a batch of one
+        # row): then there is no fault, and the record needs no item for it.
         if kind is None or args is None:
             return None
         fault = Fault(self._next_id("f"), kind, event, args)
@@ -87,6 +93,7 @@ class Generator:
 
     def choose(self, ready: Sequence[str]) -> int:
         index = self._schedule.choose(ready)
+        # What fifo would do is not recorded: a record without deviations is a run in the order of sending.
         if index:
             self.record.append(Deviation(self._next_id("s"), ready[index], ready[0]))
         return index
@@ -99,6 +106,8 @@ class Generator:
         """World time of the next op: as script or transcript say, a landing, at once, or after a pause."""
         stream, told_ms = self._pauses[agent], self._workloads[agent].at_ms
         if told_ms is not None:
+            # A transcript has times of the year it was written in: its first turn is moved to the start of
+            # the run. Times of a script count from the start as they are.
             origin_ms = self._origins.setdefault(agent, told_ms if self._is_transcript else 0)
             return max(now_ms, told_ms - origin_ms)
         lapses = self._known.lapses(agent) if self._workloads[agent].is_again else ()
@@ -118,13 +127,15 @@ class Generator:
         landed_ms = clock.world_at(wanted_ms, now_ms)
         if landed_ms is None:
             return now_ms
+        # At double speed a clock shows 10, 12, 14: no world time has the reading 13. So the op comes one
+        # millisecond earlier, at 12, with a move of the clock to 13 just before it.
         if landed_ms > now_ms and clock.reading(landed_ms) > wanted_ms:  # a fast clock leaves readings out
             self._landings[agent] = wanted_ms
             return landed_ms - 1
         return landed_ms
 
     def _moves(self, agent: str, op: Op) -> tuple[ClockMove, ...]:
-        """Moves of the clock just before the op, and the end of those that last."""
+        """Return the moves of the clock just before the op, and the ends of those that last."""
         to_ms = self._landings.pop(agent, None)
         moves: Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
         kind = self._dice.find_fault(CLOCK_SITE, CLOCK_SITE, op.id)
@@ -132,6 +143,8 @@ class Generator:
             return ()
         if kind is not None:
             moment, luck = self._moment(agent, op.at_ms), self._dice.luck(kind, CLOCK_SITE, op.id)
+            # A Counter for the bin: moves count what had no effect
+            # when they are made (clock_moves.make), not here.
             args = KINDS[kind].args_for(moment, luck, Counter())
             moves += () if args is None else KINDS[kind](**args).befall(moment)
         return tuple(
@@ -140,6 +153,7 @@ class Generator:
 
     def _moment(self, agent: str, at_ms: int) -> Moment:
         reading_ms = self._known.clock(agent).reading(at_ms)
+        # A jump by exactly one of these lands on a deadline.
         remaining = [it - reading_ms for it in self._known.deadlines(agent) if it > reading_ms]
         return Moment(at_ms, self._windows[agent], remaining)
 
@@ -154,6 +168,7 @@ class Dice:
     def __init__(self, seed: int, rates: Mapping[str, Ratio], *, is_everywhere: bool = False) -> None:
         self._seed = seed
         self._is_everywhere = is_everywhere
+        # In the order of the registry, so that the order of the lines in a scenario file changes no run.
         self._rates = {name: rates[name] for name in KINDS if name in rates}
         self._at_site: dict[tuple[str, str], tuple[Active, ...]] = {}
 
@@ -164,6 +179,7 @@ class Dice:
             kinds_here = self._at_site[(verb, site)] = tuple(self._active(verb, site))
         told = data.encode()
         for name, keyed, n, d in kinds_here:
+            # word / 2**64 < n / d in whole numbers: a rate of 1/8 strikes when the word is below 2**61.
             if keyed.draw_of(told) * d < n << 64:
                 return name
         return None
@@ -171,6 +187,9 @@ class Dice:
     def _active(self, verb: str, site: str) -> Iterator[Active]:
         for name, (n, d) in self._rates.items():
             kind = KINDS[name]
+            # All kinds at all sites would give each run the same thin mixture
+            # of everything. With one site in four, a run has a few sites that
+            # fail often and many that never do, which is how real outages look.
             share = 1 if self._is_everywhere or kind.place.has_one_site else ACTIVE_SITES
             if kind.is_at(verb) and Keyed(stream_key(self._seed, ("site", name))).draw(site) % share == 0:
                 yield name, Keyed(stream_key(self._seed, ("fault", name, site))), n, d
@@ -178,4 +197,5 @@ class Dice:
     def luck(self, name: str, site: str, data: str) -> Luck:
         """Return the source of draws for a kind that strikes this event."""
         keyed = Keyed(stream_key(self._seed, ("fault", name, site)))
+        # Scales a word of 64 bits to 0 .. n-1: 2**63 with n = 10 gives 5.
         return lambda label, n: keyed.draw(f"{data}/{label}") * n >> 64

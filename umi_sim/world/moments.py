@@ -16,11 +16,14 @@ ENDS: Final = (I64_MIN, I64_MAX)
 def of_request(machine: Machine | None, request: Request) -> Sequence[str]:
     """Return marks of the moment in which a request is handed over."""
     is_beside = machine is not None and isinstance(request, CoreRead) and machine.is_committing
+    # Such a read must show the core before the commit: the
+    # batch may still fail, so nothing of it may show yet.
     return ("core is read: a commit is on its way",) if is_beside else ()
 
 
 def of_unheard(machine: Machine | None, reading_ms: int) -> Iterator[str]:
     """Yield a mark if an answer that is taken no more comes in the millisecond of a deadline."""
+    # The edge between an answer in time and a late one: `<` in place of `<=` shows only here.
     if machine is not None and machine.deadline_ms() == reading_ms:
         yield "an answer comes in the millisecond of a deadline"
 
@@ -34,6 +37,7 @@ def of_hooks(notes: Iterable[HookNote]) -> Sequence[str]:
 
 def of_value(value: object) -> Sequence[str]:
     """Return the rare things that a reply tells."""
+    # Only `incr` replies with a bare number that can reach either end of 64 bits; bools have another class.
     if value.__class__ is int:
         return ("incr: the last number that there is",) if value in ENDS else ()
     if isinstance(value, BlockSet) and value.evicted:

@@ -76,6 +76,8 @@ class Links:
         window, verb = self._windows[lane], "link.up" if lane[2] else "link.down"
         passage = Passage(window, now_ms, ready_ms, usual_ms, was_copied)
         struck: tuple[Trips] | None = None
+        # An open window decides for everything on the link, copies too: a cut cable asks nothing. Otherwise
+        # one fault at most strikes a message, and a copy none (law 4), or copies of copies might never end.
         if window.is_open(now_ms):
             struck = (window.fault.strike(passage),)
         elif not message.is_copy:
@@ -84,6 +86,7 @@ class Links:
 
     def release_order(self, event: str) -> int:
         """Return where a message stands among those that are released with it."""
+        # 24 bits: `post` shifts them by 32, and the sum stays a small number that fits any record.
         return self._order.draw(event) >> 40
 
     def heal(self) -> None:
@@ -101,7 +104,7 @@ class Network(Owner):
     """Messages in order of their due time."""
 
     world: NetworkContext = attrs.field(repr=False)
-    queue: list[Entry] = attrs.field(init=False, factory=list)
+    queue: list[Entry] = attrs.field(init=False, factory=list)  # a heap, so the first is due first
     links: Links = attrs.field(init=False)
     sent_count: int = attrs.field(init=False, default=0)
     names: Counter[str] = attrs.field(init=False, factory=Counter)  # how often a place asked, by name
@@ -131,9 +134,9 @@ class Network(Owner):
         return entry[2]
 
     def post(self, delay_ms: int, message: NetworkMessage, before: int = 0) -> Entry:
-        """Due so much later, after all that is due then; `before` puts it before them, in order downwards."""
+        """Queue a message so much later, after what is due then; `before`: before it, the highest first."""
         self.sent_count += 1
-        # numbers below zero come first at their instant: release order 5 gives -6 * 2**32 + sent_count
+        # numbers below zero come first at their instant: before = 6 is -6 * 2**32 + sent_count
         entry = (self.world.now_ms + delay_ms, self.sent_count - (before << 32), message)
         heappush(self.queue, entry)
         return entry
@@ -148,6 +151,8 @@ class Network(Owner):
         self.links.heal()
         now_ms = self.world.now_ms
         self.queue = sorted(
+            # A place below zero marks what a clog holds: its wait was the
+            # fault, and faults end now. What is merely slow keeps its time.
             (min(due_ms, now_ms) if place < 0 else due_ms, place, message)
             for due_ms, place, message in self.queue
         )
@@ -169,6 +174,8 @@ class Network(Owner):
                 self.links.copied[message.call.event] = "sent"
         before = 1 + self.links.release_order(message.event) if trip.is_released else 0
         entry, lane = self.post(trip.delay_ms, message, before), lane_of(message)
+        # First this message lets an earlier slow one pass, then it may become the
+        # slow one itself. In the other order it would be overtaken by itself.
         self.let_pass(lane, entry)
         if trip.is_overtaken:
             self.slow[lane] = entry
@@ -176,6 +183,9 @@ class Network(Owner):
     def let_pass(self, lane: Lane, entry: Entry) -> None:
         """Deliver an entry that waits to be overtaken right behind this message, if that is sooner."""
         slow = self.slow.pop(lane, None)
+        #     slow    due 900            ->  due 420, right behind the next: the two have changed places
+        #     next    due 420                due 420
+        # Due before the next one, it needs no help; no longer in the queue, it has arrived.
         if slow is not None and slow[0] > entry[0] and slow in self.queue:
             self.post(entry[0] - self.world.now_ms, self.take(slow))
 
@@ -186,6 +196,8 @@ class Network(Owner):
         origin = machine.origin_of(effect)
         owner, workflow, step = self.owner_of(agent, origin), origin.workflow, origin.step
         place = f"{owner}/{step}"
+        # "o7/commit#2": the second time that operation o7 asks in its step `commit`. A fault is bound to this
+        # name, so it finds the same question in a replay from which other operations were removed.
         self.names[place] += 1
         event = f"{place}#{self.names[place]}"
         self.world.trace.add(Tag.EFFECT, event, *effect_fields(effect))
@@ -199,6 +211,7 @@ class Network(Owner):
         """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
         if origin.op_id is not None:
             return origin.op_id
+        # Each life numbers its operations from the start, so the number alone would name two operations.
         key = (agent.config.name, agent.life, origin.number)
         if key not in self.owners:
             kind = f"{agent.config.name}:{origin.workflow}"
@@ -211,6 +224,8 @@ class Network(Owner):
     def arrive(self, message: NetworkMessage) -> None:
         """The call reaches its service, where a fault may be waiting."""
         call = message.call
+        # Absent for a call without a copy, and "sent" until
+        # the first of two arrives: this one is then the first.
         if self.links.copied.get(call.event, "sent") != "sent":
             self.arrive_again(message)
             return
@@ -219,6 +234,8 @@ class Network(Owner):
             services.register_arrival(call, world.now_ms),
             partial(Arrival, call, call.effect, services),
         )
+        # A service that is away strikes every call already;
+        # a second fault on top would have nothing to change.
         if not world.is_healed and not services.is_away(call, world.now_ms):
             struck = world.strike((call.verb, call.site, call.event, luck), here)
         handled = struck[0] if struck else services.handle(call, world.now_ms)
@@ -242,8 +259,10 @@ class Network(Owner):
             self.answer_later(message, handled)
 
     def flush(self, message: NetworkMessage, flush: Flush) -> None:
-        """A batch becomes durable."""
+        """Make a batch durable, unless its other copy has failed for sure."""
         world, call = self.world, message.call
+        # The other copy was refused for sure while this batch
+        # waited for its flush: law 5 forbids that it lands.
         if self.links.copied.get(call.event) == "failed":
             world.services.drop_batch(call, flush)
         else:
@@ -261,6 +280,8 @@ class Network(Owner):
 
 def is_definite(call: Call, later: Later) -> bool:
     """Check that an answer says that nothing happened, and that nothing will."""
+    # A time-out of a question to the model says that no answer comes; a
+    # time-out of a commit says nothing about the batch, which may be durable.
     is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
     return isinstance(later.answer, EffectFailed) and not is_in_doubt
 
@@ -283,7 +304,7 @@ def no_delay(event: str) -> int:
 
 
 def spread(word: int) -> int:
-    """1 .. 2047, every power of two as likely."""
+    """Return 1 .. 2047 from the bits of a word, every power of two as likely."""
     # 1 .. 11 bits, each as likely; bits = 3 gives 4 .. 7 ms, so short and long delays are equally frequent
     bits = 1 + (word & 0xFFFF) * 11 // 65_536
     return (1 << (bits - 1)) + (word >> 16) % (1 << (bits - 1))

@@ -64,6 +64,8 @@ class Pct:
     def __init__(self, seed: int, depth: int, operation_count: int) -> None:
         stream = Stream(seed, "schedule")
         decision_count = max(1, DECISIONS_PER_OPERATION * operation_count)
+        # Drawn before the run, over its estimated length: a bug of depth 3 needs the two right decisions of,
+        # say, 480, and each pair of them is as likely as any other.
         self._turns = tuple(stream.below(decision_count) for _ in range(depth - 1))
         self._keyed = Keyed(stream_key(seed, ("schedule", "lane")))
         self._fallen: dict[str, int] = {}
@@ -72,8 +74,12 @@ class Pct:
     def choose(self, ready: Sequence[str]) -> int:
         lanes = [lane_of(event) for event in ready]
         if self._count in self._turns:
+            # Words of Keyed are never negative, so -1 - count is below all
+            # of them; of two fallen lanes the one that fell later is lower.
             self._fallen[max(lanes, key=self._priority)] = -1 - self._count
         self._count += 1
+        # `ready` is oldest first, so `index` finds the oldest
+        # event of the winning lane: within a lane order is kept.
         return lanes.index(max(lanes, key=self._priority))
 
     def _priority(self, lane: str) -> int:
@@ -83,6 +89,7 @@ class Pct:
 
 def lane_of(event: str) -> str:
     """Return the lane of an event: an operation, the flushes of storage, or an agent's wake-ups."""
+    # Flushes of all agents are one lane: they are one disk.
     if event.endswith("/flush"):
         return "storage"
     owner, _, place = event.partition("/")

@@ -54,9 +54,13 @@ class Replay:
             self._queues[item.agent].append(item)
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        # Everything at once: the record has the times, and the agent waits for them. A generator gives one op
+        # at a time, since what it draws next depends on the replies so far.
         return tuple(self._queues.pop(agent, ()))
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        # Two faults may be bound to one event: "o7/commit#1" is the message on its way up (link.up) and then
+        # the call at its service (storage.commit). The verb tells which of them is meant here.
         waiting = self._faults.get(event, ())
         fault = next((fault for fault in waiting if KINDS[fault.fault].is_at(verb)), None)
         if fault is not None:
@@ -65,6 +69,8 @@ class Replay:
 
     def choose(self, ready: Sequence[str]) -> int:
         for deviation in self._deviations.get(ready[0], ()):
+            # After items were removed, what it wanted to take may
+            # not be ready: then the oldest goes first, as in fifo.
             if deviation.take in ready:
                 self._deviations[ready[0]].remove(deviation)
                 return ready.index(deviation.take)

@@ -54,8 +54,11 @@ def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int)
     )  # fmt: skip
     old.pause(world.now_ms, for_ms, clock_stands=False)
     agent.machine = agent.wake_ms = None
+    # A new dict, since the old life has taken this one with it: it still owes these replies.
     agent.in_flight = {}
     others = [it for it in old_lives(world.lives) if it.successor is agent]
+    # The eldest go, so that with the new one there are four:
+    # of four others [:-3] is the first one, of three none.
     for surplus in others[: 1 - OLD_COUNT_MAX]:
         end(world, surplus)
     world.lives.append(old)
@@ -69,9 +72,13 @@ def sleeps_on(world: TakeoverContext, life: Agent) -> bool:
     if not isinstance(life, ReplacedAgent):
         return False
     machine = life.successor.machine
+    # Before the new life has claimed its epoch, storage accepts
+    # what the old one commits: a takeover that would show nothing.
     if machine is not None and not machine.is_recovering:
         world.judge.old_life_woke(life.name)
         return False
+    # Doubled, so that a recovery that faults hold up costs
+    # few wake-ups: 1 ms grows past a minute in 16 of them.
     life.sleep_ms = max(1, 2 * life.sleep_ms)
     if life.sleep_ms > WINDOW_MS_MAX:
         end(world, life)
@@ -107,6 +114,8 @@ def old_lives(lives: list[Agent]) -> Iterator[ReplacedAgent]:
 
 def asker(lives: list[Agent], call: Call) -> Agent | None:
     """The life that asked, if it still runs."""
+    # A call bears the name under which it was sent, "alice"; since then its life may have become "alice~2".
+    # The number of the life tells it from its successor, which is called "alice" now.
     names = (call.agent, call.old_asker)
     found = (it for it in lives if it.name in names and it.life == call.life and it.machine is not None)
     return next(found, None)
@@ -128,6 +137,7 @@ def addressee(lives: list[Agent], agent: Agent) -> Agent:
             and old.resume_ms is None
             and old.ask_count
         ):
+            # Its user still knows the old address for so many operations.
             old.ask_count -= 1
             return old
     return agent

@@ -49,8 +49,10 @@ from umi_sim.world.agent import (
 from umi_sim.world.network import Entry, Network
 from umi_sim.world.source import At, Source, is_fifo, names_group
 
+# The digest of a large state costs more than a step, so only
+# some steps have one; the trace has every effect anyway.
 STATE_EVERY: Final = 16
-RESTORE_EVERY: Final = 64
+RESTORE_EVERY: Final = 64  # a multiple of STATE_EVERY: the digest is at hand then
 STORY_COUNT_MAX: Final = 400
 
 OP, STEP, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.REPLY, Tag.ANSWER, Tag.STATE
@@ -81,7 +83,7 @@ class World(Owner):
     now_ms: int = attrs.field(init=False, default=0)
     is_healed: bool = attrs.field(init=False, default=False)
     may_crash: bool = attrs.field(init=False, default=False)
-    may_change: bool = attrs.field(init=False, default=False)  # workflows, or rows behind everybody's back
+    may_change: bool = attrs.field(init=False, default=False)  # workflows, or rows without any memory
     is_fifo: bool = attrs.field(init=False, default=False)
     item: str = attrs.field(init=False, default="")
     step_count: int = attrs.field(init=False, default=0)
@@ -105,7 +107,7 @@ class World(Owner):
         self.network = Network(self)
 
     def begin(self) -> None:
-        """The first life of every agent."""
+        """Begin the first life of every agent."""
         self.trace.add(Tag.RUN, self.config.scenario, self.config.version, str(self.config.seed))
         for agent in self.agents.values():
             self.start(agent)
@@ -130,6 +132,9 @@ class World(Owner):
 
     def deliver_lone_item(self) -> bool:
         """The short way for the commonest case: one agent, nothing under way or due before its next item."""
+        # `deliver_next` would do the same after building a list of what is ready.
+        # Wake-ups come before items of the same instant (law 2), hence no alarm
+        # may be set, not even a later one: comparing times is what this saves.
         agent = self.lone
         is_alone = not self.network.queue and len(self.lives) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None:
@@ -148,6 +153,8 @@ class World(Owner):
             must_be_quiet(self.lives)
             return False
         self.set_time(due_ms)
+        # Messages come before wake-ups and items (law 2), and
+        # the heap has the oldest on top: no list is needed.
         if self.is_fifo and self.network.next_due() == due_ms:
             self.deliver_message(self.network.take_first())
             return True
@@ -203,7 +210,7 @@ class World(Owner):
         return at_ms if at_ms > self.now_ms else self.now_ms  # asked more often than anything else: no call
 
     def is_busy(self) -> bool:
-        """Something other than background work is still to come."""
+        """Return whether something other than background work is still to come."""
         return bool(self.network.queue) or any(is_busy(agent) for agent in self.lives)
 
     # Deliveries.
@@ -220,15 +227,19 @@ class World(Owner):
             self.deliver_op(agent, item)
 
     def deliver_op(self, agent: Agent, op: Op) -> None:
+        # A strike that pauses holds the op; one that crashes leaves no machine
+        # (next branch); a takeover has put a new life in place, which gets the op.
         if self.may_crash and self.is_struck(agent, op.id) and agent.resume_ms is not None:
             agent.held.append(op)
+        # Perhaps because it has just crashed at this very event: `is_struck` above did it.
         elif agent.machine is None:
             self.skip(op.id, "op of an agent that is down", "down")
         elif op.name not in self.target.requests:
             self.skip(op.id, "op that is not served", "not served")
         else:
             if self.may_change:
-                changes.before_op(self, op.id)
+                changes.revise(self, op.id)
+                changes.tamper(self, op.id)
             self.issue(takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
@@ -278,15 +289,19 @@ class World(Owner):
     def deliver_answer(self, message: NetworkMessage) -> None:
         call, answer, event = message.call, message.answer, message.event
         assert answer is not None
+        # None if the life that asked has crashed since: nothing of it is left that could take an answer.
         agent = takeovers.asker(self.lives, call)
         if agent is None:
             return
+        # `hold` looks for the life that asked once more: after a pause or takeover it sleeps and keeps the
+        # answer; after a crash it is gone, and the answer with it.
         if agent.resume_ms is not None or self.is_struck(agent, event):
             takeovers.hold(self.lives, message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
         self.trace.add(ANSWER, event, *answer_fields(answer))
         self.trace.add(STEP, agent.name, reading_ms, type(answer).__name__, event)
+        # To a machine that has stopped waiting, an answer is only the news that it is later now.
         if agent.awaits(answer, reading_ms):
             self.judge.observe_answer(call, answer, reading_ms)
         else:
@@ -303,6 +318,7 @@ class World(Owner):
         machine = agent.machine
         assert machine is not None
         self.step_count += 1
+        # Before the step: afterwards the state that the input met is gone.
         self.judge.stepping(agent.name, machine, value, reading_ms)
         effects = step(machine.step, reading_ms, value, self.target.fence)
         for effect in effects:
@@ -328,6 +344,7 @@ class World(Owner):
         """Go on with a copy made from bytes: no operation in flight may notice."""
         if (copy := machine.make_copy()) is None:
             return
+        # Even with the rule switched off the copy takes over, so that switching a rule off changes no trace.
         agent.machine = copy
         if (rule := rules.COPIED_STATE_CONTINUES).name not in self.config.off:
             told = f"{agent.name} restored from its snapshot is another memory"
@@ -357,10 +374,13 @@ class World(Owner):
         self.trace.add(Tag.FAULT, fault.id, fault.fault, at[2])
         if self.keep_story:
             self.tell(at[2], f"FAULT {fault.id} {fault.fault}")
+        # In a tuple, since the effect itself may be None: an answer that never comes.
         return (KINDS[fault.fault](**fault.args).befall(here()),)
 
     def is_struck(self, agent: Agent, event: str) -> bool:
         """An agent may crash or pause before any event that would reach it."""
+        # An old life is spared (law 2 of takeovers.py): its crash
+        # would bring it back as a new life beside its successor.
         if not self.may_crash or self.is_healed or agent.machine is None or agent.is_old:
             return False
         place = "recovery" if agent.machine.is_recovering else "life"
@@ -368,7 +388,7 @@ class World(Owner):
         return self.strike(("agent.event", f"agent.event.{place}", event, event), life) is not None
 
     def resume(self, agent: Agent) -> None:
-        """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""
+        """End a pause. What came meanwhile is delivered at once: it was ready before, and is not again."""
         if takeovers.sleeps_on(self, agent):
             return
         self.trace.add(Tag.LIFE, "resume", agent.name)
@@ -382,7 +402,7 @@ class World(Owner):
                 self.deliver_answer(each)
 
     def start(self, agent: Agent) -> None:
-        """A new life: it recovers from what storage holds."""
+        """Begin a new life, which recovers from what storage holds."""
         stored = InitialStorage(self.services, partial(self.network.commits_of, agent.name))
         agent.machine = self.target.begin(agent.name, agent.config.scope, stored)
         agent.life += 1
@@ -414,6 +434,8 @@ class World(Owner):
     def free_ms(self, agent: Agent) -> int:
         """Return for how long nothing happens but what this agent's user does."""
         others = (self.item_at(other) for other in self.lives if other is not agent)
+        # This agent's own alarm counts, too: a landing must
+        # not skip a wake-up of the agent whose clock it moves.
         wakes = (self.wake_at(other, True) for other in self.lives)
         dues = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
         return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
@@ -434,6 +456,9 @@ class World(Owner):
             if agent.machine is None:
                 self.start(agent)
             assert agent.machine is not None
+            # A memory keeps the latest time it has seen. After a jump back by 30
+            # days its clock would need 30 days until a deadline comes near, and
+            # the drain would wait for them: so the clock is set to that time.
             behind_ms = agent.machine.seen_ms - agent.clock.reading(self.now_ms)
             if behind_ms > 0:
                 agent.clock.jump(self.now_ms, behind_ms)
@@ -446,5 +471,6 @@ class World(Owner):
         self.run_until_quiet(step_max)
 
     def tell(self, event: str, what: str, *, of_next: bool = False) -> None:
-        """`of_next`: of the step that takes it, which is still to come."""
+        """Add an event to the story. `of_next`: it is of the step that takes it, which is still to come."""
+        # With `of_next`: a request is told before `give` counts the step that takes it.
         self.story.append(Event(self.step_count + of_next, self.now_ms, event, what))

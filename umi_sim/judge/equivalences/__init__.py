@@ -67,5 +67,7 @@ def choose_equivalences(given: Sequence[str] | None, seed: int, mode: str) -> tu
     if given is not None:
         return tuple(given)
     if mode != "swarm":
+        # E-RESTORE is the one that a reader of a plain run
+        # can expect at all times: a restart changes nothing.
         return (RESTORE,) if mode == "plain" else ()
     return tuple(name for name in NAMES if Stream(seed, "config", f"run.equivalences.{name}").chance(1, 8))

@@ -56,6 +56,7 @@ def new_world(life: RecordedLife, storage: SimStorage | None = None, *, is_hasty
 def list_told(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """List the first requests of these kinds in a life, each once."""
     values: Iterator[Any] = (step.value for step in life.steps if isinstance(step.value, kinds))
+    # The same request under two ids is told once: else the second would only be a repetition.
     unnamed = {attrs.evolve(value, **without_names(value)): None for value in values}
     return tuple(attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate([*unnamed][:TOLD_COUNT_MAX]))
 
@@ -150,6 +151,7 @@ def compare_cleared(life: RecordedLife) -> int:
     """Run E-CLEAR; return how many archives were cleared that had something to lose."""
     full = new_world(life)
     session = begin_session(full)
+    # In one session, so that there is a reflection to lose, too.
     told = [in_session(session, it) for it in list_told(life, STORING)]
     before = describe_archive(tell_singly(full, told))
     if not before:
@@ -240,6 +242,7 @@ def find_left(world: SmallWorld) -> Says:
 
 def is_own_vector(world: SmallWorld, where: Address) -> bool:
     """Return True if a category's vector is only that of its description, as once its last fact ended."""
+    # The vector of a category lies under the id of the category.
     home = world.storage.rows.get(attrs.evolve(where, kind="category"))
     vector = world.storage.rows[where].body
     if home is None or not isinstance(home.body, Category) or not isinstance(vector, Vector):

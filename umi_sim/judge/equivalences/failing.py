@@ -70,6 +70,7 @@ def compare_failing(life: RecordedLife) -> Counter[str]:
     config = attrs.evolve(life.config, **ALONE)
     storage, now_ms = SimStorage(page_rows=PAGE_ROWS), life.steps[-1].now_ms
     world = FailingWorld(life.scope, config, now_ms, first_tables(life), storage)
+    # The world has just recovered, so what recovery asks is known from `world.asked`.
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
     asked = tell_story(life, [begin_session(world) for _ in range(SESSION_COUNT)])
@@ -143,6 +144,9 @@ class Ways(Owner):
             if it.step not in self.known:
                 self.add(it.step, it.of, {step: kinds for step, kinds in script.items() if step != it.step})
                 if it.step == "commit" and self.registry.at(it.workflow).index(SETTLE) is not None:
+                    # Only that leads to `settle`: the first plan is durable, unheard, and the second meets
+                    # the conflict of
+                    # the first, so an earlier plan has won.
                     self.add(SETTLE, Read, {"commit": [DURABLE, "conflict"]})
 
     def add(self, step: str, of: type[Asked], before: Script) -> None:
@@ -156,6 +160,9 @@ class Ways(Owner):
         while self.left and tried < TRIED_COUNT + self.learned_count // 4:
             tried += 1
             step, group = self.left.pop(self.draw.below(len(self.left)))
+            # known["settle"] = {"commit": [durable, conflict]}  ->  {"commit": [...], "settle":
+            # ["unavailable"]}
+            # The failure under test is the last entry, which `check` takes for it.
             yield {**self.known[step], step: [self.draw.pick(group)] * self.draw.pick((1, ALWAYS))}
 
 
@@ -228,6 +235,7 @@ def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
     request, before = whole.request, world.list_rows()
     step, kinds = [*script.items()][-1]
     told = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
+    # The commit that leads here may be durable, so the operation may only say that it does not know.
     in_doubt = step != "commit" and not frozenset(DOUBTS).isdisjoint(script.get("commit", ()))
     failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told, in_doubt)
     outcome = world.begin(request, script)
@@ -293,6 +301,7 @@ def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: 
     """
     now = world.list_rows()
     if before is not None:
+        # Of a deleted agent rows go all the time; those that are left must be as they were.
         stays = before if is_open(whole.before) else {where: before.get(where) for where in now}
         failing.demand(stays == now, "what has changed", before, now)
     again = world.begin(attrs.evolve(whole.request, op_id="again"), {})

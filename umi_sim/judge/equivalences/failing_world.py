@@ -109,6 +109,7 @@ class FailingWorld(SmallWorld):
         if it is None or it.op_id != self.subject:
             return self.answer(effect)
         row, page = self.registry.at(it.workflow, it.revision).steps[it.row].id, it.page_count
+        # Before the question is answered, so that it sees the rows that landed.
         if self.lands_at == len(self.asked):
             self.land()
         asked = StepAttempt(it.workflow, row, type(effect), it.unit, page, it.plan_number, self.now_ms)
@@ -116,6 +117,7 @@ class FailingWorld(SmallWorld):
         coming = self.script.get(asked.step)
         if not coming:
             return self.answer(effect)
+        # A list of ALWAYS entries is not used up: the step fails until its operation gives up.
         return self.failure(effect, coming[0] if len(coming) >= ALWAYS else coming.pop(0))
 
     def failure(self, effect: Asked, kind: str) -> Answer | None:

@@ -39,6 +39,7 @@ ODD: Final = (
 Tree = Any  # whole numbers, texts, bytes and lists of them, as a saved memory is written
 Place = tuple[int, ...]  # the way to a part of it
 STATE: Final = 2  # behind the tag of a tuple and the fingerprints of workflows
+# (2, 1 + n): the state is part 2 of the tree, and field n of it stands behind its own tag.
 OPERATIONS: Final = (STATE, 1 + [field.name for field in attrs.fields(State)].index("operations"))
 
 
@@ -66,6 +67,8 @@ def with_silent_hooks(registry: Registry) -> Registry:
 def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
     name, version, long, body, digest = msgpack.unpackb(memory.snapshot(), strict_map_key=False)
     tree, stream = msgpack.unpackb(body), Stream(int.from_bytes(digest[:8], "big"), "forge")
+    # The interceptors of a run count their calls and complain
+    # of wrong orders, also those of a forged memory.
     registry, forger = with_silent_hooks(memory.registry), Forger(tree, stream)
     for _ in range(EDIT_COUNT):
         place, part = forger.edit()
@@ -157,6 +160,8 @@ class Forger(Owner):
 
     def edit(self) -> tuple[Place, Tree]:
         """Return a place, and the part to put there."""
+        # Operations are a small part of a state and the one
+        # with most invariants, so half of all edits go there.
         place = self.stream.pick(self.at_work) if self.stream.chance(1, 2) else self.draw_place()
         return place, self.draw_part(part_at(self.tree, place))
 
@@ -164,6 +169,7 @@ class Forger(Owner):
         """Return a place: half of the time any one, else one drawn level by level from the root."""
         if self.stream.chance(1, 2):
             return self.stream.pick(self.every)
+        # level by level, a small part is as likely as a long list beside it
         place, tree = list[int](), self.tree
         while isinstance(tree, list) and tree and not (place and self.stream.chance(1, 8)):
             place.append(self.stream.below(len(tree)))

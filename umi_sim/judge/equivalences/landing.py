@@ -30,7 +30,7 @@ from umi_sim.record.broken import demand
 
 ONE_IN: Final = 3  # of all pairs of a life that are about one thing
 CHOSEN: Final = ("core", "relation", "access")  # kinds of rows that follow from more than rows
-NOBODY: Final = "ent_000000000000000000000000"  # the last entity there is takes its place
+ABSENT: Final = "ent_000000000000000000000000"  # the last entity there is takes its place (`at_hand`)
 TAKING_THE_BEST: Final = (Rebalance, Summarise)  # these take first what scores highest
 
 
@@ -47,7 +47,7 @@ def landings(lived: list[Any], asked: list[Any], seed: int) -> Iterator[FailingW
 
 def draw_update(draw: Stream) -> UpdateEntity:
     """Return an update that makes an entity a member and writes no row of its own; few lives have one."""
-    return UpdateEntity("linked", NOBODY, categories=(draw.pick(tuple(CATEGORIES)),))
+    return UpdateEntity("linked", ABSENT, categories=(draw.pick(tuple(CATEGORIES)),))
 
 
 def drop_op_id(request: Any) -> str:
@@ -73,6 +73,8 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
     # doubtful:  one commits ... (silence) ... other asks ... one lands ... other asks ... other ends
     # sure:      one commits, lands, ends      other asks ...                           other ends
     sure.begin(one.request, {})
+    # The doubtful one has waited for its time-outs; with
+    # another time, the same request may decide otherwise.
     sure.now_ms = doubtful.now_ms
     meanwhile = attrs.evolve(at_hand(sure, of_version(meanwhile, late, draw)), op_id="meanwhile")
     behind = sure.begin(meanwhile, {})
@@ -86,6 +88,7 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
     since = range(one.before.now_ms, doubtful.now_ms + 1)
     due, got = split_differences(list_settled(sure), list_settled(doubtful), since, drop_relations)
     is_odd = isinstance(answer, Refused) and answer != behind
+    # The other order is lived only where the first one does not explain it, which is rare.
     if is_odd or due != got:
         ahead = before.begin(meanwhile, {})
         before.land()

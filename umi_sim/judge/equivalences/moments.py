@@ -102,6 +102,8 @@ def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
     end = until_ms, Len("jump")
     once, _ = step_twin(memory, [end])
     often, _ = step_twin(memory, [*((at_ms, Wake()) for at_ms in stops(now_ms, until_ms, times)), end, end])
+    # Beyond the deadline the moment of waking stands in the state (an operation begun at 1,000 or at 1,003
+    # ms), so only places are compared then.
     is_exact = deadline_ms is None or until_ms <= deadline_ms
     one, other = ((it.digest() if is_exact else describe_standing(it)) for it in (once, often))
     if one != other:
@@ -151,6 +153,7 @@ def has_entries(number: int, step: RecordedStep, memory: Memory) -> bool:
 
 def expire(number: int, step: RecordedStep, memory: Memory) -> bool:
     entries = [(expires_ms, key) for key, (_, expires_ms) in memory.state.tiers.working.entries.items()]
+    # About half of them, so that the sweep must also leave some.
     first = sorted(entries)[: len(entries) // 2 + 1]
     until_ms = max(first[-1][0], memory.state.seen_ms)
     swept, said = step_twin(memory, [(until_ms, Sweep("expire"))])
@@ -199,6 +202,7 @@ def are_independent(one: Value, two: Value, is_ready: bool) -> bool:
         return False
     if type(one) in KEYED and type(two) in KEYED:
         return bool(key_of(one) != key_of(two))
+    # A session packs the working tier, so its requests meet every other one there.
     if any(kind in WORKING for kind in kinds):
         is_other_tier = not all(kind in WORKING for kind in kinds)
         return is_other_tier and not any(kind in SESSION for kind in kinds)

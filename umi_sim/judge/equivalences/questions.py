@@ -88,6 +88,7 @@ def compare_filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
     """Run E-FILTER: compare the whole result of queries with those filtered by type and time."""
     compared = 0
     for query in queries[:: 1 + len(queries) // QUERY_COUNT_MAX]:
+        # Neither paraphrases nor rewrites: a model might answer differently the second time.
         plain: Args = {"query": query, "limit": limit, "deep": False, "resolve": False}
         whole = hits_of(ask(plain))
         # a full result may have been cut: filtered, it may show hits that were left out

@@ -30,6 +30,7 @@ SELF: Final = "persona"
 SHOWN: Final[Sequence[requests.Request]] = (
     requests.Blocks("blocks"), requests.Render("xml", "xml"), requests.CoreBytes("bytes"),
 )  # fmt: skip
+# One request of each kind that needs core or storage: each must name the option that leaves no room.
 BARRED: Final[Sequence[requests.Request]] = (
     *SHOWN, requests.GetBlock("get", "human"), requests.Remember("remember", "Alice likes tea"),
     requests.Recall("recall", "tea"), requests.GetEntity("entity", "ent_x"), requests.Count("count"),

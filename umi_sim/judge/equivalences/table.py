@@ -23,6 +23,7 @@ COMPARISONS: Final[dict[str, Callable[[RecordedLife], int | Counter[str]]]] = {
 }
 """Each raises Broken, or gives how often it compared; or how often each thing was met."""
 
+# Names are known without this table, which imports every comparison: most runs need none of them.
 assert tuple(COMPARISONS) == OF_LIVES
 
 

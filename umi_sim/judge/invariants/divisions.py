@@ -44,6 +44,7 @@ from umi_sim.services.calls import Call
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
+# The memory divides in one step, without a question in between, so the work of a step has to be bounded.
 COMPONENTS: Final = 2**20  # of the members that are looked at, all together
 SHOWN: Final = 5  # keywords and contents of a question for a name
 SHOWN_BYTES: Final = 200
@@ -118,6 +119,8 @@ class Divisions(Observer):
                 plan.read(call.step, effect, answer)
                 if call.step == "contents":
                     self.dividing = plan
+                    # From here until the commit its members may
+                    # change: no digest stands for them meanwhile.
                     for home in plan.bodies("home"):
                         self.links.pop(home.own_id() or "", None)
             case AskModel(task="name_subcategory", prompt=prompt):
@@ -225,7 +228,7 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
             continue
         homes = listed.get(it.category_id, ())
         unread = [key for key in homes if key not in {where.id: None for where in plan.asked}]
-        demand(not unread, RULE, f"groups that nobody looked at for {it.entity_id}", (), unread)
+        demand(not unread, RULE, f"groups that were not read for {it.entity_id}", (), unread)
         vector = vectors.get(it.entity_id, ())
         near = [
             (-vector_ppm(vector, centroids[key]), key) for key in homes if key in groups and key in centroids
@@ -271,6 +274,8 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
         for it in members
     }  # fmt: skip
     used = list_used(last, plan.unused_ms)
+    # What the digest stands for: the vectors that count, which of their members are in use, and how many
+    # members there are in all. If none of it has changed, neither would the groups.
     made = (
         {it.entity_id: it.version for it in sound},
         sorted(it.entity_id for it in sound if it.entity_id in used),
@@ -293,7 +298,7 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
     wanted = [(kind, key) for key in reading.list_seen_ids() for kind in ("entity", "vector")]
     wanted += [(kind, key) for key in category.subcategory_ids for kind in ("subcategory", "vector")]
     unread = [it for it in wanted if Address(scope, *it) not in plan.asked]
-    demand(not unread, RULE, f"rows of {category.name} that nobody asked for", (), unread)
+    demand(not unread, RULE, f"rows of {category.name} that were not asked for", (), unread)
     return reading
 
 
@@ -301,6 +306,7 @@ def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -
     """Check groups, members and names against what was read; returns the rows after the commit."""
     before, due = rows_before(reading), rows_due(reading, config)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
+    # Vectors that the commit leaves alone are as they were read; those that it writes take their place.
     after = keep_vectors(reading, after) | after
     check_bounds(reading, after, config)
     for key in due:
@@ -368,6 +374,7 @@ def rows_due(reading: CategoryContents, config: Config) -> Bodies:
     # a group without a used member ends here; its members join others only once they are used again
     found = groups_of(vectors, old, rules_of(config), afresh=reading.is_afresh)
     known = dict.fromkeys((*reading.category.subcategory_ids, *reading.groups))  # some may be gone already
+    # Each group that there was is expected to go; those that are found again are put in below.
     rows: Bodies = {(kind, key): None for key in known for kind in ("subcategory", "vector")}
     homes: dict[str, tuple[Subcategory, int]] = {}
     ids: list[str] = []
@@ -404,6 +411,8 @@ def find_founders(
     found: Sequence[ExpectedGroup], reading: CategoryContents
 ) -> list[tuple[ExpectedGroup, str]]:
     """Return each group with its first member; a new one whose members all founded others is left out."""
+    # A group has the id of its founder for as long as it lives, so a new one needs a founder of its own:
+    # old group of a, with members a b; new group b c: founder b. A new group of a alone could have no id.
     begun = {it.old.id: reading.groups[it.old.id].founder_id for it in found if it.old}
     taken, groups = list(begun.values()), list[tuple[ExpectedGroup, str]]()
     for it in found:
@@ -420,6 +429,7 @@ def name_groups(
 ) -> Iterator[tuple[Subcategory, ExpectedGroup]]:
     """Return the groups as rows: a new one has the name a model gave it, or one from its keywords."""
     home = reading.category.id
+    # Names of groups that stay are taken, whatever the order of groups is.
     known = [reading.groups[it.old.id].name for it, _ in found if it.old]
     for it, founder in found:
         said = [reading.entities[key].content for key in it.members if key in reading.entities]
@@ -467,6 +477,7 @@ def check_bounds(reading: CategoryContents, rows: Bodies, config: Config) -> Non
     vectors = {it.entity_id: it.components for it in rows.values() if isinstance(it, Vector)}
     bare = sorted(groups.keys() - vectors.keys())
     demand(not bare, RULE, f"groups of {reading.category.name} without a vector", (), bare)
+    # However groups were made, two so near each other had to be merged.
     for one, other in combinations(groups, 2):
         ppm = vector_ppm(vectors[one], vectors[other])
         demand(ppm < config.merge_ppm, RULE, f"{one} and {other} are one group", config.merge_ppm, ppm)

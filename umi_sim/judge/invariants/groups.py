@@ -34,6 +34,7 @@ def check_groups(rows: StoredRows) -> None:
         place, group = member.subcategory_id, rows.groups.get(member.subcategory_id or "")
         is_there = place is None or (group is not None and group.category_id == member.category_id)
         where = Address(rows.scope, "membership", member.id)
+        # A division that was given this membership as damaged could not move it.
         is_there = is_there or "evolve_category" in rows.misread.get(where, ())
         demand(is_there, rules.EDGE_SCOPE, f"{member.id} is in a group that its category has not", "", member)
         is_whole = (member.confidence_ppm is None) == (place is None)

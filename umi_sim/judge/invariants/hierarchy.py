@@ -38,6 +38,7 @@ def check_hierarchy(rows: StoredRows, abouts: Mapping[str, str]) -> None:
 
 def check_memberships(rows: StoredRows) -> None:
     for key, it in rows.memberships.items():
+        # The membership of a forgotten fact brings it back; that of one that never was leads nowhere.
         gone = rules.DELETED_STAYS_DELETED if rows.was_deleted(it.entity_id) else rules.EDGE_SCOPE
         entity = rows.entities.get(it.entity_id)
         demand(entity is not None, gone, f"a membership of {it.entity_id}, which is not there")
@@ -71,7 +72,7 @@ def check_summary(category: Category, member_ids: list[str]) -> None:
     """Demand that a summary is made of members, and a clean one of all; without members there is none."""
     named, told = [key for key, _ in category.summary_sources], f"the summary of {category.name}"
     gone = [key for key in named if key not in member_ids]
-    demand(not gone, rules.DERIVED_FOLLOWS_SOURCE, f"{told} names who is no member", (), gone)
+    demand(not gone, rules.DERIVED_FOLLOWS_SOURCE, f"{told} names facts that are no members", (), gone)
     is_made = bool(named) == bool(category.summary)
     demand(is_made, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and its sources", category.summary, named)
     # a summary of a, b; then c joins: the category is dirty until a model has seen c
@@ -132,6 +133,7 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
     told = f"segments of {whole.id}"
     places = [it.position for it in segments]
     demand(places == [*range(len(places))], rules.TEXT_COVERED, f"places of {told}", "", places)
+    # Joined again, the segments must give the text: a line break belongs only between two lines.
     text, last = segments[0].text, segments[0].last_line
     for it in segments[1:]:
         # lines 0 to 4, then 4 to 6: line 4 is too long for one segment, and is in two

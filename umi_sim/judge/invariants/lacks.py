@@ -68,6 +68,7 @@ class Lacks(Observer):
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         heard = self.heard.pop(op_id, [])
+        # A repeated reply is the one of an earlier request, whose answers are gone.
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
             for lack in outcome.degraded:
                 if lack.name in NAMES:  # what interceptors and workflows of one's own say is theirs
@@ -79,6 +80,7 @@ class Lacks(Observer):
         own = [it for it in heard if step in (ROWS, it[0].step)]
         is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in heard)
         is_elsewhere = is_divided or step == OF_NO_ANSWER
+        # A time-out leaves no answer behind, so nothing can be demanded of it.
         if lack.reason == LATE or is_elsewhere or any(has_own_task(call) for call, _ in own):
             return
         found = [it for call, answer in own for it in self.reasons(step, call, answer) if it[1] > 0]

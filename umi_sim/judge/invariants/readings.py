@@ -93,6 +93,7 @@ BY_MEMORY: Final[Mapping[str, Reader]] = {
     **dict.fromkeys(DESCRIBING, lambda reply, asked, config: descriptions.parse_description(reply)),
     "rank": lambda reply, asked, config: ranks.parse_ranks(reply, len(asked.candidates), asked.count),
 }
+# The same tasks as BY_MEMORY, read a second time by readers that share no code with the memory.
 PLAINLY: Final[Mapping[str, Reader]] = {
     "extract": lambda reply, asked, config: read_extraction(
         reply, asked.text, config.extract_confidence_min_ppm
@@ -138,6 +139,7 @@ def check_read(task: str, reply: str, asked: PromptSubject, config: Config) -> N
         got = None if task == "rank" and isinstance(got, str) else got
         demand(wanted == got, total, f"the answer to {task} is read otherwise", wanted, got)
         return
+    # The memory says why it read nothing; the plain readers say None, and the reason is worked out here.
     wanted = why_unusable(reply) if wanted is None else wanted
     # texts are reasons why there is no payload: both readers found one, or both did not
     is_seen = isinstance(wanted, str) == isinstance(got, str)

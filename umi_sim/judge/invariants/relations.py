@@ -80,6 +80,7 @@ class StoredRows(Owner):
             case Relation():
                 self.relations.append(body)
                 self.kinds.setdefault((body.source, body.target), []).append(body.kind)
+                # Once, if both ends are versions of one fact: it counts such a relation once.
                 for entity_id in dict.fromkeys((body.source[0], body.target[0])):
                     self.touching.setdefault(entity_id, []).append(body)
             case Vector():

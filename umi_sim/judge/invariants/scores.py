@@ -16,7 +16,7 @@ from umi_sim.record.broken import demand
 def check_scores(access: AccessTable, now_ms: int) -> None:
     for key, record in access.records.items():
         wrong = list_unfit(record)
-        told = f"fields that nobody may believe, in the access record of {key}"
+        told = f"fields out of their range, in the access record of {key}"
         demand(not wrong, rules.WHOLE_VALUES, told, (), wrong)
         wanted, got = promotion_ppm(record, now_ms), score_ppm(record, now_ms)
         demand(wanted == got, rules.SCORE_GOLDENS, f"the score of {key} at {now_ms} ms", wanted, got)

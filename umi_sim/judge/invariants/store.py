@@ -60,6 +60,7 @@ def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) ->
         own, key = row.address.id, key_of(row)
         demand(own == key, rules.UNIQUE_ROWS, f"a {row.address.kind} row under another key", key, own)
         rows.put(row)
+    # Its rows go page by page, each with or before what belongs to it, so none of the rules below holds.
     if is_closed(storage, state.scope):
         check_sessions(storage, state)
         return
@@ -158,6 +159,7 @@ def check_belonging(rows: StoredRows, state: State) -> None:
     # categories, texts, groups and reflections have vectors of their own
     of_entities = [key for key in rows.vectors if key not in others]
     check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, of_entities)
+    # Else a record of a forgotten fact may be on its way still (docstring), and the next scan removes it.
     if not state.operations and not state.tiers.access.is_due:
         check_owned(rows, "access", rules.ACCESS_TRUTH, rows.access)
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
@@ -172,6 +174,8 @@ def check_needed(asked: Commit, storage: SimStorage) -> None:
     expected = {expect.address: expect.version for expect in asked.expects}
     for write in asked.writes:
         row = storage.rows.get(write.address)
+        # Only if the batch expects the very row that is there:
+        # of one that will conflict nothing can be said.
         if isinstance(write.body, Entity) and row is not None and expected.get(write.address) == row.version:
             told = f"{write.address.id} is written as it was"
             demand(row.body != write.body, rules.ONCE_ONLY, told, row.body, write.body)

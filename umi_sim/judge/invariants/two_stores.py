@@ -54,7 +54,9 @@ LOGS: Final = ("messages",)
 WRITES: Final = (PutRow, DropRow, AddRow)
 OF_ROWS: Final = (*WRITES, ReadRow, ListRows)
 OF_LEGACY: Final = ("legacy", "dual_write")
+# In these phases main has the truth and legacy follows: what it lacks is named in the outbox.
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
+# The switches that change which store has the truth: at that moment both must say the same.
 EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
 STARTS: Final = ("find", "raise", "read_outbox")  # without main there is no phase, and nothing is done
 
@@ -211,6 +213,7 @@ class TwoStores(Observer):
             # the batch to main may land after this reply: until then the stores may differ by this row
             doubted[request.id] = None
         if is_in_doubt and isinstance(request, WRITES) and request.request_key is not None:
+            # An added row has no id before it is stored, hence "": it holds up any later one of its log.
             self.keyed[agent, request.kind][getattr(request, "id", "")] = None
 
 
@@ -240,6 +243,7 @@ def is_good(asked: Asked, answer: Answer) -> bool:
     if isinstance(asked.query, ByIds):
         return all(row.address in asked.query.addresses and is_sound(row) for row in answer.rows)
     assert isinstance(asked.query, ByFilter)
+    # A page is of one kind of moved rows, which its only condition names.
     kinds = [str(condition.value) for condition in asked.query.where]
     return answer.cursor is None and all(is_row_of(asked.query, kinds, row) for row in answer.rows)
 

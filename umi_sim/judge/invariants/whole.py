@@ -36,5 +36,5 @@ def check_row(write: Write) -> None:
     wrong = {name: getattr(body, name) for name in list_unfit(body)}
     if isinstance(body, Receipt) and not is_whole(body.value):
         wrong["value"] = describe_misfit(body.value)
-    told = f"fields that nobody may believe, in the {address.kind} that is written as {address.id}"
+    told = f"fields out of their range, in the {address.kind} that is written as {address.id}"
     demand(not wrong, rules.WHOLE_VALUES, told, {}, wrong)

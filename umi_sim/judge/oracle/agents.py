@@ -61,6 +61,7 @@ class CommitKeys(Owner):
         if not isinstance(call.effect, Commit) or not call.effect.key:
             return
         key, asked = call.effect.key, self.request_keys.get((call.agent, call.op_id))
+        # Two requests under one request key are one deed: the second may send the batch of the first again.
         committer = call.op_id if asked is None else f"{call.agent}: request key {asked}"
         first = self.committers.setdefault(key, committer)
         message = f"{committer} commits under the key of {first}"
@@ -124,12 +125,17 @@ class Closing(OracleModel):
     def observe_reply(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
         before = [key for key in self.flying if key != ending.op_id]
+        # `flying` is in the order of requests, so its index
+        # is the number of those that were asked before it.
         before = before[: list(self.flying).index(ending.op_id)]
         earlier = [self.flying[key] for key in before]
         del self.flying[ending.op_id]
         error = getattr(outcome, "error", None)
         if isinstance(error, errors.TooBusy) or wrong(request) is not None:
             return
+        # Before this reply is judged, as it may be the first that shows how a doubted request ended (law 3):
+        #   delete_agent   no answer        crash, restart
+        #   get_block                                       NotFound: the delete is durable, so that is right
         self.settle()
         if isinstance(request, AgentRequest):
             self.judge_alone(
@@ -167,6 +173,7 @@ class Closing(OracleModel):
         if isinstance(outcome, Unknown):
             self.doubted[op_id] = request
         elif isinstance(outcome, Done):
+            # its key stays known: the same request may come again and is told the same
             value = ending.value(AgentSwitched)
             if value is not None and self.is_news(op_id, request.request_key, value):
                 self.judge_done(op_id, value, is_delete=is_delete)
@@ -187,6 +194,8 @@ class Closing(OracleModel):
         if key is None:
             demand(not value.repeated, rules.KEY_ONCE, f"{op_id} repeats something and has no key", "", value)
             return True
+        # The first reply under a key says `repeated=False`
+        # and later ones say True: all else must be the same.
         plain, now_ms = attrs.evolve(value, repeated=False), self.surroundings.world_ms()
         self.keys.judge_done(op_id, key, plain, repeated=value.repeated, now_ms=now_ms)
         return not value.repeated
@@ -256,6 +265,8 @@ class ReplacedLife(Owner):
         if isinstance(call.effect, Commit):
             self.judge_answer(call.op_id, call.effect, answer)
         elif call.workflow == "recover" and isinstance(answer, ReadDone):
+            # A life that lost the answer to its own delete_agent or open_agent recovers in its middle; the
+            # epoch that it reads then is that of its successor.
             self.told |= any(row.address.kind == EPOCH for row in answer.rows)  # it looks up the epoch
         if request is not None:
             self.failures.observe_answer(call, request, answer, self.seen_ms)
@@ -268,6 +279,8 @@ class ReplacedLife(Owner):
         elif isinstance(answer, Committed):
             receipt = answer.receipt
             is_others = isinstance(receipt, Receipt) and receipt.by[0] != self.epoch
+            # Committed is a right answer to a batch that was durable before the takeover, or to one that
+            # storage lied about; any other batch of this epoch must have met a conflict.
             is_known = commit.key in self.keys or self.surroundings.atlas.has_struck(op_id)
             message = f"a life of epoch {self.epoch} wrote {commit.key} when a later one had begun"
             demand(is_known or is_others, rules.OLD_LIFE_FENCED, message)
@@ -279,6 +292,8 @@ class ReplacedLife(Owner):
         if not is_of_working:
             self.judge_outcome(op_id, request, outcome)
             if self.told or (self.is_purged and is_unusable(outcome)):
+                # Its failures need no cause of their own: it lost
+                # its place, or its rows went while it read them.
                 del self.failures.heard[op_id]
             else:
                 self.failures.observe_reply(ending)
@@ -294,6 +309,8 @@ class ReplacedLife(Owner):
         is_told_lost = isinstance(outcome, Failed) and self.surroundings.is_durable(op_id)
         demand(not is_told_lost, rules.OLD_LIFE_FENCED, f"{message} is stored", "Done or Unknown", outcome)
         if self.told:
+            # Its own delete_agent may have raised the epoch to
+            # 8 without an answer: it then still names its 7.
             is_own = self.is_switching and isinstance(error, Deposed) and 0 < error.epoch <= self.epoch
             is_deposed = isinstance(outcome, Failed) and (is_own or is_same(Deposed(self.epoch), error))
             is_wrong = error is not None and is_same(wrong(request), error)
@@ -351,6 +368,9 @@ class Tampered(Owner):
             case ReadDone(rows=rows) if is_recovering and is_of_epoch((row.address, 0) for row in rows):
                 self.told.setdefault(asker, True)  # it claims that epoch, or leaves it to its owner
             case Committed(versions=versions) if is_recovering and is_of_epoch(versions):
+                # Only a claim that was preceded by a recovery counts:
+                #   told[a] = False   a commit met another epoch: deposed, and nothing lifts that
+                #   told[a] = True    it recovered, and this commit claims the next epoch: judged as before
                 if self.told.get(asker):  # a deposed life stays deposed, whatever comes
                     del self.told[asker]
 
@@ -399,6 +419,7 @@ class Tampered(Owner):
     def note_ids(self) -> None:
         """Note which scopes have ever had which entities, by rows and what is left of rows."""
         for address in self.surroundings.entities():
+            # Ids are hashes over their scope, so each has one owner unless tampering gives it another.
             self.ids.setdefault(address.id, {})[address.scope] = None
 
     def observe_takeover(self, agent: str, old: str) -> None:

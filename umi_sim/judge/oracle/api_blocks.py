@@ -59,12 +59,14 @@ class Keys(Owner):
     def judge_reused(self, op_id: str, key: str) -> None:
         mine = self.of(op_id, key)
         others = [it for it in self.asked[key] if it.request != mine.request]
-        demand(others, rules.KEY_ONCE, f"{op_id}: nobody asked anything else under the key {key}")
+        demand(others, rules.KEY_ONCE, f"{op_id}: all requests under the key {key} are the same")
 
     def judge_refused(self, op_id: str, key: str, error: Error, now_ms: int) -> None:
         """Demand that a request is not refused if its key has a reply already, whatever is there now."""
         mine = self.of(op_id, key)
         done = [it for it in self.asked[key] if it.value is not None and it.request == mine.request]
+        # A receipt is kept for a day. After that storage may
+        # have forgotten the key, and the request counts anew.
         young = [it.value for it in done if now_ms - (it.done_ms or 0) < RECEIPT_MS_MAX]
         is_so = not young or isinstance(error, TooBusy)
         demand(is_so, rules.KEY_ONCE, f"{op_id} is refused what its key {key} has done", young[:1], error)
@@ -78,14 +80,25 @@ class Keys(Owner):
         first = next((it for it in self.asked[key] if it.value is not None), None)
         is_young = first is not None and now_ms - (first.done_ms or 0) < RECEIPT_MS_MAX
         if first is not None and (is_young or is_told(first, value, repeated)):
+            # A second reply that is not `repeated` is right only
+            # if the first doer was guessed: it was this one.
             is_same = first.request == mine.request and first.value == value and (repeated or first.is_guess)
             first.is_guess &= repeated
             demand(
                 is_same, rules.KEY_ONCE, f"{op_id} did anew what its key {key} had done", first.value, value
             )
             return None
+        # o1 and o2 ask the same under one key, o1 has no reply:
+        #   o2 is told repeated=False  o2 did it itself
+        #   o2 is told repeated=True   another one did it: o1; with an o3 it is a guess
         same = [it for it in self.asked[key] if it.request == mine.request and (it is mine) != repeated]
-        demand(same, rules.KEY_ONCE, f"{op_id} repeats what nobody asked under the key {key}", "", value)
+        demand(
+            same,
+            rules.KEY_ONCE,
+            f"{op_id} repeats what no other request asked under the key {key}",
+            "",
+            value,
+        )
         doer = same[0]
         if first is not None:  # its receipt is forgotten
             self.asked[key] = [it for it in self.asked[key] if it.value is None]
@@ -137,11 +150,14 @@ def is_of_user(slot: Slot) -> bool:
 
 def new_slot(label: str, kind: str | None) -> Slot:
     name = fold_name(tidy(label))
+    # "Persona" -> ("persona", ""), the unlabelled block of that kind; "Travel" -> ("facts", "Travel").
     return (name, "") if name in BLOCK_KINDS else (kind or "facts", label)
 
 
 def apply_edit(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> EditOutcome | None:
     """Return the outcome of an edit; None if it must be refused."""
+    # A create needs that there is none, any other edit
+    # needs one; an append makes the block that is missing.
     if (before.text is None) != isinstance(edit, CreateBlock) and not isinstance(edit, AppendToBlock):
         return None
     expected = getattr(edit, "expected_version", None)
@@ -168,6 +184,8 @@ def fits(before: VisibleBlock, after: VisibleBlock) -> bool:
     if after.text is None or after.text == before.text:
         return True
     size = byte_count(after.text)
+    # A limit may be lowered below the text that is there;
+    # such a text may still shrink (1,000 -> 900 of 500).
     return size <= after.limit_bytes or (before.text is not None and size < byte_count(before.text))
 
 
@@ -208,6 +226,7 @@ def replace_text(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | No
     old = line_ends(edit.old)
     parts = (before.text or "").split(old) if old else [""]
     count = len(parts) - 1
+    # TextNotFound and TextAmbiguous: which of two places was meant is not for the memory to guess.
     if count == 0 or (count > 1 and not edit.every):
         return None
     after = line_ends(edit.new).join(parts)
@@ -264,6 +283,8 @@ class Chain(Owner):
         if version in self.states:
             return self.states[version]
         known = max((it for it in self.states if it < version), default=0)
+        # Each open write makes one version at most: from
+        # version 3 with two open writes there is no version 6.
         if version < 0 or version - known > len(self.open):
             return []
         now: list[VisibleBlock] = self.states[known]
@@ -367,6 +388,7 @@ class BlocksModel(Owner):
         elif isinstance(edit, AppendToBlock) and not self.find_named(edit.block):
             self.chain(new_slot(tidy(edit.block), None))
         self.edits[op_id] = edit
+        # An edit by label that was asked before this create may be carried out after it, on the new block.
         for other_id, other in self.edits.items():  # a block that is made now may be the one that they name
             for chain in self.targets(other):
                 chain.open[other_id] = other
@@ -432,7 +454,10 @@ class BlocksModel(Owner):
         before = chain.list_possible(version - 1)
         chain.open.pop(op_id, None)
         after = self.list_results(edit, value, chain, before)
+        # A read may have shown this version before its write was answered; then only those states are left.
         known = chain.states.get(version)
+        # No state explains the reply. If that is so because the author must not write there, the rule that
+        # is broken is a narrower one, and its name tells more.
         if after == [] and before and all(is_closed(edit, chain.slot, it) for it in before):
             message = f"{op_id} wrote what it may not write in block {name}"
             demand(False, rules.WRITE_GUARDS, message, before, edit)
@@ -471,6 +496,7 @@ class BlocksModel(Owner):
                 edit,
                 states,
             )
+            # the version is one of those of which this edit changes nothing
             chain.states[value.version] = kept
 
     def is_fair(self, op_id: str, edit: Edit) -> bool:
@@ -481,6 +507,8 @@ class BlocksModel(Owner):
                     return True
                 if any(apply_edit(edit, chain.slot, it, version) is None for it in states):
                     return True
+        # There is no block of this name at all, so NotFound
+        # is right; or one has the label, so LabelTaken is.
         return not self.targets(edit) or self.is_taken(edit)
 
     def is_taken(self, edit: Edit) -> bool:
@@ -506,8 +534,9 @@ class BlocksModel(Owner):
         demand(block.version >= floor, rules.GET_WHAT_WAS_PUT, message, f"version {floor}", block)
         got = VisibleBlock(block.value, block.description, block.limit_bytes, block.read_only)
         if states is not None:
-            message = f"version {block.version} of block {block.label} shows what nobody wrote"
+            message = f"version {block.version} of block {block.label} shows what no request wrote"
             demand(got in states, rules.GET_WHAT_WAS_PUT, message, states, got)
+        # This read decides which of the possible writes made the version; later ones are held to it.
         chain.states[block.version] = [got]
 
     def judge_list(self, op_id: str, blocks: tuple[ApiBlock, ...]) -> None:
@@ -526,6 +555,7 @@ class BlocksModel(Owner):
         shown = [block.id for block in blocks]
         for slot, chain in self.chains.items():
             is_shown = block_id(self.scope, *slot) in shown
+            # Missing is right if the block may have been gone at any moment since the list was asked for.
             is_due = not chain.may_be(self.floor(op_id, chain), there=False)
             demand(
                 is_shown or not is_due,
@@ -550,9 +580,13 @@ class BlocksModel(Owner):
         if chain is None or chain.is_foreign:
             return
         end, floor = first + len(versions), self.floor(op_id, chain)
+        # A page that names a next one may end early; the last
+        # page must reach the version that was acknowledged.
         is_cut = value.next is not None and versions[-1:] == [value.next]
         told = f"the history of {request.block_id} lacks versions"
         demand(is_cut or end > floor, rules.HISTORY_REPLAYS, told, f"to {floor}", versions)
+        # As of the request: a delete that was acknowledged
+        # while this read was under way may be missing from it.
         erased = self.begun[op_id].erased.get(chain.slot, 0)
         for it in value.changes:
             message = f"version {it.version} of a deleted block still has its text"
@@ -566,7 +600,7 @@ class BlocksModel(Owner):
         if text is None:
             may_go = any(isinstance(it, DeleteBlock) for it in chain.open.values())
             is_gone = may_go or any(NONE in states for at, states in chain.states.items() if at >= version)
-            demand(is_gone, rules.HISTORY_REPLAYS, f"version {version} is erased, and nobody deleted it")
+            demand(is_gone, rules.HISTORY_REPLAYS, f"version {version} is erased, and no request deleted it")
         else:
             texts = [it.text for it in states]
             demand(text in texts, rules.HISTORY_REPLAYS, f"the text of version {version}", texts, text)

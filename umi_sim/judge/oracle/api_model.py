@@ -43,7 +43,7 @@ from umi_sim.record.broken import demand
 
 Place = Any  # how a row stands among others: minus its number, or by how well it fits
 PAGE: Final = 50
-FOREVER: Final = 2**62
+FOREVER: Final = 2**62  # later than any tick
 
 
 @attrs.frozen
@@ -62,6 +62,7 @@ class RowContents(Data):
 def contents_of_request(request: AddMessages | AddArchival) -> list[RowContents]:
     if isinstance(request, AddArchival):
         return [RowContents(request.content, request.metadata, request.tags)]
+    # (("role", "user"), ("content", "hi"), ("tool_name", "f")) -> RowContents("hi", (("tool_name", "f"),))
     return [RowContents(parts[1][1], parts[2:], role=parts[0][1]) for parts in request.messages]
 
 
@@ -138,6 +139,8 @@ class LogModel(Owner):
     def empty(self) -> "LogModel":
         """Return the log of an agent that was closed: it has no rows, and its numbers go on."""
         floor = max(self.last, self.floor, *self.rows) if self.rows else max(self.last, self.floor)
+        # Appends without an answer may have taken numbers before the agent was closed, which nothing shows
+        # now: 5 acknowledged and two rows open, so the first number of the next agent is 6, 7 or 8.
         slack = self.slack + sum(map(len, self.open.values()))
         tick, fit = self.tick + 1, self.told_fit
         return LogModel(self.name, self.prefix, last=floor, tick=tick, floor=floor, slack=slack, told_fit=fit)
@@ -171,6 +174,7 @@ class LogModel(Owner):
 
     def judge_append(self, op_id: str, value: Appended) -> None:
         self.tick += 1
+        # A read that came first may have placed its rows already (`settle`), and with that closed it.
         told = self.open.get(op_id) or [it.told for it in self.rows.values() if it.op_id == op_id]
         is_whole = (value.log, value.count) == (self.name, len(told))
         demand(
@@ -206,6 +210,8 @@ class LogModel(Owner):
         self.deletes.pop(op_id, None)
         seq, begun = self.seq_of(key), self.begun[op_id]
         row = self.rows.get(seq)
+        # A client may delete a row that no reply has shown:
+        # it guesses the id of an append without an answer.
         may_be = row is not None or (bool(self.open) and seq > self.floor)
         demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which there never was")
         gone = self.unseen.get(seq, FOREVER) if row is None else row.gone
@@ -250,6 +256,7 @@ class LogModel(Owner):
         demand(not is_stray, rules.AGENTS_APART, f"number {seq} shows what another agent has", "", told)
         message = f"number {seq} of the {self.name} log shows what nobody added"
         demand(fitting, rules.GET_WHAT_WAS_PUT, message, "", told)
+        # With two candidates it stays open which one it is; a later reply about either decides.
         if len(fitting) == 1:
             op_id, first = fitting[0]
             self.place(op_id, first, self.open[op_id])
@@ -267,6 +274,7 @@ class LogModel(Owner):
 
     def judge_messages(self, op_id: str, request: ListMessages, value: MessagesShown) -> None:
         begun, got = self.begun[op_id], [row.seq for row in value.messages]
+        # A page counts messages but not what was before them, so each possible beginning is tried.
         bases = range(self.floor, self.floor + self.slack + 1)
         fair = [it for it in bases if it + value.total >= begun.last]
         base = next((it for it in fair if list(self.page(request, value.total, it)) == got), self.floor)
@@ -307,6 +315,8 @@ class LogModel(Owner):
         sure = [seq for seq in sorted(self.rows) if seq >= last and self.is_sure(seq, tick)]
         rows = [(seq, self.rows[seq]) for seq in sure]
         due: list[Place] = [-seq for seq, it in rows if is_sought(request, seq, it.told.content, it.at_ms)]
+        # The time of a row is known only once a reply has shown
+        # it; until then it may be in the range asked for.
         timeless = attrs.evolve(request, from_ms=None, until_ms=None)
         known = [(seq, it, request if it.at_ms is not None else timeless) for seq, it in self.rows.items()]
         may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.told.content, it.at_ms)]
@@ -316,6 +326,8 @@ class LogModel(Owner):
         self, op_id: str, skip: int, due: list[Place], may_be: list[Place], got: list[Place]
     ) -> None:
         """Demand that no due row is missing behind the `skip` first ones; lesser places stand before."""
+        # skip 2, due 9 8 7 6 5, got 7 6: 9 and 8 are passed over, none is lost (places are minus the numbers)
+        # skip 2, due 9 8 7 6 5, got 6 5: 9, 8 and 7 are passed over, and 7 should have been shown
         passed = [place for place in due if not got or place < got[0]]
         lost = [place for place in due if got and place > got[0] and place not in got]
         is_whole = not lost and len(passed) <= skip
@@ -327,6 +339,7 @@ class LogModel(Owner):
     def page(self, request: ListMessages, total: int, base: int) -> range:
         """Return the numbers of a page of `total` messages, the first of which is `base` + 1."""
         limit, end, first = request.limit or PAGE, base + total + 1, base + 1
+        # 10 messages, limit 3: before=8 -> 5 6 7, the newest below it; after=2 -> 3 4 5, the oldest above
         top = end if request.before is None else min(request.before, end)
         if request.after is None:
             return range(max(first, top - limit), max(first, top))
@@ -375,8 +388,12 @@ class LogModel(Owner):
         shown = {seq: -got for got, seq in hits}
         fits = {seq: self.fit(request.query, seq, it.told.content) for seq, it in self.rows.items()}
         fits |= {seq: (got, got) for seq, got in shown.items()}
+        # How well the facts of a record fit is known as a
+        # range; a row may be missed only if it is one value.
         sure = [seq for seq in self.due(op_id, request.tags) if fits[seq][0] == fits[seq][1]]
         due = [(-fits[seq][0], seq) for seq in sure]
+        # A full page may leave out what fits worse than its last hit; a page with room left may leave out
+        # nothing that fits at all, and (0, 0) is the place of a row that does not.
         worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
         due = [hit for hit in due if hit < worst]
         tick = self.begun[op_id].tick
@@ -513,6 +530,8 @@ class ApiModel(OracleModel):
         """Note that an attempt before the last one may count too, if storage may have forgotten its key."""
         if self.surroundings.world_ms() - asked_ms < RECEIPT_MS_MAX:
             return
+        # An attempt of hour 1 may have landed without an answer; at hour 25 its receipt is gone, so the retry
+        # lands again. Then the one request has two effects, and the twin stands for the first of them.
         twin = f"{op_id}~"
         if isinstance(request, EDITS) and op_id in self.blocks.begun:
             self.blocks.begun[twin] = self.blocks.begun[op_id]
@@ -560,6 +579,7 @@ class ApiModel(OracleModel):
         if doer != op_id:
             for part in (self.blocks, self.messages, self.records):
                 part.drop(op_id)
+        # `doer` is an earlier request if this reply only repeats its result: then that one is judged here.
         if doer and any(doer in part.begun for part in (self.blocks, self.messages, self.records)):
             self.judge_first(doer, request, plain)  # else it was done before the agent was closed
 
@@ -614,6 +634,7 @@ class ApiModel(OracleModel):
             ("list_archival", {"limit": 100}),
         ]
         histories: list[AuditRead] = [("block_history", {"block_id": key}) for key in self.block_ids()]
+        # Pages of 100, the most that a request may ask for: after=1, 101, 201, and so on.
         seqs = range(1, max(self.messages.rows, default=0) + 1, 100)
         pages: list[AuditRead] = [("list_messages", {"after": seq, "limit": 100}) for seq in seqs]
         ends = self.record_ids()[99::100]

@@ -111,6 +111,8 @@ def must_be_found(
         demand(while_asked.may_be_gone, rules.REFERENCE_AGREES, told)
         told = f"it was not block {name} that is not found"
         demand(error.block == name, rules.REFERENCE_AGREES, told, name, error.block)
+    # Found without a text is right for an unlabelled block: entries alone make one. They have no label, and
+    # never stand in the system block.
     elif isinstance(outcome, Done) and (label or kind == "system"):
         told = f"block {name} is found, and there is none"
         demand(while_asked.may_be_there, rules.REFERENCE_AGREES, told, BlockNotFound(name), outcome)
@@ -119,6 +121,7 @@ def must_be_found(
 def must_be_counted(outcome: Outcome, error: Error | None, while_asked: Meanwhile) -> None:
     least, most = while_asked.least, while_asked.most
     if isinstance(error, TooManyBlocks):
+        # A block that surely is there is replaced and adds to no number.
         is_full = while_asked.may_be_gone and most >= BLOCK_COUNT_MAX
         told = "a block is refused for the number of others"
         demand(is_full, rules.NO_SPURIOUS_REFUSAL, told, f"{least} to {most} others", error)
@@ -160,6 +163,7 @@ class Register(Owner):
         value, begun = self.open.pop(op_id)
         # b begins at 2, a is acknowledged at 3, b at 4: b may have landed before a, so either may be shown
         self.settled = [(known, at) for known, at in self.settled if at > begun] + [(value, now)]
+        # "~o7" is the write o7 after it was given up, with the time of that; law 2 ends it here
         self.open = {
             key: (known, at)
             for key, (known, at) in self.open.items()
@@ -217,6 +221,7 @@ class CoreModel(OracleModel):
             ranks.open[op_id] = (DEFAULT_PPM, self.clock)
         else:
             ranks.open[op_id] = (request.importance_ppm, self.clock)
+        # Every write in flight, this one too, takes the most that others may ever have while it lasts.
         self.beside = {
             key: (own, max(most, self.bytes_beside(own))) for key, (own, most) in self.beside.items()
         }
@@ -253,7 +258,8 @@ class CoreModel(OracleModel):
             return
         _, most = self.beside.pop(op_id, (slot, 0))
         _, while_asked = self.asked.pop(op_id)
-        if isinstance(outcome, Refused | Done) and not self.api():  # which writes texts of its own
+        # with an agent server in use, its requests write texts too, and this model counts none of them
+        if isinstance(outcome, Refused | Done) and not self.api():
             self.must_be_fair(request, outcome, slot, most)
             must_be_right(request, outcome, slot, while_asked)
         for register in self.registers(slot):
@@ -285,6 +291,8 @@ class CoreModel(OracleModel):
         is_full = isinstance(outcome, Refused) and isinstance(outcome.error, CoreFull)
         if not isinstance(request, SetBlock) or not (is_full or isinstance(outcome, Done)):
             return
+        # Entries of the self block never leave for a text, and may take a quarter of core (SELF_SHARE_PPM
+        # is 250,000). A text of that block itself must fit beside them in one block, too.
         need, share = byte_size(slot, request.text), self.config.core_bytes_max // 4
         has_room = need + (share if slot == SELF_SLOT else 0) <= BLOCK_BYTES_MAX
         if has_room and most + need + share <= self.config.core_bytes_max:
@@ -330,6 +338,7 @@ class CoreModel(OracleModel):
         """Demand each block under its label, or under kind and label if two have the same."""
         labels = [block.label for block in blocks]
         demand(len(set(labels)) == len(labels), rules.RENDER_PARSE, "two blocks under one label", "", labels)
+        # "facts/travel" and "human/travel" are both `travel` here: a text need only fit one of the two.
         named = {fold_name(block.label.rpartition("/")[2]): block.text for block in blocks}
         chains: dict[str, list[Chain]] = {}
         for slot, chain in self.api().items():

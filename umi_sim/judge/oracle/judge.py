@@ -30,6 +30,7 @@ from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
+# Closing is first: a reply that closes the agent empties all other models before they judge it.
 MODELS: Final[tuple[type[OracleModel], ...]] = (
     Closing,
     Promises,
@@ -44,6 +45,7 @@ MODELS: Final[tuple[type[OracleModel], ...]] = (
 """In the order in which they observe an event."""
 
 Listeners = Mapping[type, tuple[int, ...]]
+# At import, so that a new kind of request without a judge cannot run unjudged.
 check_models(MODELS, ALL)
 
 
@@ -60,6 +62,8 @@ def list_listeners(event: str) -> Listeners:
     }
 
 
+# Most models ignore most events, so the listeners are looked up once: ISSUED[Remember] -> (0, 1, 2, 5),
+# ISSUED[Get] -> ().
 ISSUED: Final = list_listeners("observe_request")
 ANSWERED: Final = list_listeners("observe_answer")
 REPLIED: Final = list_listeners("observe_reply")
@@ -71,6 +75,8 @@ def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
     for note in reply.hooks:
         if note.name == DOORKEEPER:
             is_answered = note.what == "substituted"  # else it refused, or stumbled, which is the same
+            # `umi_sim/target/revisions.py` has these interceptors: each answers something that the world
+            # never said, so without this the models would not know why an operation goes on or fails.
             yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
         elif note.name == USHER:
             yield note.step, ModelReplied(0, "")
@@ -138,6 +144,7 @@ class AgentModel(Owner):
             model.observe_closing()
         in_flight: dict[str, Any] = dict(self.requests)
         for op_id, request in in_flight.items():
+            # These forgot what is in flight too; it is done after the close, on the empty agent.
             for model in (self.core, self.archive, self.api):
                 if type(request) in (*model.judges, *model.watches):
                     model.observe_request(op_id, request, self.seen_ms)
@@ -176,6 +183,8 @@ class Oracle:
             Failures(self.memory),
             SessionModel(scope, run, surroundings, sessions, working),
             CoreModel(self.memory),
+            # Revisions add interceptors that refuse (Doorkeeper)
+            # only if `revise_every` is 2, 6, 10 and so on.
             ArchiveModel(scope, self.memory, surroundings, run.off, may_turn_away=run.revise_every % 4 == 2),
             ApiModel(scope, surroundings),
             MigrationModel(),
@@ -184,6 +193,7 @@ class Oracle:
 
     def scope_of(self, agent: str) -> Scope:
         """Return the scope of an agent, or of an old life of one."""
+        # A life that was replaced goes on as "a1~1", in the scope of "a1".
         return self.agents[agent.partition("~")[0]].config.scope
 
     def is_elsewhere(self, name: str, key: str) -> bool:
@@ -257,6 +267,7 @@ class Oracle:
             return
         model = self.agents[call.agent]
         request = model.requests.get(call.op_id)
+        # A rebalance may be asked for, or begin by itself; the archive wants to hear of it either way.
         if call.workflow == "rebalance" or (request is None and call.workflow in TENDED):
             model.archive.tended(call, answer, model.seen_ms)
         for at in ANSWERED[type(request)] if request is not None else ():
@@ -316,6 +327,8 @@ class Oracle:
             tables += [life.requests for life in self.old_lives.values()]
             requests = {op_id: request for table in tables for op_id, request in table.items()}
             old = dict.fromkeys(self.old_lives)
+            # True, not False: after the tampering it may claim
+            # an epoch that went back, and would be right to.
             told = {name: True for name, life in self.old_lives.items() if life.told}
             self.tampered = Tampered(self.memory, self.surroundings, requests, old, told)
 
@@ -327,6 +340,8 @@ class Oracle:
         model, near = self.agents[agent], self.surroundings
         failures = Failures(self.memory)
         working = WorkingModel(model.config.scope, self.memory, self.sessions)
+        # What is in flight there goes on, and with it the
+        # answers heard so far; the new life begins without.
         failures.heard = dict(model.failures.heard)
         working.twins = [twin.copy() for twin in model.working.twins]
         working.counted = dict(model.working.counted)

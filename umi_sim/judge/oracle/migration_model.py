@@ -88,6 +88,8 @@ class MovedKeys(Owner):
 
     def judge_reused(self, op_id: str, request: RowWrite) -> None:
         use, own = self.use(request), drop_op_id(request)
+        # Refused is also right to a request that was there
+        # first, as long as none was done: the other may be now.
         has_reason = any(it != own for it in use.asked) and (use.done is None or use.done[0] != own)
         message = f"{op_id} is refused, and no other request had its key"
         demand(has_reason, rules.KEY_ONCE_ACROSS_PHASES, message, own, use.asked)
@@ -104,6 +106,7 @@ class MovedKeys(Owner):
 LOG: Final = "messages"
 ENDS: Final = {RollBack: ("legacy", "cleanup", "done"), AdvanceMigration: ("done",)}
 """The phases in which nothing lies further that way."""
+# legacy -> dual_write -> dual_read -> umi_primary -> cleanup -> done
 FORWARD_COUNT: Final = 5  # so many switches from legacy to done
 AuditRead = tuple[str, dict[str, object]]
 Place = tuple[str, str]  # kind and id
@@ -163,7 +166,7 @@ class MigrationModel(OracleModel):
 
     def note_doubt(self, request: RowWrite) -> None:
         if self.keys.use(request).done is not None:
-            return
+            return  # this attempt repeats what was done already, so it leaves nothing behind
         if not isinstance(request, AddRow):
             self.row((request.kind, request.id)).may_be.append(content_of(request))
         elif not self.keys.is_doubted(request):
@@ -269,11 +272,16 @@ class MigrationModel(OracleModel):
         row, name = self.row(place), f"{ending.op_id}: {place[0]} {place[1]}"
         known = (row.content, *row.may_be)
         is_back = row.content is None and content not in known
+        # Which rule a wrong read breaks is told by what it shows:
+        #   a row that was dropped                 no-resurrection
+        #   an older content                       reads-never-go-back
+        #   what a repeated request brought        key-once-across-phases
         rule = rules.NO_RESURRECTION if is_back else rules.READS_NEVER_GO_BACK
         rule = rules.KEY_ONCE_ACROSS_PHASES if content in row.repeated else rule
         demand(content in known, rule, f"{name} shows what is not there any more", known, content)
         settled = None if content is None else str(content)
         if settled != row.content:
+            # One write in doubt is used up by it; a second one with the same content stays possible.
             row.may_be.remove(settled)
             row.content = settled
 
@@ -291,6 +299,7 @@ class MigrationModel(OracleModel):
         reads: list[AuditRead] = [("read_row", {"kind": kind, "id": own_id}) for own_id in ids]
         reads.append(("list_rows", of_kind))
         ids += [*self.log.told, *self.log.loose] if kind == LOG else []
+        # A purge or a mirror moves one row, so one more than there are ids certainly ends empty.
         every_id = range(len(ids) + 1)
         yield from reads
         if kind == "blocks":

@@ -133,7 +133,7 @@ class Failures(OracleModel):
         heard, outcome = self.heard.pop(ending.op_id), ending.outcome
         is_late = ending.now_ms - heard.began_ms >= self.config.store_timeout_ms
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.ModelFailed | errors.EmbedFailed):
-            return  # never right: the model of this request reports it with what is lost
+            return  # never right, but the model of this request says it better: with what is lost
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
             self.judge_failed(ending, outcome.error, heard.of(outcome.error.step), is_late)
         elif isinstance(outcome, Failed):
@@ -141,7 +141,7 @@ class Failures(OracleModel):
         elif isinstance(outcome, Unknown):
             known = [kind for _, kinds in heard.answers for kind in kinds]
             holds = is_late or "unknown" in known or "timeout" in known
-            self.demand(holds, ending, "nobody knows how it ended", known)
+            self.demand(holds, ending, "it says that its end is not known", known)
 
     def judge_failed(
         self, ending: Ending, error: errors.StepFailed, heard: list[Causes], is_late: bool
@@ -153,6 +153,8 @@ class Failures(OracleModel):
         is_final, conflict_count = error.kind not in STORAGE, heard.count(("conflict",))
         # a time-out was tried three times; a refusal is final and may come at the first
         is_patient = error.attempts == ATTEMPTS or (is_final and 1 <= error.attempts < ATTEMPTS)
+        # A conflict fails a plan, not an attempt: three plans,
+        # each answered by a conflict, and then it is reported.
         is_patient &= error.kind != "conflict" or conflict_count >= PLAN_COUNT_MAX
         self.demand(is_patient and (is_late or len(heard) >= error.attempts), ending, f"{error}", heard)
 
@@ -165,6 +167,8 @@ def causes(effect: Asked, answer: Answer) -> Iterator[str]:
     """Yield the reasons why a memory may take an answer for none."""
     if isinstance(answer, EffectFailed):
         other = "unknown" if isinstance(effect, Commit) else "unavailable"
+        # A kind that this effect cannot have (a commit is
+        # never "damaged") is read as the vaguest that it can.
         yield answer.kind if answer.kind in effect.failures else other
     elif isinstance(effect, Commit) and isinstance(answer, Committed):
         if not is_receipt_of(effect, answer):
@@ -227,6 +231,7 @@ class Sentences(Owner):
         """Demand that an error holds what it declares, and names each of its printable values."""
         error: object = outcome.error
         cls: Any = type(error)
+        # Types are compared for each error; the sentence below only for the first one of its class.
         strange = [name for name, kind in scalars(cls) if type(getattr(error, name)) is not kind]
         demand(not strange, rules.ERROR_SAYS_IT, f"{op_id}: what its error declares", "", strange)
         if error.__class__ in self.told:
@@ -235,10 +240,13 @@ class Sentences(Owner):
         demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
         assert isinstance(error, errors.Error)
         sentence = str(error) if error.sentence else ""
+        # A sentence cuts long values, hence their beginnings;
+        # and it may show in another way what is not printable.
         values = [str(getattr(error, name))[:TOLD_CHARS] for name in list_compared(type(error))]
         missing = [it for it in values if it not in sentence and it.isprintable()]
         wanted = "all of its values"
         demand(sentence and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {sentence}", wanted, missing)
+        # Only then is the class done with: a value that is not printable was not looked for.
         if all(map(str.isprintable, values)):
             self.told[type(error)] = None
 
@@ -330,13 +338,16 @@ def check_error(op_id: str, request: object, outcome: Refused, config: Config) -
     error: Any = outcome.error
     if isinstance(error, kelpie_errors.NotFound):
         fields = NOT_FOUND.get(error.kind)
+        # `get_block` never names an entity, so "no entity e1" is no answer to it.
         holds = fields == () or (fields is not None and any(hasattr(request, field) for field in fields))
-        demand(holds, rules.ERROR_SAYS_IT, f"{op_id}: nobody asked for what '{error}' says", request, error)
+        demand(holds, rules.ERROR_SAYS_IT, f"{op_id} did not ask for what '{error}' says", request, error)
     for name, of in list_named_fields(error).items():
         asked = next((getattr(request, field) for field in of if hasattr(request, field)), None)
         got = getattr(error, name)
         told = f"{op_id}: the {name} in '{error}' is not the one that was asked for"
         demand(is_named(asked, got, name), rules.ERROR_SAYS_IT, told, asked, got)
+    # over 0: "32 blocks, at most 32" refuses one more, as 33 never come to be
+    # over 1: a text of 16,384 bytes fits where 16,384 are allowed, and 16,385 are too many
     number, most, over = EXCEEDED.get(type(error), ("", "", 0))
     if number:
         limit, got = getattr(error, most), getattr(error, number)
@@ -438,6 +449,7 @@ class Promises(OracleModel):
 
     def observe_reply(self, ending: Ending) -> None:
         begun_count, begun_ms = self.begun.pop(ending.op_id)
+        # Batches of any agent count, which is milder than those that touch the same rows, and simpler.
         others_count = self.surroundings.durable_count() - begun_count
         check_times(ending.op_id, ending.outcome, begun_ms, ending.now_ms)
         if not (is_conflict(ending.outcome) and self.is_crowded(ending, others_count)):
@@ -474,6 +486,8 @@ class Promises(OracleModel):
             return
         error = getattr(outcome, "error", None)
         is_damaged = isinstance(error, errors.SnapshotDamaged) or getattr(error, "kind", "") == "damaged"
+        # Damage is excused only where storage owns up to it:
+        # the atlas has every row that the world destroyed.
         key = getattr(request, "entity_id", getattr(request, "session_id", ""))
         is_well = not (is_damaged or isinstance(outcome, Failed | Unknown))
         holds = is_well or (is_damaged and self.surroundings.atlas.explains(str(key)))

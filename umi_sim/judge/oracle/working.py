@@ -91,6 +91,8 @@ class WorkingTwin:
         old = self.entries.get(key)
         more = len(value) - len(old[0]) if old else len(value) + len(key.encode())
         used, most = self.bytes_used(), self.config.working_bytes_max
+        # both errors name what is there, the limit, and for bytes what the whole entry takes
+        # A replaced value frees its bytes first; the key counts once.
         if used + more > most:
             return "WorkingFull", (used, most, len(key.encode()) + len(value))
         if old is None and len(self.entries) >= self.config.working_entry_count_max:
@@ -100,6 +102,7 @@ class WorkingTwin:
 
     def renew_deadline(self, key: str, now_ms: int) -> int:
         old_ms = self.entries[key][1] if key in self.entries else 0
+        # Incr, append and touch renew by the default time to live, and never shorten a longer one.
         return max(old_ms, now_ms + self.config.working_ttl_ms_default)
 
     def look(self, key: str) -> object:
@@ -113,6 +116,7 @@ class WorkingTwin:
             "__interaction_count": self.interactions, "__last_input": self.last_input,
             "__last_query": self.last_query,
         }  # fmt: skip
+        # Which names the model found is known to the archive's model alone, so any text is accepted here.
         if key == "__last_entities":
             return ANY_TEXT if self.last_input is not None else None
         value = shown.get(key)
@@ -163,6 +167,7 @@ def on_incr(twin: WorkingTwin, request: requests.Incr, now_ms: int) -> Answered:
     if not is_whole(request.delta, I64_MIN, I64_MAX):
         return "BadDelta", None
     text = twin.entries[request.key][0] if request.key in twin.entries else b"0"
+    # The longest that fits is -9223372036854775808: 20 characters. "+" and 20 digits would be longer.
     if not NUMBER.fullmatch(text) or len(text) > 20 or not I64_MIN <= int(text) <= I64_MAX:
         return "TypeMismatch", None
     number = int(text) + request.delta
@@ -346,6 +351,8 @@ class SessionsModel(Owner):
         found = sorted({it.twin.version for it in save.candidates})
         demand(packed, rules.SESSION_VERSIONS, f"saved as version {version} what came from version {found}")
         if is_sure:
+            # A load may have shown this version before its save
+            # was answered; only what it showed is left then.
             shown = session.versions.get(version, packed)
             session.versions[version] = packed = [saved for saved in packed if saved in shown]
             message = f"version {version} was loaded as somebody else's, and then saved"
@@ -356,6 +363,9 @@ class SessionsModel(Owner):
         else:
             self.may_have_saved(save)
         places = [saved.twin.place for saved in packed]
+        # A session loaded while the save was on its way stays at its own version (law 2):
+        #   save   packs s1, version 2 ............................ told 3
+        #   load           s2 takes its place, version 7            still 7
         return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
 
     def take_back(self, save: OpenSave) -> None:
@@ -382,11 +392,14 @@ class SessionsModel(Owner):
         else:
             message = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
             demand(
-                False, rules.SESSION_VERSIONS, f"{message}; made from another version, or nobody saved that"
+                False,
+                rules.SESSION_VERSIONS,
+                f"{message}, made from another version, or never saved",
             )
 
     def list_possible(self, session_id: str, version: int) -> list[SavedTwin]:
         """List saves without an answer that may have become this version."""
+        # A save that is not answered yet may be durable already, and be loaded by another memory.
         under_way = [saved for save in self.open for saved in save.list_candidates(session_id, version)]
         may = self.sessions[session_id].may
         return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
@@ -403,6 +416,8 @@ class SessionsModel(Owner):
         for version, found in session.versions.items():
             if any(saved in left for saved in found):
                 for saved in found:
+                    # Other memories may have loaded this version, too:
+                    # their twins from these saves are wrong with it.
                     saved.is_refuted = saved not in left
                 session.versions[version] = [saved for saved in found if saved in left]
 
@@ -426,7 +441,7 @@ class SessionsModel(Owner):
         message = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
         demand(done.version >= load.must, rules.ACKNOWLEDGED_IS_DURABLE, message)
         found = session.versions.get(done.version) or self.list_possible(request.session_id, done.version)
-        demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which nobody saved")
+        demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which was never saved")
         return found
 
     def judge_member(self, scope: Scope, session_id: str, did: str) -> Session:
@@ -495,6 +510,7 @@ class WorkingModel(OracleModel):
             return
         value = outcome.value if isinstance(outcome, Done) else None
         if isinstance(request, requests.Remember) and isinstance(value, Remembered) and not value.repeated:
+            # A text without a new fact commits nothing, so no batch was seen of it.
             self.count_remember(ending.op_id, request)  # it may have had nothing to commit
         elif isinstance(request, requests.Recall | requests.Descent) and self.is_question(request, value):
             for twin in self.twins:
@@ -528,6 +544,8 @@ class WorkingModel(OracleModel):
         if len(self.twins) == 1:
             self.twins = keep_explaining(self.twins, request, outcome, now_ms, reading_ms)
             return
+        # Replies to other memories may have refuted all of
+        # them; `or self.twins` leaves the message to the reply.
         possible = [twin for twin in self.twins if not is_refuted(twin)]
         self.twins = keep_explaining(possible or self.twins, request, outcome, now_ms, reading_ms)
         if len(self.twins) < len(possible):
@@ -587,6 +605,8 @@ def keep_explaining(
         # two saves may be version 2, with k = a or k = b: a reply to Get("k") leaves one of them
         kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
     if kept:
+        # Nothing is wrong: this only counts that the rule was
+        # judged, for `umi-sim` to show what a sweep covered.
         demand(True, rule_at_stake(kept[0], request, got, now_ms, reading_ms), "")
         return kept
     rule = broken_rule(twins[0], request, expected[0], got, now_ms, reading_ms)
@@ -630,6 +650,7 @@ def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> Rule:
     """Return the rule that a reply breaks if it shows an entry that expired at `died_ms`."""
     if died_ms == now_ms:
         return rules.TTL_BOUNDARY
+    # The clock went back behind a time that the memory has seen; expired stays expired.
     return rules.TIME_NEVER_REVIVES if reading_ms < now_ms else rules.TTL_CONTRACT
 
 
@@ -737,6 +758,7 @@ class SessionModel(OracleModel):
         if done is None:
             return
         self.working.expire(ending.now_ms)
+        # Entries whose time is over are not dropped by it but expired before, so they do not count.
         counts = [len(twin.entries) for twin in self.working.twins]
         message = f"create_session dropped {done.dropped_count} entries"
         demand(done.dropped_count in counts, rules.REFERENCE_AGREES, message)

@@ -34,6 +34,7 @@ class ShownBlock(Data):
 
 def expect_block(block: Block) -> ShownBlock:
     """Return what every rendering of this block must show."""
+    # 655,000 ppm -> 66 hundredths, 654,999 -> 65: half a hundredth is rounded up
     hundredths = (block.importance_ppm + 5_000) // 10_000
     entries = tuple(ShownEntry(it.entity_id, it.name, it.text) for it in block.entries)
     importance = f"{hundredths // 100}.{hundredths % 100:02}"
@@ -42,6 +43,7 @@ def expect_block(block: Block) -> ShownBlock:
 
 # XML.
 
+# A block without a text has nothing between its tags, one with an empty text a line end: None and "".
 XML_BLOCK: Final = (
     r'<block type="(\w+)"(?: label="([^"<>]*)")? importance="(\d\.\d\d)">\n((?:[^<>]*\n)?)'
     r"((?:<entry [^<>]*>[^<>]*</entry>\n)*)</block>\n"
@@ -94,6 +96,8 @@ def unescape(text: str) -> str:
 
 MD_HEAD: Final = "# Core Memory\n\n"
 MD_BLOCK: Final = r"## ([A-Z][a-z]+)(?: - (.*))? \(importance: (\d\.\d\d)\)"
+# 28 characters: "ent_" or "fct_" and 24 hex digits. Without
+# the length, braces in a name could pass for an id.
 MD_ENTRY: Final = r"### (.*) \{(.{28})\}"
 
 

@@ -187,6 +187,8 @@ def statements(mention: ExpectedMention) -> list[ExpectedMention]:
 
 def merge_mentions(mentions: list[ExpectedMention]) -> list[ExpectedMention]:
     """Return one mention for each statement, as M10.27 says, in all categories that were named for it."""
+    # "Ann works at Acme" under Ann and under Acme: the content has both, so it is one fact about both
+    # "loves dogs" under Ann and under Bob: it has neither, so these are two facts
     groups: dict[str, list[ExpectedMention]] = {}
     for mention in mentions:
         groups.setdefault(fold_name(mention.content), []).append(mention)
@@ -218,6 +220,7 @@ def is_said(mention: ExpectedMention) -> bool:
 def unite_mentions(group: list[ExpectedMention]) -> ExpectedMention:
     """Return the first one with all names, all categories and the highest confidence."""
     named = [it for it in group if it.named]
+    # Reversed, so that the first spelling of a name stays: "Acme", then "ACME" -> "Acme".
     others = {fold_name(it.name): it.name for it in reversed(named)}
     order = dict.fromkeys(fold_name(it.name) for it in named)
     return attrs.evolve(
@@ -230,6 +233,7 @@ def unite_mentions(group: list[ExpectedMention]) -> ExpectedMention:
 
 def notes_of(sentences: list[str]) -> list[ExpectedMention]:
     """Return a note of each sentence; from the fiftieth on they share one."""
+    # 60 sentences: 49 notes, and one with the other eleven.
     single, rest = sentences[: EXTRACT_ENTITY_COUNT_MAX - 1], sentences[EXTRACT_ENTITY_COUNT_MAX - 1 :]
     return [whole_note(it) for it in [*single, *["\n".join(rest)][: len(rest)]]]
 
@@ -245,6 +249,7 @@ def link_of(element: Any, mentions: list[ExpectedMention]) -> list[ExpectedMenti
     if any(has_both(it, source.name, target.name) for it in mentions):
         return "told"
     kind, sure_ppm = ends.get("type"), confidence_ppm(ends.get("confidence"))
+    # works_at from Ann to Acme -> "Ann works at Acme", once under each name; merging makes one fact of it.
     words_of = without_controls(tidy(kind.replace("_", " "))) if isinstance(kind, str) else ""
     said = f"{source.name} {cut(words_of, LINK_TYPE_BYTES_MAX).strip() or 'relates to'} {target.name}"
     sure_ppm = UNSAID_PPM if sure_ppm is None else sure_ppm
@@ -355,6 +360,8 @@ def read_memories(reply: str) -> tuple[ExpectedFact, ...] | None:
         return None
     marked = Marked(text)
     found = marked.memories()
+    # A reply without any of these tags is no answer; with
+    # some, and no fact in them, it says that there is none.
     return once(found)[0] if any(name in FACT_TAGS for name in marked.names) else None
 
 
@@ -401,6 +408,8 @@ class Marked:
     def note(self, kind: str, name: str, text: str) -> None:
         """Add a piece of markup to the text: its own character if it has one, and its number behind it."""
         table = {"open": OPEN, "close": CLOSE}.get(kind, {})
+        # Number 12 is "\ude01\ude02\udeff": its digits, and a
+        # mark behind the last. `plain` looks the piece up by it.
         number = "".join(chr(0xDE00 + int(digit)) for digit in str(len(self.pieces)))
         self.text += table.get(name, OTHER) + number + "\udeff"
         self.pieces.append((kind, name, text))
@@ -421,6 +430,8 @@ class Marked:
         name, content, listed, tagged = "", None, "", list[str]()
         has_tags = False
         while part := re.search(f"[{M}{m}{C}{S}{Y}{N}]", rest):
+            # Capital letters are opening tags, small ones
+            # closing: a new block ends one that was never closed.
             if part[0] == M:
                 break
             rest = rest[part.end() :]
@@ -430,6 +441,7 @@ class Marked:
                 inside, rest = self.content_of(rest)
                 if inside is None:
                     return None, rest
+                # The first content counts; a second one in the same block is passed over.
                 content = content if content is not None else self.plain(inside)
             elif part[0] == N and not name:
                 closed = re.match(f"([^{PARTS}{N}{n}]*){n}", rest)
@@ -462,6 +474,7 @@ class Marked:
 
     def plain(self, marked: str) -> str:
         """Return a stretch of the reply without its pairs of tags, references resolved."""
+        # The first replacement drops the number that is left of the tag before this stretch.
         parts = re.split(
             "[\ud800-\udd00]([\ude00-\ude09]+)\udeff", re.sub("^[\ude00-\ude09]+\udeff", "", marked)
         )
@@ -497,6 +510,7 @@ def character(match: re.Match[str]) -> str:
         return CHARACTER_NAMES[said]
     code = int(said[2:], 16) if said[1] in "xX" else int(said[1:])
     is_control = code < 0x20 and code not in (9, 10)
+    # A reference to what no text may hold stays as it is written: `&#0;` is four characters of text.
     is_strange = is_control or 0x7F <= code <= 0x9F or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF
     return match[0] if is_strange else chr(code)
 
@@ -535,6 +549,7 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
     """Return the mentions, and with them what the speaker said of themselves that no mention tells."""
     if found is None or speaker is None:
         return found
+    # Without the notes, which were made of the very sentences that the speaker may have said.
     mentions = list(found.mentions[: found.told_count])
     lost = list_untold(text, list_told_texts(mentions))
     own = [it for it in lost if any(person_of(word) in FIRST_PERSONS for word in words(it))]

@@ -93,6 +93,7 @@ def places(numbers: list[int]) -> str:
 def only_json(text: str) -> Any:
     """Return the JSON that a text is as a whole; None if it is none."""
     bare = text.strip(" \t\r\n")
+    # A text "null" gives None too, and is no conversation either way.
     value = value_at(bare, 0)
     try:
         _, end = DECODER.raw_decode(bare, 0)
@@ -118,6 +119,8 @@ def text_of_content(content: Any) -> str:
         return " ".join(filter(None, map(text_of_content, content)))
     if isinstance(content, WrittenNumber):
         return content.written
+    # Numbers are WrittenNumber here (`DECODER`), so 1 and
+    # 0 cannot come to this table and be taken for flags.
     return {None: "", True: "true", False: "false"}[content]
 
 
@@ -176,6 +179,8 @@ def starts_of_sentences(line: str) -> list[int]:
 
 def read_starts(reply: str, line_count: int) -> list[int] | None:
     """Return where parts begin; a line belongs to the first part that has it. None: no parts."""
+    # Segments 0-4 and 3-9 of ten lines: the second begins at 5, behind what the first has. The first begins
+    # at 0, whatever it says, so that no line is lost.
     ends = sorted(bounds for it in list_elements(reply) if (bounds := bounds_of(it, line_count)))
     starts, covered = list[int](), -1
     for start, end in ends:
@@ -205,6 +210,8 @@ def has_ends_inside(value: Any) -> bool:
 def list_loose(reply: str) -> list[Any]:
     """List objects with two ends, none of them inside another."""
     text, at, found, tries = replace_surrogates(reply), 0, list[Any](), 0
+    # The limits of the memory's own search (M10.3), as
+    # numbers: a reply of braces would take quadratic time.
     while tries < 64 and (at := text.find("{", at)) >= 0 and byte_count(text) <= 50_000:
         tries += 1
         value = value_at(text, at)
@@ -289,6 +296,8 @@ def list_used(members: Mapping[str, tuple[int, str | None]], unused_ms: int) -> 
 
 def keyword_candidates(text: str) -> list[str]:
     """Return the words that may be keywords, as they come."""
+    # Characters that Unicode 14 does not have divide words,
+    # so that every version of Python finds the same ones.
     folded_text = compose(without_later(text)).casefold()
     return [word for word in "".join(map(in_word, folded_text)).split() if is_telling(word)]
 
@@ -389,6 +398,8 @@ def groups_of(
     found = [ExpectedGroup(it, tuple(homes[it.id])) for it in old if it.id in homes]
     housed = [key for members in homes.values() for key in members]
     found += new_groups({key: vectors[key] for key in ids if key not in housed}, rules)
+    # Each round drops one stranger of a group, which moves its centre, which may make others strangers. It
+    # ends, as every round with a change has fewer members or groups.
     while (after := regroup(found, vectors, rules)) != found:
         found = after
     found = sorted(found, key=ExpectedGroup.order)[: rules.count_max]
@@ -401,6 +412,8 @@ def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[ExpectedGrou
         near = {
             key: tuple(it for it in left if vector_ppm(left[key], left[it]) >= rules.near_ppm) for key in left
         }
+        # The vector with most others near it is the middle of
+        # the next group; of equal ones that with the least id.
         most = max(map(len, near.values()))
         if most < rules.size_min:
             break
@@ -418,6 +431,8 @@ def regroup(
     while (pair := find_nearest_pair(groups, vectors, rules.merge_ppm)) is not None:
         first, second = pair
         groups = [it for it in groups if it not in pair]
+        # `groups` is in order, so `first` is the larger one,
+        # and of equal ones that which continues an old group.
         groups.append(ExpectedGroup(first.old or second.old, tuple(sorted(first.members + second.members))))
         groups.sort(key=ExpectedGroup.order)
     groups = [without_stranger(it, vectors, rules.near_ppm) for it in groups]
@@ -456,6 +471,7 @@ def centre_of(members: Sequence[str], vectors: Mapping[str, Vector]) -> Vector:
     most = max(abs(it) for it in total)
     if most <= LARGEST:
         return tuple(total)
+    # Towards zero: `//` alone rounds down, so a vector and its opposite would not stay opposites.
     return tuple(it * LARGEST // most if it >= 0 else -(-it * LARGEST // most) for it in total)
 
 
@@ -514,6 +530,8 @@ def rank_level(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) ->
             known[row.address.id] = max(row.score_ppm or 0, known.get(row.address.id, 0))
     scores = {key: united_ppm(vectors.get(key, 0), worded.get(key, 0)) for key in rows}
     found = [seen_row(level, row, scores[key], vectors.get(key)) for key, row in rows.items()]
+    # whole text 600,000, its parts 500,000 and 550,000: the whole is shown, both parts are not
+    # whole text 500,000, its parts 500,000 and 300,000: the parts are shown, as the best is not worse
     best = {it.whole: 0 for it in found if it.whole is not None}
     for it in found:
         if it.whole is not None:
@@ -545,6 +563,7 @@ def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Le
 def is_enough(found: Sequence[LevelRow], wanted: int, average_ppm: int) -> bool:
     """Return True if enough hits by vector are good enough on average."""
     best = sorted(it.vector_ppm for it in found if it.vector_ppm is not None)[-wanted:]
+    # Sum against sum, so that nothing is rounded.
     return len(best) == wanted and sum(best) >= average_ppm * wanted
 
 
@@ -552,6 +571,7 @@ def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
     """Return how many of the texts, from the first on, fit; the first is cut if it must be."""
     used, count = 0, 0
     for text in texts:
+        # The first hit is always shown, cut if it has to be; a later one as a whole or not at all.
         used += byte_count(cut(text, bytes_max) if count == 0 else text)
         if used > bytes_max:
             break

@@ -110,6 +110,7 @@ def longest_at(spoken: list[Spoken], place: int, language: str, names: list[int]
     ahead = [it.text for it in spoken[place : place + PHRASE_WORDS]]
     nothing = words_of_nothing(spoken, place)
     for phrase, term in terms_by_first_word().get(ahead[0], ()):
+        # Terms come longest first: once an idiom is as long, no shorter term can win against it.
         if len(phrase) <= nothing:
             break
         if ahead[: len(phrase)] == phrase and is_meant(term, len(phrase), spoken, place, language, names):
@@ -130,6 +131,8 @@ def terms_by_first_word() -> dict[str, list[tuple[list[str], Term]]]:
 def words_of_nothing(spoken: list[Spoken], place: int) -> int:
     """Return the length of the longest idiom from here on that refers to nothing."""
     ahead = spoken[place : place + PHRASE_WORDS + 1]
+    # `Well, is it raining?` at `is`:  "| is it raining |", so that `^` and `$` of an idiom can ask for the
+    # bars
     before = "" if place == 0 or spoken[place].belongs else "| "
     line = (
         before + ahead[0].text + "".join(f" {it.text}" if it.belongs else f" | {it.text}" for it in ahead[1:])
@@ -207,6 +210,7 @@ Said = tuple[str, str]  # the words for a person, and the word that follows
 
 def is_another_person(rewrite: str, query: str, turns: Sequence[Turn]) -> bool:
     asked, told = list(said_in(query)), list(said_in(rewrite))
+    # The persons of the query must come again, in their order; others may stand between them.
     waiting = [person for person, _ in asked]
     for person, _ in told:
         if waiting and waiting[0] == person:
@@ -300,6 +304,7 @@ def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) 
     reason = why_refused(rewrite, query, asked, turns)
     if reason is not None:
         return Resolution("rejected", query, terms, reason, turn_count=len(turns))
+    # `What did he say about that?` has two; a rewrite that still has `that` has resolved 500,000 ppm.
     gone = len(asked.terms) - len(references(rewrite, asked.spoken).terms)
     gone_ppm = ONE * gone // len(asked.terms) if asked.terms else ONE  # nothing is left to refer
     if gone_ppm < floor_ppm:
@@ -309,6 +314,7 @@ def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) 
 
 def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Turn]) -> str | None:
     """Return the first reason against a rewrite; None if there is none."""
+    # The order of the reasons below is that of M13.8: the first one is told.
     given, light = references(rewrite, asked.spoken), light_words(asked)
     added = [word for word in given.others if word not in light]
     small_in_query = [word for word in words(query) if word not in asked.big]
@@ -358,6 +364,7 @@ def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[
 @lru_cache(maxsize=KEPT)
 def bare(word: str, language: str) -> str:
     """Return a word without endings."""
+    # `houses` and `house` both become `hou`: what matters is that forms of a word meet, not what is left.
     for ending in ENDINGS.get(language, "").split():
         if word.endswith(ending):
             return bare(word[: -len(ending)], language) if len(word) - len(ending) >= 3 else word
@@ -379,6 +386,8 @@ QUOTES: Final = ('""', "''", "“”", "„“", "«»", "「」", "``")
 def clean_line(text: str) -> str:
     """Return the line that was asked for, without fence, label and quotes, in any order."""
     before = None
+    # A label may stand inside of quotes and quotes behind a
+    # label, so it goes on until nothing is left to strip.
     while text != before:
         before = text
         text = without_quotes(without_label(first_line(without_fence(text.strip()))))

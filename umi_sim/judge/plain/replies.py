@@ -57,6 +57,7 @@ def payload_of(reply: str, opening: str, is_wanted: Form) -> Any:
     if byte_count(text) > REPLY_BYTES_MAX:
         return None
     starts = [match.start() for match in re.finditer(re.escape(opening), text)]
+    # A generator: values behind the wanted one are not read.
     values = (value_at(text, start) for start in starts[:JSON_START_COUNT_MAX])
     return next((value for value in values if is_wanted(value)), None)
 
@@ -170,6 +171,9 @@ class ReplyTag(Data):
 
 def answer_in(reply: str) -> str:
     """Return the reply without reasoning before, between and behind its answer."""
+    # a <think>b</think> c   gone: the tag with what is in it      kept: "a  c"
+    # a </think> c           gone: all up to the closing tag       kept: " c"
+    # a <think> b            gone: all from the opening tag on     kept: "a "
     marks, gone = marks_of(reply), list[tuple[int, int]]()
     while marks:
         first, rest = marks[0], marks[1:]
@@ -212,6 +216,8 @@ def marks_of(reply: str) -> list[ReplyTag]:
         if mark is not None:
             found.append(mark)
             at = mark.end
+        # A value or an element that is complete is passed over whole: a tag inside is text. Each failure
+        # looks at the rest of the reply, so there are only so many.
         elif failures < JSON_START_COUNT_MAX and (char in "[{" or name_at(reply, at, False)):
             end = end_of_json(reply, at) if char in "[{" else end_of_part(reply, at)
             failures += end is None
@@ -300,6 +306,8 @@ def is_mentioned(reply: str, mark: ReplyTag, end: int) -> bool:
     behind = reply[end : end + LINE_CHARS].split("\n")[0]
     if before and behind and before[-1] in IN_QUOTES and behind[0] in IN_QUOTES:
         return before[:-1].strip() != ""
+    # "The tag <think> starts it" mentions the tag, with words of the line on both sides. A closing tag is
+    # never mentioned that way: models do end their thoughts within a line.
     if mark.kind == "close" or not before[-1:].isspace() or not before.strip() or not behind.strip():
         return False
     return before.strip()[-1] not in MARKS and behind.strip()[0] not in "{[<"
@@ -335,6 +343,7 @@ def list_enclosed(text: str, name: str) -> list[str]:
     while (start := text.find("<", at)) >= 0:
         end, at = text.find(">", start), start + 1
         tag = text[start + 1 : end] if end >= 0 else "<"
+        # `2 < 3 <decision>`: the first `<` opens no tag, as there is another before the next `>`.
         if "<" in tag or tag.endswith("/") or not is_named(tag.removeprefix("/"), name):
             continue
         if tag.startswith("/") and begin >= 0:
@@ -533,6 +542,8 @@ def decision_of(entity: Asked, rows: Sequence[Any], config: Config) -> RoutingDe
 
 def decide(row: dict[str, Any], entity_id: str, entity_type: str, config: Config) -> RoutingDecision | str:
     """Return the decision of a row about its entity, or why the table decides."""
+    # The order is that of M9.5: whatever is malformed comes before what is well-formed and not followed
+    # (CHOICES).
     said = row.get("block")
     block = fold_name(said) if isinstance(said, str) else None
     if block == "system":

@@ -111,6 +111,7 @@ def is_message(value: Any) -> bool:
         return False
     if not all(is_text(text) and byte_count(text) <= 100_000 for part in value for text in part[1:]):
         return False
+    # Each field once and in this order, beginning with role and content: a message has one spelling.
     names = [part[0] for part in value]
     places = [MESSAGE_FIELDS.index(it) for it in names if it in MESSAGE_FIELDS]
     return len(places) == len(names) and places == sorted(set(places)) and places[:2] == [0, 1] and (
@@ -207,6 +208,7 @@ HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 def may_hold(given: Given, level: str, scope: Scope) -> bool:
     """Return True if rows of this level or kind have these fields, and the scope is the requested one."""
     own = {"user": scope.user, "agent": scope.agent}
+    # By its first letter, but a reflection is not a resource and an ended fact no entity.
     letter = "n" if level.startswith("reflection") else "x" if level == "ended" else level[0]
     has_fields = all(letter in KINDS_OF[name] for name, _, _ in given if name not in own)
     return has_fields and all(HOLDS[how](own[name], value) for name, how, value in given if name in own)
@@ -219,6 +221,7 @@ def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
         for name, how, value in given
         if name not in OF_SCOPE
     ]
+    # One condition that surely fails decides, whatever the unknown ones would say.
     return False if False in told else None if None in told else True
 
 
@@ -647,6 +650,7 @@ def field_holds(cls: type, name: str, kind: Any) -> Holds:
     if (words := WORDS.get((cls.__name__, name))) is not None:
         known = words.split()
         return lambda value: value in known
+    # an error repeats what a caller gave, which may be any number
     if not name.endswith(COUNTED) or issubclass(cls, Error):
         return fits
     most = PPM if name.endswith("_ppm") else I64_MAX

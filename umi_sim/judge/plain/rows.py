@@ -91,6 +91,7 @@ def are_blocks(value: Any) -> bool:
         return False
     places = [(BLOCK_KINDS.index(it.kind), it.label.encode()) for it in value]
     ids = [entry.entity_id for it in value for entry in it.entries]
+    # `sorted(set(...))` demands both at once: in order, and none twice.
     return places == sorted(set(places)) and len(ids) == len(dict.fromkeys(ids))
 
 
@@ -231,6 +232,7 @@ def check_kinds(bodies: Mapping[str, type]) -> None:
             raise Incomplete(f"{told}: add them to FIELDS in umi_sim/judge/plain/rows.py")
 
 
+# At import, so that a new field of a row cannot stay unjudged.
 check_kinds(BODIES)
 
 

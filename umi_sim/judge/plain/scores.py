@@ -38,6 +38,8 @@ UNIT: Final = 2**62  # stands for one
 
 def roots() -> list[int]:
     """Return 2**-(1/2), 2**-(1/4), ... in units, one for each bit of a part of a week."""
+    # In units of 2**62, 2**-(1/2) is 2**61.5, the root of
+    # 2**123. Each further root is that of the one before.
     found = [isqrt(2**123)]
     while len(found) < BITS:
         found.append(isqrt(found[-1] * UNIT))
@@ -50,6 +52,8 @@ ROOTS: Final = roots()
 def recency_ppm(age_ms: int) -> int:
     """Return one at first, half of it after a week, and so on."""
     weeks, rest_ms = divmod(max(0, age_ms), WEEK_MS)
+    # Half a week is 0.1000... in binary: only the first root counts, 2**-(1/2), and recency is 707,106.
+    # In whole numbers, so that every machine and every port gets the same.
     part = rest_ms * 2**BITS // WEEK_MS
     left = UNIT
     for bit, root in zip(reversed(range(BITS)), ROOTS, strict=True):
@@ -85,6 +89,9 @@ def words_ppm(query: str, rows: Sequence[tuple[str, str]]) -> list[int]:
     total = sum(weights.values())
     found = []
     for each, length in zip(stated, lengths, strict=True):
+        # BM25 with k1 = 0.5 and b = 0.5, for a term that stands there n times:
+        #   n / (n + 0.25 * (1 + length / mean length)), with all of it times 256
+        # A term counts four times at most.
         stretch = 64 * length * len(rows) // sum(lengths) if length else 0
         earned = 0
         for term, weight in weights.items():
@@ -107,6 +114,7 @@ def weight_of(term: str, stated: Sequence[Mapping[str, int]]) -> int:
 
 def log_of(number: int) -> int:
     """Return the greatest n for which 2**(n / 64) is not more than this number."""
+    # In 64ths of a doubling: log_of(2) is 64 and log_of(3) 101, as 3 is 2**1.58.
     power, n = number**64, 0
     while power >> n + 1:
         n += 1
@@ -126,6 +134,8 @@ def shares_terms(query: str, name: str, content: str) -> bool:
 def united_ppm(vector_ppm: int, words_ppm: int) -> int:
     """Return the relevance of a row with these scores, 0 for a list that does not have it (M12.3)."""
     least, most = max(vector_ppm, words_ppm), ONE
+    # r**3 = 1 - (1 - v**3) * (1 - w): each list can only add. Words alone with a fifth of the weight give
+    # 584,803; a vector alone keeps its score; 500,000 and 200,000 give 669,432.
     left = (ONE**3 - vector_ppm**3) * (ONE - words_ppm)
     while least < most:  # the greatest r for which r**3 is not more than ONE**3 - left / ONE
         middle = (least + most + 1) // 2
@@ -193,6 +203,7 @@ def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:
 def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
     """Return how far in front an id stands, in all lists: one if it is the first of each."""
     places = [rank for each in lists for rank, (found, _) in enumerate(each) if found == key]
+    # Reciprocal rank fusion with its usual constant: the first place counts 1/60, the second 1/61.
     return ONE * sum(10**12 // (60 + rank) for rank in places) // (len(lists) * (10**12 // 60))
 
 
@@ -234,6 +245,8 @@ def substitute(workflow: str, step: str) -> str | None:
 def count_attempts(workflow: str, step: str) -> int:
     """Return how often a step asks in all, if its failures may pass."""
     other = substitute(workflow, step)
+    # "failed" stands for a list that is lost, not for a
+    # poorer one, so it is tried as often as what has none.
     return 3 if other in (None, "failed") else 2
 
 

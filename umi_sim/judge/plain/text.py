@@ -89,7 +89,9 @@ def map_known(text: str, change: Callable[[str], str]) -> str:
     """Change the runs that Unicode 14 knows; later characters stay as they are."""
     if text.isascii():
         return change(text)
-    runs = UNKNOWN.split(text)  # one that is known, one that is not, and so on
+    # One that is known, one that is not, and so on. A later Python may compose or fold what an older one
+    # leaves alone; with this both do the same.
+    runs = UNKNOWN.split(text)
     return "".join(run if at % 2 else change(run) for at, run in enumerate(runs))
 
 
@@ -252,6 +254,9 @@ def is_left_out(char: str) -> bool:
 
     The class of an accent says that it is written over, into or around its letter.
     """
+    # Combining classes: 1 is overlaid, 10 to 36 are the fixed ones of Hebrew,
+    # Arabic and Syriac, above 199 are those over and under a letter. Between them
+    # are signs that are letters of their own script, as vowel signs are.
     accent = unicodedata.combining(char)
     return (
         accent in (1, *range(10, 37))
@@ -378,6 +383,7 @@ def language_of(text: str, spoken: list[Spoken]) -> str:
     if set("¿¡") & set(text):
         return "es"
     heard = [it.text for it in spoken if not it.is_big or (it.begins and it.text not in MAYBE_NAMES)]
+    # More than, not as many as: of equal counts the language that MARKS has first.
     best, best_count = "", 0
     for language, marks in MARKS.items():
         count = len([word for word in heard if word in marks])
@@ -391,6 +397,7 @@ def name_places(text: str, spoken: list[Spoken], language: str) -> list[int]:
     if not has_small(text):
         return []
     inner = [it for it in spoken if not it.begins]
+    # "How To Fix It": where every word has a capital, capitals tell nothing.
     is_title = not any(it.written[0].isalpha() and not it.is_big for it in inner)
     found = []
     for place, it in enumerate(spoken):

@@ -74,6 +74,7 @@ def write_request(request: Request, agent: str, draw: Draw) -> HttpCase | None:
         return None
     query = {name: value for name, value in line.query.items() if value is not None}
     if query.get("limit") == PAGE_MAX:
+        # A client may ask for a longer page than there is; the server takes the longest for it.
         query["limit"] += draw.pick((0, 1, 99))
     ignored = draw.pick(((), (), (), ("colour",)))
     body = line.body | dict.fromkeys(ignored, DEEP)
@@ -95,6 +96,7 @@ def write_request(request: Request, agent: str, draw: Draw) -> HttpCase | None:
 def list_spoiled(whole: HttpCase) -> tuple[HttpCase, ...]:
     """List every malformed variant of this request, with its expected status."""
     ways = ((spoil(whole), status, names) for spoil, status, names in WRONG)
+    # A way to spoil what this request does not have leaves it as it is: such variants are dropped.
     return tuple(attrs.evolve(it, meant=status, names=names) for it, status, names in ways if it != whole)
 
 
@@ -289,7 +291,9 @@ def day_of(ms: int | None) -> int | None:
 def write_time(ms: int, name: str, draw: Draw) -> str:
     """Return a time in one of its forms; a whole day also as its date, as an end the day before."""
     day, rest = divmod(ms, DAY_MS)
+    # `until=2024-05-01` includes that day, so it is midnight of the next one.
     is_date = rest == 0 and (name == "from" or day > 0)
+    # Near both ends of time another zone would need a year that the format does not have.
     ahead = draw.pick((0, 0, 90, -330)) if DAY_MS < ms < LAST_MS - DAY_MS else 0  # minutes
     zone = draw.pick("Zz") if ahead == 0 else write_offset(ahead)
     whole = clock_of(ms + ahead * 60_000) + zone
@@ -468,6 +472,7 @@ def write_call(request: Request) -> Called | None:
     if any(value != defaults[name] for name, value in fields.items()):
         return None
     places = [said[name] for name in method.places.split()]
+    # Trailing defaults may be left out by place; one before a given value may not.
     while places and places[-1] == defaults[method.places.split()[len(places) - 1]]:
         places.pop()
     names = {name: said[name] for name in method.names.split() if said[name] != defaults[name]}

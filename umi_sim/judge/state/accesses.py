@@ -37,6 +37,8 @@ SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
 def may_end_unanswered(heard: OperationSnapshot) -> bool:
     """Return whether an operation is done, and learns, whatever comes of its question, or if nothing does."""
     query = heard.asked.query if isinstance(heard.asked, Read) else None
+    # What stands beside the hits is the last thing a recall reads, and
+    # it can do without; a retrieve can do without any of its reads.
     is_context = heard.pinned[0] == "recall" and isinstance(query, ByFilter)
     return is_context or heard.pinned[0] == "retrieve"
 
@@ -90,6 +92,7 @@ def check_room(
     is_loaded = heard is not None and heard.pinned[0] == "recover"
     touched = [key for key, record in now.records.items() if was.records.get(key) != record]
     spared = () if is_loaded else touched
+    # Core alone may have more entries than the table has room for, if limits were lowered; they all stay.
     count_max = max(len({*inside, *spared}) for inside in cores)
     holds = not touched or len(now.records) <= max(ACCESS_RECORD_COUNT_MAX, count_max)
     demand(holds, rules.TABLES_BOUNDED, "access records", ACCESS_RECORD_COUNT_MAX, len(now.records))
@@ -138,6 +141,7 @@ def prune_fault(
     stale = [
         it for key, it in table.records.items() if key not in inside and it.last_ms < at_ms - ACCESS_PRUNE_MS
     ]
+    # Unused for 90 days (ACCESS_PRUNE_MS), or of an entity whose row the scan did not find.
     due = dict.fromkeys(it.entity_id for it in stale)
     due |= {key: None for key in table.records if isinstance(gone, tuple) and key in gone}
     expected, got = sorted(due), sorted(it.entity_id for it in pruned)
@@ -175,6 +179,7 @@ def check_counted(
     if heard is not None and (heard.pinned[0] not in COUNTED or not mine):
         return  # not at its end yet; a remember whose earlier plan won reads core before it replies
     counted = Counter[str]()
+    # One request may have two replies if its op_id was used twice; the first is the one that was waiting.
     for outcome in (*mine[:1], *late):
         counted.update(count_accesses(heard, outcome))
     # accessed and forgotten in one step: no record is left to count in
@@ -245,7 +250,8 @@ def check_scan(
     expected = [sorted(key for key in each if each[key] >= config.promote_score_min_ppm) for each in scored]
     wanted = [[key for key in keys if key not in inside] for keys in expected]
     got = sorted(key for key in candidates if key not in inside)
-    demand(got in wanted, rules.PROMOTION_PURE, "who deserves a place by record and time alone", wanted, got)
+    told = "entities that deserve a place by record and time alone"
+    demand(got in wanted, rules.PROMOTION_PURE, told, wanted, got)
 
 
 def page_of(table: AccessTable) -> tuple[list[str], str]:

@@ -23,6 +23,8 @@ def check_homes(
     read = [row.body for row in rows if isinstance(row, Row)] if isinstance(rows, tuple) else []
     stored = {it.id: it.block for it in (*read, *accessed) if isinstance(it, Entity)}
     for key in now:
+        # In this order: where it stood, where its row says it belongs,
+        # and for an entry of which neither is known wherever it is.
         expected = was.get(key, stored.get(key, now[key]))
         demand(now[key] == expected, rules.ENTRY_AT_HOME, f"the block of {key}", expected, now[key])
     for it in decisions or ():

@@ -72,6 +72,8 @@ def check_new_plan(operation: Operation, state: State, access_before: AccessTabl
 def check_scope(writes: Iterable[Write], scope: Scope) -> None:
     for write in writes:
         of = write.address
+        # A session belongs to a user, not to one agent: its
+        # row lies in a scope of its own, (user, session id).
         own = of.scope == scope or (of.kind == "session" and of.scope == Scope(scope.user, of.id))
         demand(own, rules.WRITE_SCOPE, "a row of another scope is written", scope, of)
 
@@ -157,6 +159,8 @@ def check_plan(
     if "gone" in facts:  # of a scan
         gone, inside = facts["gone"], ids_of(core)
         require_one_sound([prune_fault(plan.pruned, gone, inside, table, plan.at_ms) for table in tables])
+    # Scores decide what leaves, and an access of this very
+    # step changes scores: one of both tables must fit.
     require_one_sound([walk_fault(change, facts, table, config) for table in tables])
     if change.left_ids:  # found to be needed, and the weakest
         demand(True, rules.DISPLACEMENT if change.entered_ids else rules.FEWEST_VICTIMS, "")
@@ -184,6 +188,8 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
             block = core.find(kind, label)
             return tuple(entry.entity_id for entry in block.entries) if block else ()
         case DeleteBlock() if plan.core is not None:
+            # The request names a block by id or label; the reply has
+            # its label, and what is missing afterwards has gone.
             there, named = {slot_of(block) for block in plan.core.blocks}, getattr(plan.value, "label", None)
             gone = [block for block in core.blocks if slot_of(block) not in there]
             left = [block.entries for block in gone if (block.label or block.kind) == named]
@@ -248,9 +254,8 @@ def check_leaving(change: CoreChange, writes: Iterable[Write]) -> None:
     demand(not untold, rules.CORE_BIJECTION, "entries leave core, and the reply does not say so", (), untold)
     was = ids_of(change.before)
     strange = [key for key in change.evicted_ids if key not in was]
-    demand(
-        not strange, rules.CORE_BIJECTION, "the reply says that who was not in core leaves it", (), strange
-    )
+    told = "entries leave core by the reply that were not in it"
+    demand(not strange, rules.CORE_BIJECTION, told, (), strange)
     deleted = [write.address for write in writes if write.body is None]
     lost = [of.id for of in deleted if of.kind == "entity" and of.id in left]
     demand(not lost, rules.ARCHIVE_UNTOUCHED, "what leaves core is deleted from the archive", (), lost)
@@ -280,13 +285,8 @@ def check_promoted(change: CoreChange, told: Iterable[str]) -> None:
     came_back = [key for key in ids_of(change.before) if key in change.evicted_ids]
     promoted = sorted(key for key in told if key not in came_back)
     entered = sorted(change.entered_ids)
-    demand(
-        promoted == entered,
-        rules.ROUTE_KNOWN_ONLY,
-        "who is promoted, as core will show it",
-        entered,
-        promoted,
-    )
+    told = "the promoted entries, as core will show them"
+    demand(promoted == entered, rules.ROUTE_KNOWN_ONLY, told, entered, promoted)
 
 
 # Against the twin.
@@ -300,6 +300,8 @@ def walk_fault(
     successors, candidates = successors_of(change, scored), candidates_of(change, facts, scored)
     texts = {slot_of(block): bytes_of_text(block) for block in change.after.blocks}
     walk = Walk(config, texts, seats_of(change, scored))
+    # The reference plays the same game in the same order:
+    # room for text first, then successors, then candidates.
     if not walk.make_room():
         return None  # authored text and self alone are too large: recovery says so and gives up
     for seat in successors:
@@ -363,6 +365,7 @@ def candidates_of(change: CoreChange, facts: Mapping[str, object], access: Acces
         promoted = [it for it in plan.decisions if it.promote and it.entity_id not in change.endings]
         wanting = [(entities[it.entity_id], it.block) for it in promoted]
         seats = best_first(seats_for(wanting, access, plan.at_ms))
+        # Sorting is stable: self entries come first, and among each group the best stay first.
         seats.sort(key=lambda seat: not seat.is_self)
     elif isinstance(rows, tuple):
         found = [row.body for row in rows if isinstance(row, Row) and isinstance(row.body, Entity)]

@@ -78,6 +78,7 @@ def before_step(state: State) -> StateSnapshot:
     size = working.used_bytes, len(working.entries)
     stands = {number: stand_of(operation) for number, operation in state.operations.items()}
     counts = state.operation_count, state.request_count, count_hooked(state), dict(state.counters)
+    # The working tier changes in place, so its size is taken now; everything else is replaced as a whole.
     return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, stands)
 
 

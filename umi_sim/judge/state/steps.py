@@ -68,12 +68,8 @@ from umi_sim.judge.state.vectors import check_learnt, check_texts, count_named
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
-OF_NOBODY: Final = (
-    "rebalance ",
-    "recover ",
-    "evolve_category ",
-    "purge ",
-)  # what is run, and asked for by none
+# Counters "rebalance done" and so on: of workflows that a memory begins by itself, without a request.
+OF_BACKGROUND: Final = ("rebalance ", "recover ", "evolve_category ", "purge ")
 MAY_LEAVE: Final = ("forget", "remove_block", "delete_block", "delete_archival")
 Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
@@ -82,6 +78,7 @@ TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
 def check_step(before: StateSnapshot, told: StepInput, state: State) -> None:
     """Check the rules that compare a memory before and after a step."""
     was, tiers, heard = before.tiers, state.tiers, told.heard
+    # Most steps are requests of the working tier: nothing is in flight, and no tier is another object.
     if not before.stands and not state.operations and not list_replaced(was, tiers):
         return
     check_late(before, told, state)
@@ -91,6 +88,7 @@ def check_step(before: StateSnapshot, told: StepInput, state: State) -> None:
     elif not told.is_hooked:
         check_attempts(told, state.seen_ms)
         check_core_source(was.core, told, tiers.core, state.config)
+        # Such an operation learns when its time-out comes, in a step that may have been given anything.
         if not any(map(may_end_unanswered, before.stands.values())):
             check_access_source(was.access, tiers.access, told.value, heard)
             check_session_source(was.session, tiers.session, told.value, heard)
@@ -104,6 +102,7 @@ def check_step(before: StateSnapshot, told: StepInput, state: State) -> None:
             check_settling(before, told, state)
         check_embedded(before, told, state)
         check_scanned(before, told, state)
+    # with interceptors too: what is asked follows from the state, not from the answer that was replaced
     check_questions(before, told, state)
 
 
@@ -115,11 +114,13 @@ def is_switched(told: StepInput, state: State) -> bool:
     last = heard.facts.get("last")
     if not isinstance(told.value, Committed) or not isinstance(last, tuple) or "epoch" in heard.facts:
         return False
+    # `last` is (7, "ready"): epoch and phase in which this process recovers; epoch 0 means that it begins.
     return bool(last[0] > 0 and heard.facts.get("closed") != (last[1] == "closed"))
 
 
 def check_emptied(was: Tiers, now: Tiers) -> None:
     """Demand that nothing the agent had is left; its working tier and its session are not the agent's."""
+    # `upkeep` is left out: the purge of the old rows is scheduled there.
     fresh = Tiers(working=was.working, session=was.session)
     kept = [name for name in TIERS if name != "upkeep" and getattr(now, name) != getattr(fresh, name)]
     demand(not kept, rules.CLOSED_IS_CLOSED, "tiers that outlived an agent", [], kept)
@@ -165,7 +166,7 @@ def check_told(before: StateSnapshot, told: StepInput, state: State, replies: Se
     holds = lacks == lack_count or (lacks < lack_count and may_have_been_dropped(before, state, replies))
     is_of_another = told.heard is not None and winner(told.heard.asked, told.value) is not None
     demand(holds or is_of_another, rules.DEGRADATION_NAMED, "degradations in the counters", lacks, lack_count)
-    is_told = notes == note_count or (notes < note_count and is_for_nobody(before, state))
+    is_told = notes == note_count or (notes < note_count and has_background_work(before, state))
     demand(is_told, rules.HOOK_ORDER, "what interceptors did, as it is told", note_count, notes)
 
 
@@ -173,17 +174,16 @@ def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable
     """Return True if degradations may be missing: a new plan drops them, and only Done reports them."""
     stands = ((stand, state.operations.get(number)) for number, stand in before.stands.items())
     is_new_plan = any(now is not None and now.plan_number != stand.place[2] for stand, now in stands)
-    return (
-        is_new_plan or is_for_nobody(before, state) or not all(isinstance(it.outcome, Done) for it in replies)
-    )
+    is_untold = any(not isinstance(it.outcome, Done) for it in replies)
+    return is_new_plan or is_untold or has_background_work(before, state)
 
 
-def is_for_nobody(before: StateSnapshot, state: State) -> bool:
+def has_background_work(before: StateSnapshot, state: State) -> bool:
     """Return True if background work ran in this step: its interceptors have no reply to be noted in."""
     running = any(operation.op_id is None for operation in state.operations.values())
     was_running = any(not stand.is_asked for stand in before.stands.values())
     now, was = state.counters.items(), before.counters
-    has_ended = any(was.get(name) != count for name, count in now if name.startswith(OF_NOBODY))
+    has_ended = any(was.get(name) != count for name, count in now if name.startswith(OF_BACKGROUND))
     return running or was_running or has_ended
 
 
@@ -284,6 +284,7 @@ def check_late(before: StateSnapshot, told: StepInput, state: State) -> None:
     """Demand that a late answer changes nothing, unless something else was scheduled or began."""
     if told.heard is not None or not hasattr(told.value, "request_id"):
         return
+    # A late answer brings the time with it, and with that whatever else was due.
     is_due = any((stand.due_ms or 0) <= state.seen_ms for stand in before.stands.values())
     if is_due or before.operation_count != state.operation_count:
         return
@@ -292,7 +293,7 @@ def check_late(before: StateSnapshot, told: StepInput, state: State) -> None:
     demand(asked_count == 0, rule, "questions after a late answer", 0, asked_count)
     was = {number: stand.waiting for number, stand in before.stands.items()}
     now = {number: operation.waiting for number, operation in state.operations.items()}
-    demand(was == now, rule, "who waits for what after a late answer", was, now)
+    demand(was == now, rule, "what operations wait for after a late answer", was, now)
     demand(not others, rule, "tiers that a late answer changed", "", others)
 
 
@@ -308,6 +309,8 @@ def check_revisions(told: StepInput, state: State) -> None:
         gave_way = now.yields[0] > stand.yields[0]
         has_cause = not gave_way or state.landed_count > stand.yields[1]
         demand(has_cause, rules.BACKOFF, "a plan gave way to nothing that landed", "", now.yields)
+        # In the same plan facts are only added. By identity, not equality:
+        # an equal copy would hide that it was computed a second time.
         if stand.place[2] == now.place[2]:
             others = [name for name, value in stand.facts.items() if now.facts.get(name) is not value]
             demand(not others, rules.WORKFLOW_CONTRACT, "facts that are others than they were", [], others)
@@ -325,6 +328,7 @@ def check_attempt(stand: OperationSnapshot, now: OperationSnapshot, told: StepIn
         was_due = (stand.due_ms or 0) <= now_ms
         holds = was_due or (now.waiting, now.due_ms) == (None, stand.due_ms)
         demand(holds, rules.BACKOFF, "the next attempt came too early", stand.due_ms, now_ms)
+    # A read that was answered may ask for its next page at once, in the same place: that is no new attempt.
     elif stand.waiting != now.waiting and not (stand is told.heard and isinstance(told.value, ReadDone)):
         due_ms = now_ms + least_wait_ms(stand, told, now_ms)
         demand(now.waiting is None, rules.BACKOFF, "asked again at once", f"at {due_ms}", f"at {now_ms}")
@@ -335,6 +339,7 @@ def least_wait_ms(stand: OperationSnapshot, told: StepInput, now_ms: int) -> int
     """Return the backoff, doubled with each attempt; at least the time that a failure in time names."""
     # after attempt 1: 100 ms, 2: 200 ms, 6: 3,200 ms, from 7 on 5,000 ms
     wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(stand.attempt - 1, 16))
+    # An answer after the deadline counts as a time-out, and the wait that it names as not said.
     in_time = stand is told.heard and now_ms < (stand.due_ms or 0)
     named_ms: int = getattr(told.value, "retry_after_ms", 0) if in_time else 0
     return max(wait_ms, min(named_ms, RETRY_AFTER_MS_MAX))
@@ -422,6 +427,7 @@ def check_questions(before: StateSnapshot, told: StepInput, state: State) -> Non
             check_turns(told.value, operation.facts.get("request"), state.config.resolve_turn_count_max)
     is_seen = not told.is_hooked or (was.access is now.access and was.core is now.core)
     for operation in state.operations.values():
+        # numbers of questions only grow: one above the count of before was asked in this step
         if (operation.waiting or 0) > before.request_count:
             check_opened(operation, state.seen_ms)
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:

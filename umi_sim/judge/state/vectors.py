@@ -111,6 +111,7 @@ def fault_of(vector: object, dims: int) -> str:
     """Return why a vector counts as missing; empty if it is sound."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
         return "wrong_length"
+    # Not isinstance: True is an int to Python, and no component.
     if {*map(type, vector)} != {int}:
         return "not_whole"
     if max(map(abs, vector)) > COMPONENT_MAX:

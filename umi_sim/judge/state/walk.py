@@ -50,6 +50,7 @@ class Walk(Owner):
     def admit(self, seat: Seat, *, is_successor: bool = False) -> None:
         if seat.is_self and self.is_over_quota(seat):
             return
+        # A limit of 0 less the margin is below every score, so a successor displaces nothing.
         score_ppm = 0 if is_successor else seat.score_ppm
         self.seats[seat.entity_id] = seat
         victims = self.victims(seat.entity_id)
@@ -81,6 +82,8 @@ class Walk(Owner):
         """
         seats = [seat for seat in self.seats.values() if not seat.is_self and seat.entity_id != newcomer]
         weakest = sorted(seats, key=lambda seat: (seat.score_ppm, seat.entity_id))
+        # Quadratic and more, on purpose: each candidate is
+        # counted afresh, with no running totals to get wrong.
         enough = next((n for n in range(len(weakest) + 1) if not self.is_short(weakest[:n])), None)
         if enough is None:
             return None

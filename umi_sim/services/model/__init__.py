@@ -27,7 +27,7 @@ __all__ = ["truth"]
 
 @lru_cache(maxsize=256)  # a shrinker asks the same again and again
 def truth(task: str, prompt: str) -> str:
-    """The truthful answer; an empty array for a task that has none."""
+    """Return the truthful answer; an empty array for a task that has none."""
     answer = answer_of(task)
     return answer(inputs(prompt)) if answer else "[]"
 

@@ -56,7 +56,8 @@ NAME_ROWS: Final = (
      "pixel"),
 )  # fmt: skip
 
-# Nouns that a later word may mean: by language, kind and gender.
+# Nouns that a later word may mean: by language, kind and gender. An empty gender fits any pronoun of the
+# kind: `my boss ... she`. German things have the gender of grammar, so `er` may be a contract.
 NOUN_ROWS: Final = (
     ("en", "person", "m",
      "brother father dad husband son uncle grandfather grandpa nephew boyfriend man guy boy mr waiter "
@@ -162,6 +163,6 @@ KNOWN: Final = {name: (kind, gender) for kind, gender, row in NAME_ROWS for name
 
 @cache
 def known_nouns(language: str) -> dict[str, tuple[str, str]]:
-    """Kind and gender of each noun of a language."""
+    """Return kind and gender of each noun of a language."""
     rows = [(row, kind, gender) for own, kind, gender, row in NOUN_ROWS if own == language]
     return {noun: (kind, gender) for row, kind, gender in rows for noun in row.split()}

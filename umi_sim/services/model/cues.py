@@ -94,6 +94,7 @@ CUES: Final = {
 }
 TEMPORARY: Final = frozenset(CUE_ROWS[-1][3].split(", "))
 DENSE_START: Final = "\u0e00"  # scripts without spaces begin here
+# `works at` must be found before `works`, which alone only says that a person stands there.
 LONGEST_FIRST: Final = sorted(CUES, key=lambda phrase: -len(phrase))
 DENSE_CUES: Final = tuple(phrase for phrase in LONGEST_FIRST if phrase >= DENSE_START)
 SPACED_CUES: Final[dict[str, list[list[str]]]] = {}  # as lists of words, by their first word

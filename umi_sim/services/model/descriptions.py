@@ -20,14 +20,13 @@ def describe(given: Inputs) -> str:
     payload = given.get("payload")
     told = held_by(whole(payload) if isinstance(payload, str) else "")
     first = next(iter(sentences(told)), told)
-    content, caption = (
-        ("CONTENT", "Caption") if len(told) % 4 == 0 else ("content", "caption")
-    )  # as models do
+    # models do not always keep to the case of a tag, so one answer in four does not
+    content, caption = ("CONTENT", "Caption") if len(told) % 4 == 0 else ("content", "caption")
     return f"<{content}>{told}</{content}><{caption}>{first[:CAPTION_CHARS_MAX]}</{caption}>"
 
 
 def held_by(payload: str) -> str:
-    """Brackets would be taken for tags."""
+    """Return what a payload holds, without brackets, which would be taken for tags."""
     kind, is_stand_in, said = payload.partition(STAND_IN)
     text = unquote(said).replace("<", "(").strip() if is_stand_in and kind.startswith("data:") else ""
     return (

@@ -123,7 +123,7 @@ def evolve(given: Inputs) -> str:
 
 
 def statements(value: object) -> dict[str, ParsedStatement]:
-    """The statements by ref, the first of each."""
+    """Return the statements by ref, the first of each."""
     found: dict[str, ParsedStatement] = {}
     for element in value if isinstance(value, list) else ():
         ref = element.get("ref") if isinstance(element, dict) else None
@@ -154,7 +154,7 @@ def parse_statement(element: Mapping[str, object]) -> ParsedStatement:
 def verdict(
     new: Mapping[str, ParsedStatement], old: Mapping[str, ParsedStatement], new_ref: str, old_ref: str
 ) -> tuple[str, str]:
-    """The type of the relation, and why."""
+    """Return the type of the relation, and why."""
     one, other = new.get(new_ref, NOTHING), old.get(old_ref, NOTHING)
     if not one.lines or not other.lines or sorted(one.lines) == sorted(other.lines):
         return "none", "They say the same." if one.lines and other.lines else "One of them says nothing."
@@ -172,7 +172,9 @@ def verdict(
 
 
 def conflict(new: ParsedStatement, old: ParsedStatement) -> str:
-    """The predicate of which both cannot be true, among what only one of them says; empty if none."""
+    """Return the predicate of which both cannot be true; empty if there is none."""
+    # What both say cannot conflict: "works at Acme, likes
+    # tea" and "works at Acme, likes coffee" share the first.
     fresh = [fact for fact in new.facts if fact not in old.facts]
     stale = [fact for fact in old.facts if fact not in new.facts]
     found = (one.predicate for one in fresh for other in stale if excludes(one, other, new.is_added))
@@ -255,5 +257,5 @@ def find_phrases(found: list[str], table: Mapping[Phrase, T]) -> Iterator[tuple[
 
 
 def key(text: str) -> str:
-    """The words of a text, as it is compared."""
+    """Return the words of a text, as it is compared."""
     return " ".join(words_of(text))

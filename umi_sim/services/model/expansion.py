@@ -24,12 +24,13 @@ PAIRS: Final = tuple(
     ).split()
 )
 SYNONYMS: Final = dict([pair for left, right in PAIRS for pair in ((left, right), (right, left))])
+# Each word has one synonym and stands once; the counts notice a word that is in two pairs.
 assert len(PAIRS) == 40
 assert len(SYNONYMS) == 80
 
 
 def expand(given: Inputs) -> str:
-    """The query without its stop words; its names with synonyms of its words. Neither repeats the query."""
+    """Return the query without stop words, and its names with synonyms; neither repeats the query."""
     asked = given.get("query", given.get("text"))
     query = whole(asked if isinstance(asked, str) else "")
     words = [match[0] for match in word_matches(STOP_DENSE.sub(" ", query))]

@@ -36,7 +36,7 @@ class Sentence(Data):
 
 
 def extract(given: Inputs) -> str:
-    """An entity per name with the sentences it stands in, and the relations that a cue states."""
+    """Return an entity per name with the sentences it stands in, and the relations that a cue states."""
     text = given.get("text")
     found = [
         read_sentence(part) for part in join_titles(sentences(whole(text if isinstance(text, str) else "")))
@@ -47,6 +47,7 @@ def extract(given: Inputs) -> str:
     if isinstance(speaker, str) and lower(speaker) not in groups:
         elements += own_element(whole(speaker), found)
     entities = fitting(elements[:ENTITY_COUNT_MAX], ENTITIES_BYTES_MAX)
+    # A relation may only name what is among the entities, or the memory would drop it (law 3 of the model).
     kept = {key: name_of(group[0]) for key, group in list(groups.items())[: len(entities)]}
     links = list(dict.fromkeys(relations(found, kept)))[:RELATION_COUNT_MAX]
     relation_rows = fitting(links, RELATIONS_BYTES_MAX)
@@ -99,7 +100,7 @@ def name_of(mention: Mention) -> str:
 
 
 def type_of(mention: Mention) -> str:
-    """The type told by the name itself, else by a cue beside it, else by the first cue of its sentence."""
+    """Return the type that the name tells, else a cue beside it, else the first cue of its sentence."""
     sentence, at = mention
     selves = [cue for cue in sentence.cues if cue.before == "self"]
     own = [KNOWN[word][0] for word in known_words(sentence.names[at])]
@@ -117,7 +118,7 @@ def confidence(cue_count: int) -> str:
 
 
 def relations(found: list[Sentence], kept: Mapping[str, str]) -> Iterator[str]:
-    """The relations between neighbouring names of a sentence, both of them kept."""
+    """Yield the relations between neighbouring names of a sentence, both of them kept."""
     for sentence in found:
         keys = [lower(name) for name in sentence.names]
         for source, target, gap in zip(keys, keys[1:], sentence.gaps[1:], strict=False):
@@ -135,6 +136,8 @@ def read_sentence(text: str) -> Sentence:
     ends = [*(start for start, _, _ in spans), len(text)]
     gaps: list[list[Cue]] = [[] for _ in starts]
     for start, end, cue in placed:
+        # "Alice works at Globex and lives in Paris": gaps (), (works at), (lives in), (): one more than
+        # names. A cue that reaches into a name is in no gap.
         at = bisect_right(starts, start) - 1
         if end <= ends[at]:
             gaps[at].append(cue)

@@ -10,6 +10,7 @@ from umi_sim.services.model.prompts import Inputs, fitting, whole
 MEMORY_COUNT_MAX: Final = 60  # more than a memory takes of one answer, as models give them
 CONTENT_CHARS_MAX: Final = 250
 LITERAL_EVERY: Final = 4
+# By the length of the text, not by chance: the same prompt has the same answer in every run (law 1).
 UNLISTED_EVERY: Final = 8
 MEMORIES_BYTES_MAX: Final = 32_000
 TYPE_OF_CUE: Final = {  # by what a cue says of the names beside it
@@ -46,7 +47,7 @@ def categories(sentence: Sentence) -> tuple[str, ...]:
 
 
 def listed_in(given: Inputs) -> tuple[str, ...]:
-    """The names of the categories that the prompt lists."""
+    """Return the names of the categories that the prompt lists."""
     listed = given.get("categories")
     rows = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list | tuple) else []
     return tuple(str(it.get("name", "")) for it in rows)

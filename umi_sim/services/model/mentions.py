@@ -59,7 +59,7 @@ def in_words(text: str, language: str) -> Iterator[Antecedent]:
 
 
 def names_in(text: str, language: str) -> Iterator[Antecedent]:
-    """The names, without the nouns before them: `Ben` of `my cousin Ben`, `Weber` of `Frau Weber`."""
+    """Yield the names, without the nouns before them: `Ben` of `my cousin Ben`, `Weber` of `Frau Weber`."""
     for _, end, name in name_spans(text):
         words = name.split(" ")
         while len(words) > 1 and noun_of(words[0], language):

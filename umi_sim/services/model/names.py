@@ -67,7 +67,7 @@ DENSE_KNOWN: Final = tuple(word for word in KNOWN if word >= DENSE_START)
 
 
 def name_spans(text: str) -> list[Span]:
-    """The names and where they stand; if no capital, quote or sign shows one, a run of a caseless script."""
+    """Return the names with their places; if no capital, quote or sign shows one, a caseless run."""
     pattern = ASCII_NAME if text.isascii() else NAME
     return [span for match in re.finditer(pattern, text) if (span := find_span(match))] or first_run(text)
 
@@ -99,6 +99,7 @@ def find_span(match: re.Match[str]) -> Span | None:
     first = next((at for at, word in enumerate(words) if lower(word) not in NO_NAMES), len(words))
     if is_german_noun(match, words[first:]):
         return None
+    # `Keep it up`: a capital at the begin of a sentence tells nothing, unless something else does.
     if first == 0 and begins_sentence(match) and not is_known(words[0]):
         if len(words) == 1 and not is_linked(match):
             return None
@@ -133,7 +134,7 @@ def is_linked(match: re.Match[str]) -> bool:
 
 
 def known_words(name: str) -> Iterator[str]:
-    """The words of the cast in a name; of a script without spaces also parts of words."""
+    """Yield the words of the cast in a name; of a script without spaces also parts of words."""
     for word in words_of(name):
         if word >= DENSE_START:
             yield from (known for known in DENSE_KNOWN if known in word)

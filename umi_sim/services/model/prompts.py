@@ -13,7 +13,7 @@ INPUT_LINE: Final = re.compile(r"INPUT ([A-Za-z_][A-Za-z0-9_]*) = (.*)")
 
 
 def inputs(prompt: str) -> Inputs:
-    """The inputs by name, the first of each; a prompt without any is itself the input `text`."""
+    """Return the inputs by name, the first of each; a prompt without any is itself the input `text`."""
     found: dict[str, object] = {}
     for line in prompt.split("\n"):
         if match := INPUT_LINE.fullmatch(line):
@@ -22,7 +22,7 @@ def inputs(prompt: str) -> Inputs:
 
 
 def fitting(rows: Iterable[str], bytes_max: int) -> list[str]:
-    """The rows from the first on that fit, each with a comma."""
+    """Return the rows from the first on that fit, each with a comma."""
     kept: list[str] = []
     for row in rows:
         bytes_max -= len(row.encode()) + 1

@@ -85,7 +85,7 @@ class Reference(Data):
 
 
 def references(query: str, language: str) -> Iterator[Reference]:
-    """The references of a query by place."""
+    """Yield the references of a query by place."""
     if language == "zh":
         yield from in_chinese(query)
         return

@@ -27,11 +27,12 @@ Said = tuple[str, list[Antecedent]]  # a turn and what it mentions
 
 
 def rewrite(given: Inputs) -> str:
-    """The query, each reference that something fits filled in; as it is if the gate would refuse."""
+    """Return the query, each reference that something fits filled in; as it is if the gate would refuse."""
     asked = given.get("query", given.get("text"))
     query = whole(asked if isinstance(asked, str) else "")
     turns = turns_in(given.get("turns"))
     reply = query
+    # From the back, so that the places in front stay right.
     for start, end, text in reversed(list(fill_references(query, turns))):
         reply = reply[:start] + text + reply[end:]
     reply = " ".join(reply.split())
@@ -39,7 +40,7 @@ def rewrite(given: Inputs) -> str:
 
 
 def turns_in(value: object) -> tuple[Turn, ...]:
-    """The turns, newest first."""
+    """Return the turns, newest first."""
     return tuple(
         Turn(role if isinstance(role := turn.get("role"), str) else "", whole(text))
         for turn in (value if isinstance(value, list) else ())
@@ -78,7 +79,7 @@ def is_named_before(reference: Reference, mention: Antecedent) -> bool:
 
 
 def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
-    """The turns, newest first; what the assistant only asks comes last."""
+    """Return the turns, newest first; what the assistant only asks comes last."""
     return sorted(
         turns, key=lambda turn: turn.role == "assistant" and turn.text.rstrip().endswith(("?", "？"))
     )

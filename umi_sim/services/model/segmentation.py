@@ -20,6 +20,8 @@ def segment(given: Inputs) -> str:
         is_new = length >= PART_LINES_MIN and ("?" in lines[at] or not names <= known)
         if is_new or length >= PART_LINES_MAX:
             starts.append(at)
+        # A part knows the names that were said in it; those
+        # of earlier parts are new again, which ends a part.
         known = names if is_new else known | names
     ends = [*(start - 1 for start in starts[1:]), len(lines) - 1]
     parts = ",".join(f'{{"start":{start},"end":{end}}}' for start, end in zip(starts, ends, strict=True))

@@ -163,6 +163,13 @@ def test_of_two_long_values_the_place_where_they_differ_is_shown() -> None:
     assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
 
 
+def test_of_two_long_values_of_which_one_continues_the_other_the_ends_are_shown() -> None:
+    failure = attrs.evolve(FAILURE, expected="x" * 500, got="x" * 500 + "B")
+    lines = lines_of(report.of_run(verdict(failure), "x"))
+    assert f"  due      ...{'x' * report.ALIKE_CHARS_MAX}" in lines
+    assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
+
+
 def long_lines(all_items: bool) -> list[str]:
     items = tuple(Op(f"o{n}", 1_000, "a", "remember", {"text": "x" * 500}) for n in range(100))
     tail = tuple(Event(n, n, "event" * 9, "y" * 500) for n in range(60))

@@ -151,6 +151,12 @@ def test_the_next_step_that_changes_a_path_is_found() -> None:
     assert told(stepper, "f config") == [f"  config does not change after step {stepper.step}"]
 
 
+def test_a_change_by_the_first_step_is_found() -> None:
+    stepper = Stepper(PLAYBACK)
+    assert told(stepper, "f memory.a.phase")[-1].endswith('memory.a.phase "new" -> "recovering"')
+    assert stepper.step == 1
+
+
 def test_the_step_that_fails_says_so() -> None:
     lines = said("e o3", of=FAILING)
     assert lines[-1].startswith("  FAIL safety reference-agrees (REF-1) at step ")

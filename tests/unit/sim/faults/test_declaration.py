@@ -83,7 +83,7 @@ def test_an_argument_without_a_range_is_told(given: dict[str, Any]) -> None:
 
 
 def test_arguments_that_nobody_draws_are_told() -> None:
-    expected = f"storage_late_page in {FILE} has no draw(cls, here, luck): nobody draws count"
+    expected = f"storage_late_page in {FILE} has no draw(cls, here, luck): nothing draws count"
     assert told(__annotations__={"count": int}, count=whole()) == expected
 
 

@@ -177,7 +177,7 @@ def test_a_row_that_names_a_test_needs_neither_rules_nor_a_scenario() -> None:
     row = {key: ROW[key] for key in ("area", "behaviour", "file", "old", "new")}
     tested = TestedMutant("n", "a", "b", (TextEdit("e", "f", "g"),), "t.py::t")
     assert mutant("n", {**row, "detected_by": "t.py::t"}, "x.toml: n") == tested
-    with pytest.raises(BadMutant, match=re.escape("x.toml: n: nobody reads rules")):
+    with pytest.raises(BadMutant, match=re.escape("x.toml: n: rules is no key")):
         mutant("n", {**ROW, "detected_by": "t.py::t"}, "x.toml: n")
 
 
@@ -188,7 +188,7 @@ def test_a_row_that_lacks_something_says_what_and_where(lacking: str) -> None:
 
 
 def test_a_key_that_nobody_reads_is_an_error() -> None:
-    with pytest.raises(BadMutant, match=re.escape("x.toml: n: nobody reads rule")):
+    with pytest.raises(BadMutant, match=re.escape("x.toml: n: rule is no key")):
         mutant("n", {**ROW, "rule": "c"}, "x.toml: n")
 
 

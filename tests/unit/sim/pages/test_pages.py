@@ -175,3 +175,20 @@ def test_a_seed_is_a_page_too(small_worlds: None) -> None:
     assert umi("html", "own.toml:3", "--out", "own.html", "--quiet").exit_code == 0
     data = json.loads(elements_of(Path("own.html").read_text()).data)
     assert (data["result"], data["repeat"]) == ("PASS", "umi-sim run own.toml --seed 3")
+
+
+def test_the_command_on_the_page_of_a_seed_has_its_settings(small_worlds: None) -> None:
+    seed = "working:3 --set workload.operations=5"
+    assert umi("html", seed, "--out", "own.html", "--quiet").exit_code == 0
+    data = json.loads(elements_of(Path("own.html").read_text()).data)
+    assert data["repeat"] == "umi-sim run working --seed 3 --set workload.operations=5"
+
+
+def test_a_scenario_of_the_user_takes_settings_too_and_its_name_may_have_blanks(small_worlds: None) -> None:
+    Path("my own.toml").write_bytes(Path("own.toml").read_bytes())
+    for seed, command in (
+        ("own.toml:3 --set clock.start_ms=7", "umi-sim run own.toml --seed 3 --set clock.start_ms=7"),
+        ("my own.toml:3", "umi-sim run 'my own.toml' --seed 3"),
+    ):
+        assert umi("html", seed, "--out", "own.html", "--quiet").exit_code == 0
+        assert json.loads(elements_of(Path("own.html").read_text()).data)["repeat"] == command

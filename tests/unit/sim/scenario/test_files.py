@@ -75,7 +75,7 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('swarm = { pin = { kind = "model" } }',
          'scenario.swarm.pin.kind: unknown kind of fault "model"; did you mean model_cut?'),
         ('[agents]\nscopes = "hostile"\nusers = 2',
-         "agents.users: hostile scopes say themselves who is whose user"),
+         "agents.users: hostile scopes name the users themselves"),
         ('target = "mem0"', 'scenario.target: unknown target "mem0"; known: umi_core, migrator'),
         ("version = 0", "scenario.version: expected a whole number from 1 to 1000000, got 0"),
         ("version = true", "scenario.version: expected a whole number from 1 to 1000000, got true"),

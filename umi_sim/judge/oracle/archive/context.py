@@ -59,7 +59,9 @@ class Context(Owner):
 
     @property
     def now_ms(self) -> int:
-        """Return the world's time; the memory's, if nobody told the world's."""
+        """Return the world's time; the memory's, if the world's is not told."""
+        # Receipts are forgotten by the time of storage, which
+        # is the world's, whatever the memory's clock shows.
         return self.seen_ms if self.world_ms == NOBODY_TOLD else self.world_ms
 
     def keeps_receipt(self, at_ms: int, asked_ms: int) -> bool:
@@ -96,6 +98,8 @@ class ArchivePart(Owner):
 
     def compare(self, value: Any, *due: Any, rule: Rule | None = None) -> None:
         """Demand that a reply is one of those that are due, field by field; `rule`: what any field breaks."""
+        # Field by field for a narrow message; last the whole, for no state
+        # may have field a of one expected value and field b of another.
         for field in reversed(attrs.fields(type(value))):
             wanted, got = [getattr(it, field.name) for it in due], getattr(value, field.name)
             broken = rule or BROKEN_BY.get(field.name, rules.REFERENCE_AGREES)

@@ -1,7 +1,7 @@
 """Judge what an operation had to do without: what is named has a cause, and what failed is named.
 
 A remember whose model was away stores the text as notes and says `extract:notes`. Said without a cause
-it is a lie; a note without those words is a loss that nobody was told. Why, and how often, is judged by
+it is a lie; a note without those words is a loss that is kept secret. Why, and how often, is judged by
 umi_sim/judge/invariants/lacks.py.
 """
 
@@ -88,6 +88,7 @@ class Degradations(ArchivePart):
         """Return whether a memory can go on with what came; `count`: vectors that it needed, if known."""
         config, request, text = self.context.config, op.request, it.text
         if it.step.startswith("embed"):
+            # The last `embed` may have been asked for more texts than the plan that counts had facts.
             count = count if it.step == "embed" and count else len(it.texts)
             vectors = it.vectors(count, config.embedding_dims)
             return isinstance(it.answer, Embedded) and None not in vectors
@@ -97,6 +98,8 @@ class Degradations(ArchivePart):
             return READERS[it.step](request, text, config) is not None
         turns = shown_turns(request.turns, config.resolve_turn_count_max)
         found = read_rewrite(text, request.query, turns, config.resolve_confidence_min_ppm)
+        # A rewrite that leaves "he" as it was is no failure
+        # of the model: the turns may not say who is meant.
         return found.outcome != "rejected" or found.reason == "unresolved"
 
     def judge_names(self, lacks: Sequence[Degraded]) -> None:
@@ -121,6 +124,8 @@ class Degradations(ArchivePart):
         for it in (it for it in lacks if it.name in PLAIN):
             tried = [one for one in (*op.past, *op.attempts) if it.name.startswith(f"{one.step}:")]
             reasons = [tell_reason(one) for one in tried]
+            # Once planned again, or where several questions are
+            # asked, which of them counted is not known outside.
             allowed = reasons if op.past or "evolve" in it.name else reasons[-1:]
             self.demand(it.reason in allowed, rules.DEGRADATION_NAMED, f"why {it.name}", allowed, it.reason)
         for name, beyond in count_beyond_limits(op, batch):
@@ -137,6 +142,7 @@ class Degradations(ArchivePart):
         workflow, *steps = STEPS.get(type(op.request), ("",))
         for step in steps:
             name = f"{step}:{substitute(workflow, step)}"
+            # An earlier plan of this operation may have had other facts, and so another number of vectors.
             tried, needed = [it for it in every if it.step == step], 0 if op.past else count
             last = op.plan.questions(step) if step in OF_UNITS else op.plan.tried(step)[-1:]
             is_lost = any(not self.is_of_use(op, it, needed) for it in (tried if op.past else last))

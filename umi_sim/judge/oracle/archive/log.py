@@ -184,7 +184,7 @@ class BatchLog(ArchivePart):
 
     def store_batch(self, batch: Batch) -> None:
         """Let all be as this batch has left it."""
-        self.shelve(batch)
+        self.shelve(batch)  # first: it compares with the states and members from before this batch
         self.advance()
         news = {key: state for key, state in batch.states.items() if state != self.state(key)}
         self.by_id |= dict.fromkeys(news, batch)
@@ -205,6 +205,8 @@ class BatchLog(ArchivePart):
             came = [key for key, it in batch.states.items() if name not in before[key] and name in it.links]
             after = self.categories.now(name)
             left_count = len(self.members(name)) - len(lost)
+            # A summary may tell of any fact that it was made of, so it goes as a whole when one of these
+            # leaves; new members make it dirty, which only says that it is behind.
             if lost and (not left_count or any(key in lost for key, _ in after.sources)):
                 after = CategoryState(is_dirty=left_count > 0)
             if lost or came:
@@ -265,6 +267,8 @@ class BatchLog(ArchivePart):
             if not self.memorize(batch, request, source):
                 return
             mentions = read_memorized(plan, scope, op.listed)
+            # `options` is where `tell_fact` reads what a caller
+            # stated: of these requests that is the time alone.
             options = Remember(0, request.text, event_time_ms=request.happened_ms)
         for key, mention in mentions.items():
             before = self.state(key)
@@ -290,6 +294,8 @@ class BatchLog(ArchivePart):
     def chain(self, batch: Batch, text: str) -> None:
         """Let each new fact follow the one that the text tells before it, as M2.32 says."""
         batch.order = order_by_text({key: batch.entity(key).content for key in batch.did}, text)
+        # "Has a dog. Is called Rex. Has a cat.": Rex follows the dog and the cat follows Rex; of these, a
+        # fact that was known keeps what it followed when it was told first.
         for before, key in pairwise(batch.order):
             if self.is_first(batch, key):
                 batch.change(key, follows=before)
@@ -347,7 +353,7 @@ class BatchLog(ArchivePart):
     def forget_source(self, batch: Batch, source: str) -> None:
         """Let a text or a record leave with all that it alone told."""
         batch.resources[source] = None
-        for key in sorted(self.facts.entries):
+        for key in sorted(self.facts.entries):  # the reply names the entities by id
             state = self.state(key)
             if state.fact is not None and source in state.fact.sources:
                 batch.states[key] = after = drop_source(state, source)
@@ -375,7 +381,7 @@ class BatchLog(ArchivePart):
     def summarise(self, batch: Batch, name: str) -> None:
         """Store what a model said, made of the facts that it was shown, and of those of the summary shown."""
         ask, reply, before = batch.plan.last("ask"), batch.plan.text("ask"), self.categories.now(name)
-        if ask is None:  # nobody is left, or the same ones
+        if ask is None:  # no member is left, or the same ones
             is_bare = batch.plan.last("embed_summary") is not None
             batch.categories[name] = CategoryState() if is_bare else attrs.evolve(before, is_dirty=False)
         elif (text := read_summary(reply or "")) is not None:
@@ -428,6 +434,8 @@ class BatchLog(ArchivePart):
             relation = Relation(row_id, it.kind, first, last, *what)
             states = {key: self.read(batch, key) for key in relation.touches}
             facts = [entity for state in states.values() if (entity := state.entity) is not None]
+            # Both ends count a relation, so both must have room
+            # for it; an end that is no current fact has none.
             if len([fact for fact in facts if fact.relation_count < RELATION_COUNT_MAX]) < len(states):
                 batch.dropped_count += 1
             else:
@@ -435,11 +443,17 @@ class BatchLog(ArchivePart):
                 batch.states |= states
                 for fact in facts:
                     batch.change(fact.id, relation_count=fact.relation_count + 1)
+            # A model is shown the first 1,000 bytes of a fact. What it says
+            # of a longer one is stored as a relation, but ends nothing.
             if it.kind in ENDING_KINDS and byte_count(ending.content) <= EXTRACT_CONTENT_BYTES_MAX:
+                # The first verdict counts: "moved to Rome" and "moved
+                # to Oslo" cannot both be what ended "lives in Paris".
                 endings.setdefault(first[0], (last[0], it.kind))
         for relation in [it for it in batch.relations if it.kind == "contradict"]:
+            # Each end names the other: as (old, new) and as (new, old).
             for (key, _), (other, version) in permutations((relation.target, relation.source)):
                 statement, before = f"{other}@{version}", batch.entity(key).contradicts
+                # Named again, a statement moves to the end; beyond the limit the oldest ones go.
                 refs = (*(it for it in before if it != statement), statement)
                 batch.change(key, contradicts=refs[-RELATION_COUNT_MAX:])
         for key, (by, how) in endings.items():
@@ -464,6 +478,9 @@ class BatchLog(ArchivePart):
         plan = op.plans[event]
         batch = self.apply(op, plan)
         if isinstance(op.request, Remember | Memorize) and self.context.may_turn_away:
+            # Only the reply will tell which answers an interceptor kept from
+            # the memory, and this batch comes before it. So every combination
+            # is applied, and those that make the rows of the batch stay.
             twins = [self.apply(op, plan.without(steps)) for steps in UNHEARD]
             batch, *batch.twins = [it for it in twins if is_in(it, commit)] or [batch]
         if isinstance(op.request, Remember) and op.record is None and batch.did:
@@ -478,6 +495,8 @@ class BatchLog(ArchivePart):
 
     def follow_last(self, batch: Batch, commit: Commit) -> None:
         """Let the first fact of a text follow the last of an earlier text, which only the memory knows."""
+        # Which text came before this one is a matter of the memory's own order, so the row is believed, as
+        # long as it names the last fact of some text.
         first, *_ = batch.order
         follows = [
             getattr(fact_of(it.body), "follows", None) for it in commit.writes if it.address.id == first
@@ -501,6 +520,8 @@ class BatchLog(ArchivePart):
     def positions(self, op: ArchiveOperation, lag_ms: int = 0) -> range:
         """Return the positions that a read may show; of a search also those that were so shortly before."""
         first = op.position
+        # lag 50, asked at 100, position 3; batches at 20, 60, 90
+        # 60 + 50 > 100: position 2 may be shown, and position 1, which is before the batch of 60
         while lag_ms and first and self.times[first - 1] + lag_ms > op.asked_ms:
             first -= 1
         return range(first, self.position + 1)
@@ -509,6 +530,8 @@ class BatchLog(ArchivePart):
         """Return the batch that counts for an operation: the first, until its receipt is forgotten."""
         found: Batch | None = None
         for it in self.by_op.get(op, ()):
+            # An attempt that lands again within a day is told of
+            # the first and stores nothing new; later, it counts.
             is_known = found is not None and self.context.keeps_receipt(found.at_ms, it.at_ms)
             found = found if is_known else it
         return found
@@ -569,6 +592,8 @@ def happened_before(one: Entity, other: Entity) -> bool:
 
 def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
     """Return the ids by the first place of their contents; others stay behind the one that comes before."""
+    # contents a "tea", b (reworded, so not in the text), c "milk"; text "milk and tea":
+    # places a 9, b none, c 0; known 9, 9, 0; in order c, a, b
     places = {key: text.index(it) if it in text else None for key, it in contents.items()}
     known = list[int]()
     for place in places.values():
@@ -597,6 +622,8 @@ def read_reflection(plan: BatchContext) -> tuple[str, bool]:
 def read_end(ref: str) -> End:
     """Return the end that `id@version` names, or whatever a model said in its place."""
     key, _, number = ref.rpartition("@")
+    # Under 19 digits it fits in 64 bits. -1 is the version of
+    # no row, so a reference that a model made up fits nothing.
     return key, int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
 
 
@@ -611,6 +638,7 @@ def choose_rule_of_relations(states: Iterable[FactState], got: tuple[str, ...] |
     known = [it.contradicts for state in states if (it := state.fact) is not None]
     if not known or got is None or got in known:
         return rules.REFERENCE_AGREES
+    # Fewer than there surely are: one was lost. Any other difference: one that no verdict gave.
     is_less = all(set(got) < set(it) for it in known)
     return rules.ACKNOWLEDGED_IS_DURABLE if is_less else rules.RELATION_ENDS
 

@@ -108,7 +108,9 @@ class ArchiveModel(OracleModel):
         is_bare = isinstance(asked, AddArchival) and not asked.extract
         is_of_records = isinstance(asked, OF_RECORDS) and (is_bare or wrong(asked) is not None)
         if op_id in self.log.ops or is_of_records:
-            return  # a record alone says nothing of anybody, and what is wrong with itself changes nothing
+            # A record without `extract` tells no facts, and a malformed one changes nothing; an op_id that
+            # is known was issued again because the agent was closed (AgentModel.observe_closing).
+            return
         self.log.flying[op_id] = op = self.begin(op_id, asked, now_ms)
         if isinstance(asked, Memorize) and op.error is None:
             self.told[resource_id(op.scope, asked.uri, asked.text)] = None
@@ -132,6 +134,7 @@ class ArchiveModel(OracleModel):
         query = call.effect.query if isinstance(call.effect, Read) else None
         if call.workflow == "rebalance" or not isinstance(query, ByIds):
             return Rebalance(call.op_id) if call.workflow == "rebalance" else None
+        # Upkeep repeats the workflow of a request for one row; the rows that it reads first tell which one.
         ids = {it.kind: it.id for it in query.addresses}
         if call.workflow == "summarise":
             known = self.context.abouts
@@ -146,7 +149,7 @@ class ArchiveModel(OracleModel):
         return Memorize(call.op_id, it.text, it.modality, it.uri, kinds, it.happened_ms)
 
     def observe_call(self, call: Call, now_ms: int) -> None:
-        """A question has been sent, or a batch."""
+        """Observe a question or a batch that was sent."""
         op = self.log.ops.get(call.op_id)
         if op is None and (request := self.tend(call)) is not None:
             op = self.begin(call.op_id, request, now_ms, is_unasked=True)
@@ -157,7 +160,7 @@ class ArchiveModel(OracleModel):
                 self.log.judge_times(op, op.attempts[-1])
 
     def observe_commit(self, call: Call) -> None:
-        """A batch has become durable."""
+        """Observe that a batch has become durable."""
         self.context.see_world()
         op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.life)
         if op is not None and self.life > 1:
@@ -170,6 +173,8 @@ class ArchiveModel(OracleModel):
         else:
             self.writes.judge_receipt(effect)
             batch = self.log.landed(op, call.event, effect)
+            # A batch that lands after the reply must be the only
+            # one that counts: the outcome was unknown, then.
             is_once = op.ended is None or self.log.find_own_batch(op) is batch
             self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.did)
             self.writes.judge_summary(op, batch)
@@ -187,6 +192,8 @@ class ArchiveModel(OracleModel):
             op.request,
         )
         if call.step == "preprocess" and isinstance(answer, ModelReplied):
+            # Kept beside the log: the description is of the
+            # payload, and any later reading of it may use it.
             key, given = resource_id(op.scope, request.uri, request.text), (request.modality, request.text)
             found = read_description(answer.text)
             self.log.said.setdefault((key, given), {}).update({found: None} if found else {})
@@ -198,7 +205,7 @@ class ArchiveModel(OracleModel):
             self.searches.hear_rewrite(op, answer)
 
     def tended(self, call: Call, answer: Answer, now_ms: int) -> None:
-        """An answer to what nobody asked for."""
+        """Observe an answer to a question of background work."""
         self.context.see(now_ms)
         if call.workflow == "upkeep" and isinstance(answer, ReadDone):
             self.lacking |= {it.address.id: it.body for it in answer.rows if isinstance(it.body, Resource)}
@@ -230,7 +237,7 @@ class ArchiveModel(OracleModel):
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
 
     def observe_crash(self) -> None:
-        """Nothing in flight will reply; what is on its way to storage may become durable all the same."""
+        """Expect no reply to what is in flight; a batch on its way may become durable all the same."""
         self.context.tick += 1
         for op in self.log.flying.values():
             self.end(op)
@@ -239,16 +246,16 @@ class ArchiveModel(OracleModel):
         self.context.seen_ms = 0  # the next life has a clock of its own
 
     def observe_wipe(self) -> None:
-        """Nothing is there any more; what was known is asked about all the same."""
+        """Forget all rows; ids that were known are still asked about."""
         self.log.empty()
         self.log.by_key.clear()
 
     def observe_closing(self) -> None:
-        """The agent was closed, which the log knows already; a later life resolves queries anew."""
+        """Forget rewrites of queries; the log has seen the batch that closed the agent."""
         self.searches.rewrites.clear()
 
     def end(self, op: ArchiveOperation) -> None:
-        """It has ended, in whatever way: what it told, as far as answers say, may be stored."""
+        """End an operation, however it ended: the ids that it may have stored are known from now on."""
         op.ended, request, plan = self.context.tick, op.request, op.plan
         ids = list[str]()
         match request:
@@ -261,6 +268,7 @@ class ArchiveModel(OracleModel):
             case UpdateEntity(entity_id=key):
                 facts = [it.entity for it in self.log.states_since(key, op) if it.entity is not None]
                 ids = [key, *(find_moved_id(it, request, op.scope) for it in facts)] if facts else []
+            # With a key that was used before, this text was not read at all, so it tells no ids.
             case Remember() if self.log.find_key_holder(op, self.log.find_own_batch(op)) is None:
                 found = read_extracted(op, plan, self.context.config.extract_confidence_min_ppm)
                 ids = [make_fact_id(mention, op.scope) for mention in list_mentions(request, found)]
@@ -283,6 +291,7 @@ class ArchiveModel(OracleModel):
                 "the same request under one key was taken for another one",
             )
             demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, told)
+        # How many requests are in flight Promises knows, and whether the agent is closed Closing.
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
             due = op.error or self.find_lack(op)
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
@@ -300,6 +309,8 @@ class ArchiveModel(OracleModel):
             ):
                 return NotFound("entity", key)
             case Summarise(category=name) | EvolveCategory(category=name) if name not in op.listed:
+                # A category that is not listed any more can be used as long as it has members; a world that
+                # loses rows may have lost the last of them.
                 is_stored = bool(self.log.members(name)) and not self.context.surroundings.atlas.losses
                 return None if is_stored else errors.BadOption("category", show_value(name), "")
         return None
@@ -346,16 +357,17 @@ class ArchiveModel(OracleModel):
         states = [self.log.states_since(key, self.searched) for key in self.log.facts.entries]
         fits = [[measure_fit(it, query, record) for it in each] for each in states]
         low, high = (max(map(end, fits), default=0) for end in (min, max))
+        # A fact that storage has lost fits no query any more, so nothing is due for certain.
         return 0 if self.context.surroundings.atlas.losses else low, high
 
     # For the workload and the audit.
 
     def known_ids(self) -> tuple[str, ...]:
-        """Every id that was ever stored, or may have been."""
+        """Return every id that was ever stored, or may have been."""
         return tuple(self.log.known)
 
     def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """The requests whose replies settle everything."""
+        """Return the requests whose replies settle everything."""
         known, most = {key: self.log.state(key) for key in self.log.known}, limits.RECALL_LIMIT_MAX
         kinds = LISTED if self.told or any(state.links for state in known.values()) else ()
         names = {state.entity.name: None for state in known.values() if state.entity}
@@ -372,5 +384,6 @@ def measure_fit(state: FactState, query: str, record: str) -> int:
 
 
 def spread(every: list[str], most: int) -> list[str]:
-    """All if they are fewer than `most`; else every second, third and so on, which are not more."""
+    """Return all of a list, or at most `most` of it, evenly spread."""
+    # ten, at most four: 1 + 10 // 4 = 3, so numbers 0, 3, 6 and 9
     return every[:: 1 + len(every) // most]

@@ -1,7 +1,7 @@
 """Operations: requests as their answers tell them, and the batches that were sent for them.
 
-Law 1. What was asked and not answered has timed out once anything else is asked: whoever judges hears only
-answers that a memory takes. Law 2. After a conflict an operation looks up, and asks, anew; what was read of
+Law 1. What was asked and not answered has timed out once anything else is asked: judges observe only answers
+that a memory takes. Law 2. After a conflict an operation looks up, and asks, anew; what was read of
 its text before holds on.
 """
 
@@ -61,12 +61,12 @@ class Exchange(Owner):
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What a model was asked about."""
+        """Return what a model was asked about."""
         return read_inputs(self.prompt) if self.prompt else {}
 
     @property
     def pairs(self) -> dict[tuple[str, str], None]:
-        """The references, new and old, of the statements that a model was asked about."""
+        """Return the references, new and old, of the statements that a model was asked about."""
         return {(it["new"], it["old"]): None for it in self.inputs.get("pairs", ())}
 
     @property
@@ -95,13 +95,15 @@ class BatchContext(Owner):
         return [it for it in self.attempts if it.step == step]
 
     def last(self, step: str) -> Exchange | None:
-        """The attempt that counts."""
+        """Return the attempt of a step that counts, the last one."""
         return next(reversed(self.tried(step)), None)
 
     def questions(self, step: str) -> list[Exchange]:
         """Return of each question of this step the attempt that counts; if an interceptor kept the answers
         from the memory, what it gave in their place."""
         tried = self.tried(step)
+        # `turned_away` notes these without a question. Else, per prompt, the last attempt counts:
+        # tried p1 (timeout), p2 "x", p1 "y"  ->  p1 "y", p2 "x"
         kept_away = [it for it in tried if it.effect is None][-1:]
         return kept_away or list({it.prompt: it for it in tried}.values())
 
@@ -113,11 +115,11 @@ class BatchContext(Owner):
         return [row for it in self.heard(step) if isinstance(it, ReadDone) for row in it.rows]
 
     def text(self, step: str) -> str | None:
-        """What a model replied to the last attempt, if that was answered."""
+        """Return what a model replied to the last attempt, if that was answered."""
         return (self.last(step) or NOT_ASKED).text
 
     def time_of(self, step: str) -> int:
-        """When this step was answered."""
+        """Return when this step was answered last, or when the batch was planned."""
         times = [it.at_ms for it in self.tried(step) if it.answer is not None]
         return times[-1] if times else self.at_ms
 
@@ -125,7 +127,7 @@ class BatchContext(Owner):
         return (self.last("embed") or NOT_ASKED).vectors(count, dims)
 
     def without(self, steps: tuple[str, ...]) -> "BatchContext":
-        """The same, had nobody answered these steps."""
+        """Return what it would have known if these steps had got no answer."""
         return BatchContext(tuple(it for it in self.attempts if it.step not in steps), self.at_ms)
 
 
@@ -161,7 +163,7 @@ class ArchiveOperation(Owner):
 
     @property
     def key(self) -> str | None:
-        """Its request key; keys of an agent server are a space of their own."""
+        """Return its request key; keys of an agent server are a space of their own."""
         key = getattr(self.asked, "request_key", None)
         return f"api: {key}" if key and self.asked.key_space == "api" else key
 
@@ -177,6 +179,7 @@ class ArchiveOperation(Owner):
 
     def sent(self, step: str, event: str, effect: Asked, now_ms: int) -> None:
         if effect.service == "storage" and effect.verb == "commit":
+            # A batch that is sent again is the same one, with the times of its first sending in its rows.
             self.planned_ms = now_ms if self.planned_ms is None else self.planned_ms
             self.plans[event] = BatchContext(tuple(self.attempts), self.planned_ms)
         else:
@@ -189,6 +192,8 @@ class ArchiveOperation(Owner):
             self.attempts.append(it)
         it.answer, it.at_ms = answer, now_ms
         if step == "commit" and isinstance(answer, EffectFailed) and answer.kind == "conflict":
+            # The conflict says that rows have changed since they
+            # were read; what the model read in the text stays true.
             self.past += self.attempts
             self.attempts = [it for it in self.attempts if it.step in OF_TEXT]
             self.planned_ms = None
@@ -196,7 +201,7 @@ class ArchiveOperation(Owner):
 
     @property
     def plan(self) -> BatchContext:
-        """What it knows by now."""
+        """Return what it knows by now."""
         return BatchContext(
             tuple(self.attempts), self.began_ms if self.planned_ms is None else self.planned_ms
         )
@@ -221,6 +226,8 @@ def read_units(plan: BatchContext) -> dict[Unit, tuple[ExpectedFact, ...] | None
     units: dict[Unit, tuple[ExpectedFact, ...] | None] = {}
     for it in (it for it in plan.tried("extract") if it.inputs):  # not those of interceptors
         unit = str(it.inputs["memory_type"]), str(it.inputs["text"])
+        # A later attempt at the same unit takes the place of
+        # an earlier one, so the dict ends with what counts.
         units[unit] = read_memories(it.text) if it.text is not None else None
     return units
 
@@ -238,5 +245,7 @@ def make_mention(told: ExpectedFact, kind: str, names: Iterable[str]) -> Expecte
     name = told.name if is_named else name_of_note(told.content)
     known = {fold_name(name): name for name in names}
     listed = [known[key] for key in map(fold_name, told.categories) if key in known]
+    # Categories are found by their folded name and written
+    # as they are listed; without one, that of the type.
     categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
     return ExpectedMention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)

@@ -45,9 +45,12 @@ class Reads(ArchivePart):
             self.judge_cursor(request, value)
         if isinstance(value, Listed):
             known = [row.address.id for row in op.plan.rows("read") if is_damaged(row)]
+            # Only a row that storage gave out damaged may be reported so; else the page hides a sound row.
             lies, told = [key for key in value.damaged if key not in known], "rows are called damaged"
             self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, told, known, lies)
         found: Finding | None
+        # Mostly the last position explains the read at once. If none does, the message is about the last
+        # one, which comes first in `findings`.
         for position in reversed(self.log.positions(op)):
             if isinstance(request, Count):
                 count, rule = len(self.list_facts_at(position, request.types)), rules.ERROR_IS_NOT_EMPTY
@@ -77,6 +80,7 @@ class Reads(ArchivePart):
 
     def judge_cursor(self, request: List, value: Listed) -> None:
         """Demand that the next page begins behind this one and behind where this one began."""
+        # A cursor is "kind/last id": pages go on behind it, also if that row has gone since.
         of_kind, ids = f"{request.kind}/", [*(row.id for row in value.rows), *value.damaged]
         begin = max(of_kind + max(ids, default=""), request.cursor or "")
         is_onward = value.cursor is None or (value.cursor.startswith(of_kind) and value.cursor >= begin)
@@ -122,6 +126,8 @@ class Reads(ArchivePart):
             return rules.FILTER_NARROWS, f"rows of {kind} that the filter leaves out", request.where, others
         known = {str(it["id"]): it for it in self.list_rows_at(kind, position)}
         for row in rows:
+            # Of a segment it is known that its text is there, not
+            # where a model cut it, so its fields are not compared.
             key = getattr(row, "parent_id", None) or row.id
             due = known.get(key, {} if kind == "subcategory" else None)
             got = {name: getattr(row, name) for name in due or ()} if key == row.id else due
@@ -130,6 +136,7 @@ class Reads(ArchivePart):
                 states = self.log.states_since(key, op)
                 rule = BROKEN_BY.get(kind) or self.log.choose_rule(key, states, row)
                 return rule, f"{row.id} is shown otherwise", due, row
+        # A category has no row before its first member, and may have none after its last.
         sure = {key: it for key, it in known.items() if it.get("member_count", 1)}
         begin, _, after = (request.cursor or "").partition("/")  # any text is a place in the order
         all_ids = sorted((*ids, *value.damaged))

@@ -72,7 +72,7 @@ from umi_sim.record.run_config import OF_ANY_ROW
 
 KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
-FRESH_MAX: Final = 3
+FRESH_MAX: Final = 3  # facts that may be hidden or not: 2 ** 3 sets at each position
 VIEWS_MAX: Final = 8  # that a recall may have; of one with more its hits are true, each by itself
 View = tuple[int, tuple[str, ...]]  # a position, and facts that searches do not know yet
 Asking = Recall | Descent
@@ -159,6 +159,8 @@ class Path(Owner):
         query = self.resolution.query if self.resolution is not None else request.query
         self.steps += ["resolve"] if self.op.plan.last("resolve") is not None else []
         is_new = True
+        # Words are embedded once, where they are new: at the first level, even if that one is not asked
+        # for, and wherever a model has given other words.
         for level in ALL:
             if is_new:
                 self.embed(level, query)
@@ -173,7 +175,8 @@ class Path(Owner):
                     break
                 is_new, query = after != query, after
         failed = [it.level for it in self.levels if it.is_failed]
-        if failed and not self.found:  # they are asked once more, by words
+        # nothing found is only believed if every level was read: those that failed are asked once more
+        if failed and not self.found:
             self.steps.append(AGAIN)
             answers = [it for it in self.op.plan.heard(AGAIN) if isinstance(it, ReadDone)]
             for level, answer in zip(failed, answers, strict=False):
@@ -218,6 +221,8 @@ class Path(Owner):
     def decide(self, level: str, query: str, *, is_news: bool) -> tuple[StopReason, str]:
         """Return why the search ends behind this level, and the next words. `is_news`: it gave any row."""
         request = self.op.request
+        # The order of these tests is the order of reasons:
+        # enough comes before the limits, which need no model.
         wanted = min(request.min_results, request.total_limit)
         if request.enough.startswith("score") and is_enough(self.found, wanted, request.min_avg_ppm):
             return "enough", query
@@ -231,6 +236,7 @@ class Path(Owner):
         answer = self.ask(f"enough_{level}", {"query": query, "found": texts})
         if not isinstance(answer, ModelReplied):
             return "exhausted", query
+        # What was found counts as said, so the next words may speak of it.
         turns = (*self.turns, *(Turn("tool", text) for text in texts))
         after = self.read_rewritten(answer.text, query, turns)
         is_done = read_decision(answer.text)[0]
@@ -285,6 +291,9 @@ class Searches(ArchivePart):
         if self.context.surroundings.atlas.losses or any(name in STORAGE_MADE for name in names):
             return
         views = self.list_views(op)
+        # Each list of each variant may have been read at another view: with
+        # two variants and three views there are 3 ** 4 combinations. So with
+        # several variants only the case of one view is compared as a whole.
         if 0 < len(views) <= (1 if len(value.variants) > 1 else VIEWS_MAX):
             self.judge_due(op, value, names, views)
         for step in ("context", "replaced"):
@@ -301,6 +310,8 @@ class Searches(ArchivePart):
         unasked = offered or resolve_without_model(request.query, request.turns, is_wanted, request.force)
         is_fair, told = unasked is None or not answers, "a model was asked to resolve"
         self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, told, (), answers)
+        # With nothing to resolve it is the query as given; else what the model replied, or, if no model was
+        # asked, what this life had been told about the same words before.
         allowed = [unasked] if unasked is not None else self.list_resolutions(op, turns)
         is_known = unasked is None and not answers
         rule = rules.REWRITE_GATE if got.outcome == "resolved" else rules.REFERENCE_AGREES
@@ -330,6 +341,7 @@ class Searches(ArchivePart):
             return
         turns = self.list_turns(request)
         known = [it for it in self.list_usable(op, turns) if it.tick < op.began and now_ms < it.lapses_ms]
+        # More questions than the cache holds: the memory may have dropped any of them.
         is_fair = not known or len(self.rewrites) > CACHED_COUNT
         self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, "resolved a short while ago", known, answer)
         if isinstance(answer, ModelReplied):
@@ -347,6 +359,8 @@ class Searches(ArchivePart):
         """Return what a memory may have known when it was asked: alive then, and not surely replaced."""
         known = self.rewrites.get((op.request.query, turns), []) if self.context.config.resolve_cache else []
         alive = [it for it in known if op.began_ms < it.lapses_ms]
+        # answers r1, r2, then this recall, then r3: r2 was known when it was asked, and r3 may be by now;
+        # r1 was surely replaced
         sure = [n for n, it in enumerate(alive) if it.tick < op.began]
         return alive[sure[-1] :] if sure else alive
 
@@ -372,6 +386,8 @@ class Searches(ArchivePart):
         floor_ppm, ppm = self.floor_of(op.request), hit.relevance_ppm
         told = f"{hit.id} is not relevant enough"
         self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, told, floor_ppm, ppm)
+        # Which place a hit had in each list is not known here,
+        # so the score lies between no rank and the best one.
         low, high = (fused_ppm(ppm, rank_ppm) for rank_ppm in (0, limits.PPM)) if is_fused else (ppm, ppm)
         told = f"{hit.id} scores otherwise"
         self.demand(low <= hit.score_ppm <= high, rules.FUSION_RULE, told, ppm, hit.score_ppm)
@@ -379,6 +395,7 @@ class Searches(ArchivePart):
         facts = [it.entity for it in states if it.entity is not None]
         shown = [it for it in facts if all(getattr(it, name) == getattr(hit, name) for name in names)]
         rule, told = self.log.choose_rule(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
+        # Other rules of `choose_rule` speak of writes; a hit that never was so is a fault of the search.
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
         rule = rules.SCOPE_APART if not shown and self.context.is_elsewhere(hit.id) else rule
         self.demand(shown, rule, told, states[:3], hit)
@@ -429,6 +446,8 @@ class Searches(ArchivePart):
         united = dict[str, int]()
         for key in near | said:
             is_same = self.log.facts.at(key, at).entity == self.log.facts.at(key, to).entity
+            # A fact that was rewritten between the two reads (vectors at position 4, words at 5) is shown as
+            # at 5, so the score of its older version does not count.
             is_one = is_same or key not in near or key not in said
             by_vector, by_words = (ppms.get(key, 0) for ppms in (near, said))
             united[key] = united_ppm(by_vector * (is_one or at > to), by_words * (is_one or at < to))
@@ -456,6 +475,7 @@ class Searches(ArchivePart):
         find = (lambda *_: [empty for _ in hits]) if is_lost else find
         positions = self.log.positions(op)
         due = [find(request, ids, at) for at in positions]
+        # Right but for the filter? Then it is the filter that was forgotten, and its rule is named.
         bare = attrs.evolve(request, where=(), types=None, time_range=None)
         is_filtered = got in due or got not in [find(bare, ids, at) for at in positions]
         rule = rules.HITS_ORDERED if is_filtered else rules.FILTER_NARROWS
@@ -465,6 +485,7 @@ class Searches(ArchivePart):
         """Return of each fact the first one that was told after it, if that is none of them."""
         found = {key: self.log.facts.at(key, position).entity for key in self.log.facts.entries}
         facts = [it for key, it in found.items() if it and key not in ids and self.leaves(request, it)]
+        # Newest first, so that the dict keeps the oldest of those that follow the same fact.
         firsts = sorted(facts, key=lambda it: (it.created_ms, it.id), reverse=True)
         after = {it.follows: (it.id, it.content) for it in firsts}
         return [after.get(key, (None, "")) for key in ids]
@@ -484,6 +505,8 @@ class Searches(ArchivePart):
         if isinstance(query, ByVector | ByWords):
             due = [it for it in op.request.where if it[0] not in OF_SCOPE]
             got = [(it.field, it.operator, it.value) for it in query.where]
+            # An interceptor of the world (MODEST) repeats the
+            # last condition, or adds one that every row meets.
             holds = any(got == [*due, *more] for more in ((), due[-1:], (OF_ANY_ROW,)))
             self.demand(holds, rules.FILTER_NARROWS, f"the conditions of {asked.step}", due, got)
 
@@ -497,6 +520,7 @@ class Searches(ArchivePart):
         is_sound = is_within and all(it.score_ppm >= least_ppm for it in hits)
         self.demand(is_sound, rules.HITS_WITHIN_LIMITS, told, request, hits)
         order = [(-it.score_ppm, ALL.index(it.level), it.id) for it in hits]
+        # A model's order is its own; what remains is that a level comes before the next one.
         order = order if request.rank == "vector" else [(0, place, "") for _, place, _ in order]
         told = "hits are out of order"
         self.demand(order == sorted(order), rules.HITS_WITHIN_LIMITS, told, request.rank, hits)
@@ -511,7 +535,7 @@ class Searches(ArchivePart):
     def judge_retrieve(self, op: ArchiveOperation, value: Retrieved, names: list[str]) -> None:
         self.judge_level_hits(op, value.hits)
         if op.is_turned_away or any(name in STORAGE_MADE for name in names):
-            return  # a page of rows is read again, and nobody knows which
+            return  # a page of rows is read again, and no record tells which
         path = Path(
             op, self.context.config, self.context.scope, self.list_turns(op.request), value.resolution
         )
@@ -525,13 +549,14 @@ class Searches(ArchivePart):
         self.demand(value.skipped == due.skipped, rules.FILTER_NARROWS, told, due.skipped, value.skipped)
         asked = list(dict.fromkeys(it.step for it in op.attempts))
         more = [step for step in asked if step not in path.steps]
-        self.demand(not more, rules.STOP_MEANS_STOP, "questions that nobody needs", path.steps, more)
+        self.demand(not more, rules.STOP_MEANS_STOP, "questions that are not on its path", path.steps, more)
         texts, told = {(it.level, it.id): it.text for it in due.hits}, "hits that show something else"
         others = [it for it in value.hits if it.text != texts.get((it.level, it.id), it.text)]
         self.demand(not others, rules.READ_SCOPE, told, due.hits, others)
         ids, told = {(it.level, it.id): None for it in value.hits}, "a hit twice, or more than are due"
         is_within = len(ids) == len(value.hits) <= len(due.hits)
         self.demand(is_within, rules.HITS_WITHIN_LIMITS, told, due.hits, value.hits)
+        # Narrow rules come first, so that a wrong hit is not reported as a wrong reply.
         self.compare(value, due)
         lacks = [step for step in path.steps if step not in asked]
         self.demand(not lacks, rules.STOP_MEANS_STOP, "questions that were due", lacks, asked)

@@ -43,6 +43,7 @@ class Timeline(Generic[Value], Owner):
 
     def at(self, key: str, position: int) -> Value:
         entries = self.entries.get(key, [])
+        # entries at 1 and 3:   position 0 -> nothing, 1 and 2 -> the first, 3 and later -> the second
         count = bisect_right(entries, position, key=itemgetter(0))
         return entries[count - 1][1] if count else self.nothing
 
@@ -161,6 +162,10 @@ def add_source(source: str, before: FactState, later: FactState, at_ms: int) -> 
     the first. Without one, or beyond these, the fact stays when the texts that told it leave."""
     entity = later.entity
     assert entity is not None
+    # by told text   sources        is_direct
+    # r1             r1             no
+    # r1, r2         r1, r2         no         reinforced once
+    # r1, remember   r1             yes        stays when r1 is forgotten
     if source in entity.sources:
         return later
     if not source or len(entity.sources) >= limits.SOURCE_COUNT_MAX:
@@ -202,6 +207,8 @@ def drop_source(state: FactState, source: str) -> FactState:
     fact = state.fact
     assert fact is not None
     sources = tuple(key for key in fact.sources if key != source)
+    # Only the version stays: the id must go on from there if the fact
+    # is told again, or an old reference `id@2` would name the new row.
     if not sources and not fact.is_direct:
         return NOTHING
     count = max(1, fact.reinforced_count - 1)
@@ -240,6 +247,7 @@ def move_fact(
     old, content = before.entity, request.content
     assert old is not None
     assert content is not None
+    # A note is named by its own beginning, so with other content it has another name.
     name, is_named = old.name if old.about else name_of_note(content), bool(old.about)
     mention = ExpectedMention(name, old.type, content, old.confidence_ppm, is_named, others=old.others)
     later = tell_fact(state, key, mention, Remember(0, content), at_ms, scope)
@@ -251,6 +259,8 @@ def move_fact(
     else:
         count, last_ms = old.reinforced_count, old.last_reinforced_ms
         entity = attrs.evolve(entity, sources=old.sources, reinforced_count=count, last_reinforced_ms=last_ms)
+    # A fact that is there already keeps its own details;
+    # only one that is new takes over those of the old one.
     if state.entity is None:
         names = ("event_time_ms", "source", "metadata")
         given = {name: value for name in names if (value := getattr(old, name)) not in (None, ())}

@@ -71,10 +71,12 @@ class Writes(ArchivePart):
         holder = self.log.find_key_holder(op, own)
         if getattr(value, "repeated", False):
             is_fair = own is None and holder is not None and holder.op.is_like(op)
-            self.demand(is_fair, rules.ONCE_ONLY, "called repeated, and nobody had asked before", op.key)
+            told = "called repeated, and no earlier request had its key"
+            self.demand(is_fair, rules.ONCE_ONLY, told, op.key)
             return holder
         told = "one key was done twice"
         self.demand(own is None or holder is None, rules.ONCE_ONLY, told, op.key, holder and holder.did)
+        # A memorize that found its text stored and read writes nothing, and so has no batch.
         is_idle = getattr(value, "change", "") == "unchanged" and not getattr(value, "entities", ())
         is_needed = isinstance(op.request, Remember | CreateEntity | UpdateEntity)
         is_needed |= isinstance(op.request, Memorize) and not is_idle
@@ -102,6 +104,8 @@ class Writes(ArchivePart):
             case Summarise(category=name):
                 states = self.log.categories.since(name, op.position)
                 states = states if batch is None else (batch.categories.get(name, states[-1]),)
+                # The model was asked and said nothing of use: the
+                # old summary stands, and the category stays dirty.
                 is_old = op.plan.last("ask") and read_summary(op.plan.text("ask") or "") is None
                 due = [Summarised(it.summary, it.sources, it.is_dirty or bool(is_old)) for it in states]
                 self.compare(value, *due)
@@ -144,9 +148,11 @@ class Writes(ArchivePart):
         return rules.ONCE_ONLY if is_more else rules.ACKNOWLEDGED_IS_DURABLE
 
     def derive_remembered(self, batch: Batch, value: Remembered) -> list[Remembered]:
-        """Return what a remember may reply; core decides what becomes of a decision, and who leaves it."""
+        """Return what a remember may reply; which entries enter core or leave it, core decides."""
         for it in value.routing:
             kind = batch.entity(it.entity_id).type if it.entity_id in batch.routing else "self"
+            # BLOCK_KINDS[0] is the system block, which only users
+            # write; persona takes facts of type self alone.
             is_open = it.block in BLOCK_KINDS[1:] and (it.block != "persona" or kind == "self")
             told = f"{it.entity_id} of type {kind} is routed to {it.block}"
             self.demand(is_open, rules.SYSTEM_IS_AUTHORED, told)
@@ -158,6 +164,8 @@ class Writes(ArchivePart):
             **tell_effects(batch),
         )  # fmt: skip
         outcomes = {it.entity_id: it.outcome for it in value.routing}
+        # The outcome is core's decision and is judged there
+        # (umi_sim/judge/state/plans.py), so it is taken as it came.
         routings = [[one.routing[it.id] for it in batch.stored] for one in (batch, *batch.twins)]
         routed = [
             [attrs.evolve(it, outcome=outcomes.get(it.entity_id, "")) for it in one] for one in routings
@@ -170,6 +178,8 @@ class Writes(ArchivePart):
         did = batch.did if batch is not None else {}
         if isinstance(request, Forget):
             was_there = batch is not None and did[request.entity_id][1] == "forgot"
+            # Without a batch of its own, "it did not exist" is
+            # right if it was missing at any time meanwhile.
             may_lack = any(it.fact is None for it in self.log.states_since(request.entity_id, op))
             rule = rules.DELETED_STAYS_DELETED
         else:
@@ -202,6 +212,8 @@ class Writes(ArchivePart):
         if batch is not None:
             self.judge_stored(batch, value.entities)
             due = attrs.evolve(due, **tell_effects(batch))
+        # A text that is there is read only for what it still
+        # lacks, so how it is divided follows from no request.
         if value.change == "created" and not op.is_turned_away:
             described = read_description(op.plan.text("preprocess") or "")
             is_unsaid = is_media and described is None
@@ -215,6 +227,8 @@ class Writes(ArchivePart):
                 due = attrs.evolve(due, segment_count=len(texts))
             lacking = wanted if is_unsaid else [kind for (kind, _), read in units.items() if read is None]
             pending = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
+            # Whether its vector is missing the invariants judge,
+            # which see the batch (umi_sim/judge/invariants).
             due = attrs.evolve(due, pending=pending + (EMBED,) * (EMBED in value.pending))
         self.compare(value, *add_retold(batch, [due], value))
         if batch is not None:
@@ -230,6 +244,8 @@ class Writes(ArchivePart):
         ats = [at for at, _ in self.log.resources.entries.get(key, ()) if at != own]
         at, types = self.read.get(key, (0, ()))
         is_same = before is not None and before.given == given
+        # `ats[-1:] == [at]`: no other batch has touched the
+        # text since the reply that told what was read of it.
         if is_same and request.session_id in (None, before and before.session) and ats[-1:] == [at]:
             if all(it in types for it in (EMBED, *(request.memory_types or TYPES))):
                 is_idle = is_idle and value.change == "unchanged"
@@ -293,7 +309,7 @@ class Writes(ArchivePart):
         return None
 
     def judge_summary(self, op: ArchiveOperation, batch: Batch) -> None:
-        """Demand that a new summary is made of all members, whoever asked for it."""
+        """Demand that a new summary is made of all members, by a request or by upkeep."""
         if not isinstance(op.request, Summarise) or self.context.surroundings.atlas.losses:
             return
         name, members = op.request.category, self.log.members(op.request.category)
@@ -310,6 +326,7 @@ class Writes(ArchivePart):
         states = self.log.reflections.since(session, op.position)
         if batch is not None and session in batch.reflections:
             states = (batch.reflections[session],)
+        # Without a reflection the id is empty; else it is the one of this session.
         blank, known = ReflectionState("", ()), value.reflection_id and own
         shown = [
             attrs.evolve(value, reflection_id=known, text=it.text, is_degraded=it.is_degraded)
@@ -322,6 +339,7 @@ class Writes(ArchivePart):
         others, rule = [key for key in named if key not in may_be], rules.REFLECTION_OF_SESSION
         self.demand(not others, rule, f"{told} is made of what was not told in it", [*may_be], others)
         sizes = [max(map(byte_count, texts), default=0) for texts in may_be.values()]
+        # A longer session shows its last texts; which ones are left out is not judged.
         is_full = sum(sizes) > FULL_BYTES or len(sizes) > FULL_COUNT
         sure = [key for key, texts in may_be.items() if texts and all(key in it for it in every)]
         left_out = [key for key in sure if key not in named and not self.log.is_payload(key)]
@@ -338,6 +356,8 @@ class Writes(ArchivePart):
         if it is None or it.is_degraded or not it.sources:
             return False
         texts = self.log.resources.entries.items()
+        # A source that was forgotten counts (`text` is None
+        # then), and so does a text that came into the session.
         later = [(key, text) for key, entries in texts for at, text in entries if at > made_at]
         return not any(key in it.sources or (text and text.session == session) for key, text in later)
 
