@@ -123,12 +123,12 @@ class Tools:
 
     async def facts(self, name: str) -> list[Line]:
         """All that is true of a name now, the oldest first, each with its id."""
-        found = await self.memory.facts(self.memory.entity_id_of(name))
+        found = await self.memory.facts(name)
         return [{"id": it.id, "content": it.content, "told_ms": it.created_ms} for it in found]
 
     async def history(self, name: str) -> list[Line]:
         """The same with what is true no more: it has `ended_ms`, and `ended_by`, the fact in its place."""
-        rows = await self.memory.history(self.memory.entity_id_of(name))
+        rows = await self.memory.history(name)
         return [past_line(row) for row in rows]
 
     async def topics(self) -> list[Line]:
@@ -147,7 +147,7 @@ class Tools:
 
     async def forget_all_about(self, name: str) -> int:
         """Forget all facts about a name for good, ended ones too; how many there were."""
-        return len(await self.memory.forget_all_about(self.memory.entity_id_of(name)))
+        return len(await self.memory.forget_all_about(name))
 
     async def blocks(self) -> str:
         """The core of the memory: what should always be in your context."""

@@ -92,6 +92,7 @@ from umi_live.store import Path, Store
 from umi_live.topics import Topic, TopicReader
 
 T = TypeVar("T")
+ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
 
@@ -399,12 +400,13 @@ class LiveMemory:
         """
         return await self.ask(Forget(0, entity_id, request_key), Forgotten)
 
-    async def forget_all_about(self, entity_id: str) -> tuple[str, ...]:
+    async def forget_all_about(self, entity: str) -> tuple[str, ...]:
         """Forget every current and every ended fact about an entity, each in a commit of its own.
 
-        Returns the ids of these facts. If it was interrupted, ask again: what is left is forgotten then.
+        `entity`: a name, or the id of an entity. Returns the ids of these facts. If it was interrupted, ask
+        again: what is left is forgotten then.
         """
-        told = [it.id for it in await self.history(entity_id)]
+        told = [it.id for it in await self.history(entity)]
         return tuple([it for it in told if (await self.forget(it)).value.existed])
 
     async def forget_resource(self, resource_id: str) -> Result[ResourceForgotten]:
@@ -451,17 +453,18 @@ class LiveMemory:
             if isinstance(row.body, Entity):
                 yield row.body
 
-    async def facts(self, entity_id: str) -> tuple[Entity, ...]:
-        """Return the current facts about an entity, the oldest first."""
-        return tuple([it for it in await self.about(("entity",), entity_id) if isinstance(it, Entity)])
+    async def facts(self, entity: str) -> tuple[Entity, ...]:
+        """Return the current facts about an entity, by its name or its id, the oldest first."""
+        return tuple([it for it in await self.about(("entity",), entity) if isinstance(it, Entity)])
 
-    async def history(self, entity_id: str) -> tuple[Entity | Ended, ...]:
-        """Return the current and the ended facts about an entity, the oldest first."""
-        return await self.about(("ended", "entity"), entity_id)
+    async def history(self, entity: str) -> tuple[Entity | Ended, ...]:
+        """Return the current and the ended facts about an entity, by its name or its id, the oldest first."""
+        return await self.about(("ended", "entity"), entity)
 
-    async def about(self, kinds: tuple[str, ...], entity_id: str) -> tuple[Entity | Ended, ...]:
+    async def about(self, kinds: tuple[str, ...], entity: str) -> tuple[Entity | Ended, ...]:
         """Return the rows of these kinds that are about an entity, in the order in which they were told."""
-        where = (Condition("about", "contains", entity_id),)
+        key = entity if entity.startswith(ENTITY_PREFIX) else self.entity_id_of(entity)
+        where = (Condition("about", "contains", key),)
         bodies = [row.body async for row in self.rows(kinds, where)]
         return tuple(sorted((it for it in bodies if isinstance(it, Entity | Ended)), key=order_told))
 
@@ -532,8 +535,9 @@ class LiveMemory:
             more = await self.count() - shown
         except (RequestFailed, StoreError):
             return text + not_shown(form, "There may be more facts: recall finds them.")
-        noun = "fact is" if more == 1 else "facts are"
-        return text + not_shown(form, f"{more} more {noun} known: recall finds them.") if more > 0 else text
+        known = "1 more fact is known: recall finds it."
+        known = known if more == 1 else f"{more} more facts are known: recall finds them."
+        return text + not_shown(form, known) if more > 0 else text
 
     async def set_block(
         self, kind: str, text: str, *, label: str = "", author: str = MODEL

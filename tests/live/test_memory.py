@@ -151,6 +151,7 @@ def test_a_new_employer_takes_the_place_of_the_old_one_and_history_keeps_both(tm
         ann = memory.entity_id_of("Ann")
         assert before in told.ended
         assert [it.content for it in await memory.facts(ann)] == ["Ann works at Globex."]
+        assert await memory.facts("ANN") == await memory.facts(ann)
         past, current = await memory.history(ann)
         assert isinstance(past, Ended)
         assert (past.id, past.fact.content) == (before, "Ann works at Acme.")
@@ -292,7 +293,7 @@ def test_the_rendering_says_how_many_facts_it_leaves_out(tmp_path: Path) -> None
         assert "known" not in await memory.render()
         await memory.remember("Ann likes tea.")
         assert (await memory.render()).endswith(
-            "<not_shown>1 more fact is known: recall finds them.</not_shown>"
+            "<not_shown>1 more fact is known: recall finds it.</not_shown>"
         )
         await memory.remember("My name is Umi and I help with memory management.")  # about the agent: in core
         await memory.remember("Bob plays chess.")
