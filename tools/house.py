@@ -34,7 +34,7 @@ from typing import Final
 LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_core": (
         ("data", "characters"),
-        ("limits", "text", "json_text", "conversations"),
+        ("limits", "text", "json_text", "language.times", "chats", "conversations"),
         ("errors", "kelpie.errors", "declared"),
         ("config", "values"),
         (
@@ -86,7 +86,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("openai", "contents"),
         ("host",),
         ("memory",),
-        ("blocking", "mcp"),
+        ("blocking", "mcp", "chats", "readable"),
         ("command",),
         ("__main__",),
     ),

@@ -120,12 +120,12 @@ class UnsupportedModality(BadOption):
 
 @attrs.frozen
 class UnreadableMessages(Error):
-    """Messages of a conversation without a role or a text; `positions`: the first few, counted from 0."""
+    """Messages of a conversation that cannot be read; `positions`: the first few, counted from 0."""
 
     tag = 563
     sentence: ClassVar[str] = (
         "{count} of {total} messages cannot be read, at positions {positions} counted from 0: "
-        "each must be an object with a role and, under content, a text that is not blank"
+        "each must be an object with a text, or with parts, of a known form"
     )
     count: int
     total: int

@@ -30,8 +30,8 @@ def whole_json(text: str) -> Json:
     limits.
     """
     bare = text.strip(" \t\r\n")
-    value = decode_at(bare, 0)
-    return value if value is not None and DECODER.raw_decode(bare, 0)[1] == len(bare) else None
+    found = decode_value(bare, 0)
+    return found[0] if found is not None and found[1] == len(bare) else None
 
 
 def write_json(value: Json) -> str:
@@ -50,20 +50,64 @@ def whole(text: str) -> str:
     return SURROGATE.sub("\ufffd", text)
 
 
-def decode_at(text: str, start: int) -> Json:
+def decode_at(text: str, start: int, decoder: json.JSONDecoder | None = None) -> Json:
     """Return the JSON value that begins at `start`; None if there is none, or one beyond the limits."""
-    if not is_bounded(text, start):
-        return None
-    try:
-        value: Json = DECODER.raw_decode(text, start)[0]
-    except ValueError:
-        return None
-    return value
+    found = decode_value(text, start, decoder)
+    return None if found is None else found[0]
 
 
 def value_end(text: str, start: int) -> int | None:
     """Return where the JSON value that begins at `start` ends; None if there is none."""
-    return None if decode_at(text, start) is None else DECODER.raw_decode(text, start)[1]
+    found = decode_value(text, start)
+    return None if found is None or found[0] is None else found[1]
+
+
+def decode_value(text: str, start: int, decoder: json.JSONDecoder | None = None) -> tuple[Json, int] | None:
+    """Return the JSON value that begins at `start`, and where it ends."""
+    if not is_bounded(text, start):
+        return None
+    try:
+        found: tuple[Json, int] = (decoder or DECODER).raw_decode(text, start)
+    except ValueError:
+        return None
+    return found
+
+
+LOOSE_TOKEN: Final = re.compile(  # an open text runs to the end
+    r"""
+      (?P<open>"(?:[^"\\]++|\\.)*+ | '(?:[^'\\]++|\\.)*+)(?P<close>["']?)
+    | (?<![\s\[{,]) , (?=\s*[\]}])
+    | \b(?P<word>True|False|None)\b
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+ESCAPE: Final = re.compile(r"""(\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))|\\|(")""")
+WORDS: Final = {"True": "true", "False": "false", "None": "null"}
+
+
+def loose_at(text: str, start: int) -> Json:
+    """Return the value that begins at `start` as people and models also write it; None if there is none.
+
+    {'a': "two
+    lines", 'b': [True, "\\d",],}
+
+    These are single quotes, a raw line end, a word of Python, an escape that is none, and last commas.
+    """
+    return decode_at(LOOSE_TOKEN.sub(write_strictly, text[start:]), 0, LOOSE_DECODER)
+
+
+def write_strictly(token: re.Match[str]) -> str:
+    """Return a token as JSON; a comma before a closing bracket is none."""
+    if token["word"]:
+        return WORDS[token["word"]]
+    if token["close"]:
+        return f'"{ESCAPE.sub(write_escape, token["open"][1:])}"'
+    return token["open"] or ""
+
+
+def write_escape(escape: re.Match[str]) -> str:
+    """Return an escape of JSON as it is, a quote with one, and nothing for another backslash."""
+    return escape[1] or ('\\"' if escape[2] else "")
 
 
 TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an open string runs to the end
@@ -92,6 +136,9 @@ def refuse(constant: str) -> NoReturn:
 
 
 DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_constant=refuse)
+LOOSE_DECODER: Final = json.JSONDecoder(
+    parse_float=number, parse_int=number, parse_constant=refuse, strict=False
+)
 
 
 def clean_value(value: Json) -> Json:

@@ -64,6 +64,7 @@ REPLY_BYTES_MAX: Final = 50_000
 JSON_DEPTH_MAX: Final = 32
 # A reply of 50,000 brackets would be parsed 50,000 times, each time to its end, without this bound.
 JSON_START_COUNT_MAX: Final = 64
+LOOSE_START_COUNT_MAX: Final = 8
 JSON_NUMBER_CHARS_MAX: Final = 40
 EXTRACT_ENTITY_COUNT_MAX: Final = 50
 EXTRACT_SENTENCE_COUNT_MAX: Final = 16

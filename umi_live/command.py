@@ -5,30 +5,43 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, TextIO
 
 import apsw
 import attrs
 import click
 
+from umi_core.chats.formats import FORMATS
 from umi_core.language.words import auto_name
 from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import MEMORY_TYPES
 from umi_live import contents
+from umi_live.chats import (
+    count_left_out,
+    import_chats,
+    list_unread,
+    make_documents,
+    read_conversations,
+    read_text,
+)
 from umi_live.doctor import examine_file
 from umi_live.errors import LiveError, StoreError, needs_extra
 from umi_live.files import create_file
-from umi_live.memory import LiveMemory, open_memory
+from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory
+from umi_live.readable import FORMS
 from umi_live.schema import OpenOptions, sentence
 from umi_live.services import ServiceFailed
 from umi_live.sqlite import SqliteStorage
-from umi_live.transfer import export_lines
+from umi_live.transfer import export_lines, is_export
 
 KEY: Final = "UMI_LIVE_KEY"
 PROBE_MS: Final = 30_000
-ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
+ROWS: Final = "rows"
+UMI: Final = "umi"
+PROGRAMS: Final = (*FORMATS, UMI)
+UNREAD_SHOWN_MAX: Final = 10
 
 
 @attrs.frozen
@@ -230,11 +243,6 @@ def topics(target: MemoryOptions, path: str | None) -> None:
     asyncio.run(target.read(use))
 
 
-def id_of(memory: LiveMemory, name: str) -> str:
-    """Return the id of a name; an id stays as it is."""
-    return name if name.startswith(ENTITY_PREFIX) else memory.entity_id_of(name)
-
-
 @cli.command()
 @on_target
 @click.argument("name")
@@ -242,7 +250,7 @@ def facts(target: MemoryOptions, name: str) -> None:
     """Show what is known about a name, the oldest first, with the id of each fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
-        for fact in await memory.facts(id_of(memory, name)):
+        for fact in await memory.facts(name):
             click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}")
 
     asyncio.run(target.read(use))
@@ -255,7 +263,7 @@ def history(target: MemoryOptions, name: str) -> None:
     """Show also what has ended of a name, when, and by which fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
-        for row in await memory.history(id_of(memory, name)):
+        for row in await memory.history(name):
             fact = fact_of(row)
             assert fact is not None
             click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}{end_of(row)}")
@@ -301,13 +309,21 @@ def blocks(target: MemoryOptions) -> None:
 @cli.command()
 @on_target
 @click.option("--out", type=click.Path(dir_okay=False), help="A new file, which only you may read.")
-def export(target: MemoryOptions, out: str | None) -> None:
-    """Write everything that the memory holds, a line for each row."""
+@click.option(
+    "--as", "form", type=click.Choice((ROWS, *FORMS)), default=ROWS, show_default=True,
+    help="Rows for `import`; else what other programs and people read, without the rest.",
+)  # fmt: skip
+def export(target: MemoryOptions, out: str | None, form: str) -> None:
+    """Write everything that the memory holds, a line for each row; or its messages, or its facts."""
 
     async def use(memory: LiveMemory) -> None:
         assert memory.store is not None
         storage = memory.store.storage
-        lines = "\n".join(await memory.store.call(lambda: list(export_lines(storage, memory.scope))))
+        if form == ROWS:
+            rows = await memory.store.call(lambda: list(export_lines(storage, memory.scope)))
+        else:
+            rows = [line async for line in FORMS[form](memory)]
+        lines = "\n".join(rows)
         if out is None:
             click.echo(lines)
         else:
@@ -333,16 +349,50 @@ def serve_mcp(target: MemoryOptions) -> None:
 
 
 @cli.command("import")
-@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
-@click.argument("file", type=click.File(encoding="utf-8"))
-def import_file(db: str, file: TextIO) -> None:
-    """Take an export into a memory that is empty; its user and agent stand in it."""
-    try:
-        lines = file.readlines()
-    except UnicodeDecodeError:
-        raise LiveError(f"{file.name}: is no text, so no export of Umi") from None
-    scope, count = asyncio.run(contents.import_lines(db, lines))
-    click.echo(f"{count} rows of user {scope.user!r} and agent {scope.agent!r}")
+@on_target
+@click.option(
+    "--from", "program", type=click.Choice(PROGRAMS), help="What wrote the file. Else its form tells."
+)
+@click.argument("file", type=click.File(encoding="utf-8-sig"))
+def import_file(target: MemoryOptions, file: TextIO, program: str | None) -> None:
+    """Take in conversations that another program wrote, or an export of `umi-live export`.
+
+    An export goes into a memory that is empty; its user and agent stand in it. Each conversation becomes a
+    text with the facts in it, as by `memorize`; the same file again changes nothing. The status is 1 if some
+    messages could not be read.
+    """
+    text = read_text(file.name, file)
+    if program == UMI or (program is None and is_export(text)):
+        scope, count = asyncio.run(contents.import_lines(target.db, text.splitlines()))
+        click.echo(f"{count} rows of user {scope.user!r} and agent {scope.agent!r}")
+        return
+    found = read_conversations(file.name, text, program)
+    documents = tuple(make_documents(found, file.name))
+
+    async def use(memory: LiveMemory) -> None:
+        done = await import_chats(memory, documents, partial(click.echo, err=True))
+        tell(tuple(Degraded(*key, count) for key, count in done.degraded.items()))
+        messages = count_of(sum(len(chat.messages) for chat in found.chats), "message")
+        chats, facts = count_of(len(found.chats), "conversation"), count_of(done.fact_count, "new fact")
+        click.echo(f"{found.format}: {messages} in {chats}, {facts}")
+        for change, count in done.documents.items():
+            click.echo(f"{change:<9}  {count_of(count, 'text')}")
+        for reason, count in count_left_out(found).items():
+            click.echo(f"left out   {count_of(count, 'message')}: {reason}")
+
+    asyncio.run(target.work(use))
+    if unread := list_unread(found):
+        total = sum(chat.message_count for chat in found.chats)
+        click.echo(f"umi-live: {len(unread)} of {count_of(total, 'message')} could not be read:", err=True)
+        for line in unread[:UNREAD_SHOWN_MAX]:
+            click.echo(f"  {show_line(line)}", err=True)
+        if unread[UNREAD_SHOWN_MAX:]:
+            click.echo(f"  and {len(unread) - UNREAD_SHOWN_MAX} more", err=True)
+        sys.exit(1)
+
+
+def count_of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 @cli.command("delete-user")

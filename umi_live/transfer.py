@@ -63,6 +63,15 @@ class Export:
     writes: tuple[Write, ...]
 
 
+def is_export(text: str) -> bool:
+    """Check whether a text begins as `export_lines` does, in this version or another."""
+    try:
+        head = json.loads(text.lstrip().partition("\n")[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(head, dict) and head.get("umi") == FORM["umi"]
+
+
 def read_export(lines: Sequence[str]) -> Export:
     """Raises LiveError for anything that `export_lines` does not write."""
     head = read(lines[0]) if lines else None

@@ -250,7 +250,8 @@ def test_a_wrong_request_or_address_is_one_line(shell: Shell, monkeypatch: pytes
     ):
         embedder = f"{wrong}:{dims}"
         assert told in shell.refused("recall", "--db", "agent.db", "--embedder", embedder, "tea")
-    assert "no export of Umi" in shell.refused("import", "--db", "agent.db", __file__)
+    assert "of no known format" in shell.refused("import", "--db", "agent.db", __file__)
+    assert "no export of Umi" in shell.refused("import", "--db", "agent.db", "--from", "umi", __file__)
     Path("bytes").write_bytes(b"\xff\xfe")
     assert "bytes: is no text" in shell.refused("import", "--db", "new.db", "bytes")
     monkeypatch.setenv(KEY, "ключ")

@@ -204,9 +204,20 @@ def spoiled(reply: str, draw: Draw) -> str:
     return draw.pick((reply, reply[:at], reply[:at] + reply[at + 1 :], put))
 
 
+def loosened(reply: str, draw: Draw) -> str:
+    """Write JSON as people do, or as the text of another value."""
+    forms = (
+        reply.replace('"', "'"), reply.replace("]", ",]").replace("}", ",}"), reply.replace(" ", "\n"),
+        reply.replace("true", "True").replace("null", "None"), reply.replace("a", "\\a"), json.dumps(reply),
+        json.dumps({"result": reply}), reply.replace('"', "'", draw.below(6)),
+    )  # fmt: skip
+    return draw.pick(forms)
+
+
 def reply_to(task: str, draw: Draw) -> str:
     if task in AS_JSON:
         reply = written(AS_JSON[task](draw), draw)
+        reply = loosened(reply, draw) if draw.chance(1, 4) else reply
     elif task == "memories" and draw.chance(3, 4):
         reply = memories(draw)
     else:

@@ -55,12 +55,27 @@ def content(draw: Draw, depth: int = 0) -> object:
 def message(draw: Draw) -> object:
     if draw.chance(1, 8):
         return draw.pick(ODD)
+    if draw.chance(1, 8):
+        return other_form(draw)
     given = {"role": draw.pick(ROLES), "content": content(draw), "created_at": draw.pick(MOMENTS)}
     return {name: value for name, value in given.items() if not draw.chance(1, 8)}
 
 
+def other_form(draw: Draw) -> object:
+    """Draw a message as another program writes it."""
+    text = draw.pick(SAYINGS)
+    return draw.pick((
+        {"role": "model", "parts": [{"text": text}]}, {"speaker": "Ann", "text": text},
+        {"type": "human", "data": {"content": text}, "created_at": draw.pick(MOMENTS)},
+        {"role": "user", "content": [text, {"type": "image", "url": "x"}, {"type": "odd"}]},
+        {"role": "user", "content": [{"type": "tool_use", "name": "note", "input": {"text": "tea"}}]},
+    ))  # fmt: skip
+
+
 def conversation(draw: Draw) -> str:
     messages: Any = draw.many(message, 0, 3)
+    if draw.chance(1, 8):
+        return "\n".join(written(it, draw).replace("\n", " ") for it in messages)
     name = draw.pick(("content", "messages", "turns"))
     form = draw.pick((messages, messages, {name: messages}, {"messages": 7, "content": messages}))
     text = written(form, draw)

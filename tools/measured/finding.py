@@ -21,13 +21,14 @@ import json
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
+from umi_core.chats.reader import read_chat_file
 from umi_core.language.extraction import sentences
 from umi_core.language.words import words
 from umi_live.blocking import BlockingMemory, open_blocking
@@ -65,6 +66,9 @@ class Dialogue:
     questions: tuple[LabelledQuestion, ...]
 
 
+Places = Mapping[tuple[int, int], int]  # of turns among all, by conversation and number in it
+
+
 @attrs.define
 class Tally:
     """How many questions found their evidence, by measure."""
@@ -95,31 +99,32 @@ class Tally:
 def read_dialogues(path: Path) -> Iterator[Dialogue]:
     """Yield the dialogues of a file. Raises ValueError for a file of another format."""
     for sample in json.loads(path.read_text()):
-        if "conversation" in sample:
-            yield read_locomo(sample)
-        elif "haystack_sessions" in sample:
-            yield read_longmemeval(sample)
-        else:
+        found = read_chat_file(json.dumps(sample))
+        if found is None or found.format not in EVIDENCE:
             raise ValueError(f"{path}: neither LoCoMo nor LongMemEval: a sample has {sorted(sample)}")
+        turns = [(chat, it) for chat, talk in enumerate(found.chats) for it in talk.messages]
+        places = {(chat, it.number): place for place, (chat, it) in enumerate(turns)}
+        spoken = tuple(SpokenTurn(it.role, it.text) for _, it in turns)
+        yield Dialogue(spoken, tuple(EVIDENCE[found.format](sample, places)))
 
 
-def read_locomo(sample: dict[str, Any]) -> Dialogue:
-    """Read a conversation in numbered sessions, whose turns have ids like `D1:3`."""
+def read_locomo(sample: dict[str, Any], places: Places) -> Iterator[LabelledQuestion]:
+    """Yield the questions about a conversation whose turns have ids like `D1:3`."""
     sessions = sample["conversation"]
     numbers = sorted(int(found[1]) for name in sessions if (found := re.fullmatch(r"session_(\d+)", name)))
-    told = [turn for number in numbers for turn in sessions[f"session_{number}"]]
-    places = {turn["dia_id"]: place for place, turn in enumerate(told)}
-    questions = []
+    turns = {
+        turn["dia_id"]: (chat, at)
+        for chat, number in enumerate(numbers)
+        for at, turn in enumerate(sessions[f"session_{number}"], 1)
+    }
     for asked in sample["qa"]:
         named = re.findall(r"D\d+:\d+", " ".join(asked.get("evidence", ())))
-        questions.append(
-            LabelledQuestion(asked["question"], frozenset(places[it] for it in named if it in places))
-        )
-    return Dialogue(tuple(SpokenTurn(it["speaker"], it["text"]) for it in told), tuple(questions))
+        evidence = frozenset(places[turns[it]] for it in named if turns.get(it) in places)
+        yield LabelledQuestion(asked["question"], evidence)
 
 
-def read_longmemeval(sample: dict[str, Any]) -> Dialogue:
-    """Read one question about a stack of sessions, where turns or sessions are marked as evidence."""
+def read_longmemeval(sample: dict[str, Any], places: Places) -> Iterator[LabelledQuestion]:
+    """Yield the question about a stack of sessions, where turns or sessions are marked as evidence."""
     sessions, ids = sample["haystack_sessions"], sample.get("haystack_session_ids", ())
     answering = sample.get("answer_session_ids", ())
     marked = [[bool(turn.get("has_answer")) for turn in session] for session in sessions]
@@ -128,10 +133,12 @@ def read_longmemeval(sample: dict[str, Any]) -> Dialogue:
             [place < len(ids) and ids[place] in answering] * len(session)
             for place, session in enumerate(sessions)
         ]
-    evidence = [is_evidence for session in marked for is_evidence in session]
-    turns = tuple(SpokenTurn(it["role"], it["content"]) for session in sessions for it in session)
-    places = frozenset(place for place, is_evidence in enumerate(evidence) if is_evidence)
-    return Dialogue(turns, (LabelledQuestion(sample["question"], places),))
+    is_evidence = {(chat, at): it for chat, turns in enumerate(marked) for at, it in enumerate(turns, 1)}
+    evidence = frozenset(place for turn, place in places.items() if is_evidence[turn])
+    yield LabelledQuestion(sample["question"], evidence)
+
+
+EVIDENCE: Final = {"locomo": read_locomo, "longmemeval": read_longmemeval}
 
 
 # Memories.
@@ -139,14 +146,12 @@ def read_longmemeval(sample: dict[str, Any]) -> Dialogue:
 
 def remember_turns(memory: BlockingMemory, turns: Sequence[SpokenTurn]) -> None:
     for turn in turns:
-        if turn.text.strip():
-            memory.remember(turn.text, speaker=turn.speaker)
+        memory.remember(turn.text, speaker=turn.speaker)
 
 
 def create_facts(memory: BlockingMemory, turns: Sequence[SpokenTurn]) -> None:
     for turn in turns:
-        if turn.text.strip():
-            memory.create_entity(f"{turn.speaker}: {turn.text}", "event")
+        memory.create_entity(f"{turn.speaker}: {turn.text}", "event")
 
 
 def recall_texts(memory: BlockingMemory, question: str) -> list[str]:

@@ -16,7 +16,7 @@ from umi_core.data import Data
 from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, Texts
 from umi_core.json_text import Json
 from umi_core.language.persons import PERSONS
-from umi_core.language.replies import ObjectWith, UnusableReply, confidence_ppm, find_json
+from umi_core.language.replies import ArrayWith, ObjectWith, UnusableReply, confidence_ppm, find_json
 from umi_core.language.tables import IDLE, NAME_PRONOUNS, TYPE_ALIASES
 from umi_core.language.words import auto_name, clean_name, content, words
 from umi_core.limits import (
@@ -121,7 +121,11 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     """Read the statements of a reply, and notes of what it passes over, which may be all."""
     payload = find_json(reply, ObjectWith("entities"))
     if isinstance(payload, UnusableReply):
-        return payload
+        # The list alone, or under another name: [{"name": "Ann", "content": "Ann likes tea."}]
+        listed = find_json(reply, ArrayWith(("name", "content")))
+        if isinstance(listed, UnusableReply):
+            return payload
+        payload = {"entities": listed}
     floor_ppm = config.extract_confidence_min_ppm
     found, dropped = sift(
         payload["entities"], EXTRACT_ENTITY_COUNT_MAX, lambda element: read_mention(element, text, floor_ppm)

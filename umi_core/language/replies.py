@@ -5,13 +5,20 @@ Law 2. What is read, and how deep, json_text.py says; here the number of starts 
 """
 
 import re
-from typing import Final, Literal, get_args, overload
+from collections.abc import Callable
+from typing import ClassVar, Final, Literal, get_args, overload
 
 import attrs
 
 from umi_core.data import Data
-from umi_core.json_text import Json, JsonNumber, clean_value, decode_at, value_end, whole
-from umi_core.limits import JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, PPM, REPLY_BYTES_MAX
+from umi_core.json_text import Json, JsonNumber, clean_value, decode_at, loose_at, value_end, whole
+from umi_core.limits import (
+    JSON_NUMBER_CHARS_MAX,
+    JSON_START_COUNT_MAX,
+    LOOSE_START_COUNT_MAX,
+    PPM,
+    REPLY_BYTES_MAX,
+)
 from umi_core.text import cut, size
 
 Unread = Literal["empty", "too_long", "no_json"]
@@ -29,6 +36,7 @@ class UnusableReply(Data):
 class ObjectWith(Data):
     """Wanted: an object that has a list under `key`."""
 
+    opening: ClassVar[str] = "{"
     key: str
 
     def suits(self, value: Json) -> bool:
@@ -39,6 +47,7 @@ class ObjectWith(Data):
 class ArrayOf(Data):
     """Wanted: an array that is empty, or holds at least one element of the kind."""
 
+    opening: ClassVar[str] = "["
     kind: type[dict[str, Json]] | type[str]
 
     def suits(self, value: Json) -> bool:
@@ -49,6 +58,7 @@ class ArrayOf(Data):
 class ArrayWith(Data):
     """Wanted: an array that holds an object with all these keys."""
 
+    opening: ClassVar[str] = "["
     keys: tuple[str, ...]
 
     def suits(self, value: Json) -> bool:
@@ -64,21 +74,54 @@ def find_json(reply: str, wanted: ObjectWith) -> dict[str, Json] | UnusableReply
 @overload
 def find_json(reply: str, wanted: ArrayOf | ArrayWith) -> list[Json] | UnusableReply: ...
 def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | UnusableReply:
-    """Return the first value of the wanted shape; the text around it is ignored."""
+    """Return the first value of the wanted shape; the text around it is ignored.
+
+    If there is none in strict JSON, one that is written less strictly; then one inside a text of the JSON.
+    """
     text = whole(reply)
     if not text.strip():
         return UnusableReply("empty")
     if size(text) > REPLY_BYTES_MAX:
         return UnusableReply("too_long")
-    start = -1
-    for _ in range(JSON_START_COUNT_MAX):
-        start = text.find("{" if isinstance(wanted, ObjectWith) else "[", start + 1)
-        if start < 0:
-            break
-        value = decode_at(text, start)
-        if wanted.suits(value):
+    inside = (decode_text(match[0]) for match in STRING.finditer(text))
+    for each in (text, *(it for it in inside if wanted.opening in it)):
+        value = search_text(each, wanted)
+        if value is not None:
             return clean_value(value)
     return UnusableReply("no_json")
+
+
+STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # an open one runs to the end
+
+
+def decode_text(quoted: str) -> str:
+    """Return the text of a JSON string; empty if it is none."""
+    value = loose_at(quoted, 0)
+    return value if isinstance(value, str) else ""
+
+
+Decode = Callable[[str, int], Json]
+
+
+def search_text(text: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json:
+    """Return the first value of the wanted shape in strict JSON, else in loose JSON; else None."""
+    strict = first_suitable(text, wanted, decode_at, JSON_START_COUNT_MAX)
+    return first_suitable(text, wanted, loose_at, LOOSE_START_COUNT_MAX) if strict is None else strict
+
+
+def first_suitable(
+    text: str, wanted: ObjectWith | ArrayOf | ArrayWith, decode: Decode, count_max: int
+) -> Json:
+    """Return the first value of the wanted shape, at the first so many places where one may begin."""
+    start = -1
+    for _ in range(count_max):
+        start = text.find(wanted.opening, start + 1)
+        if start < 0:
+            return None
+        value = decode(text, start)
+        if wanted.suits(value):
+            return value
+    return None
 
 
 def find_objects(reply: str, keys: tuple[str, ...]) -> list[Json]:

@@ -46,11 +46,15 @@ WRAPPED: Final = ("[]", "[]", "[]", '{"messages":[]}', '{"id":7,"content":[]}') 
 CONTENTS: Final[Sequence[Callable[[str], object]]] = (  # of a message: its text, or parts of it
     str, str, str, str, lambda text: {"text": text}, lambda text: [{"type": "text", "text": text}],
     lambda text: [text, {"type": "image", "url": "x"}, "and so on"], str, str, lambda text: True,
+    lambda text: [{"type": "tool_use", "name": "note", "input": {"text": text}}],
 )  # fmt: skip
-MUTE: Final = (  # messages that cannot be read, among others those of exports of chats
-    {"role": "user", "content": None}, {"role": "user", "content": [{"type": "tool_use", "name": "book"}]},
-    {"role": "user", "parts": [{"text": "Hello"}]}, {"speaker": "Ann", "text": "Hello"}, {"role": "tool"},
-    {"type": "human", "data": {"content": "Hello"}}, {"role": "user", "content": " "}, "Hello", None,
+FORMS: Final[Sequence[Callable[[str], dict[str, object]]]] = (  # of a message, as other programs write it
+    lambda text: {"role": "model", "parts": [{"text": text}]}, lambda text: {"speaker": "Ann", "text": text},
+    lambda text: {"type": "human", "data": {"content": text}}, lambda text: {"role": "user", "content": None},
+)  # fmt: skip
+MUTE: Final = (  # messages that cannot be read: nothing is known of where their text stands
+    {"role": "user", "content": {"at": 7}}, {"role": "user", "content": [{"thing": "Hello"}]},
+    {"role": "tool"}, {"said": "Hello"}, {"type": "ai", "data": {"says": "Hello"}}, "Hello", None,
 )  # fmt: skip
 MOMENTS: Final = ("2026-11-23T10:00:00Z", 1_700_000_000, None, {"at": "noon"}, [1, True])
 BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
@@ -320,14 +324,18 @@ def document(stream: Stream, lines: Sequence[str]) -> str:
 
 
 def conversation(stream: Stream, lines: Sequence[str]) -> str:
-    """Return a list of messages, alone or in an object."""
+    """Return a list of messages, alone or in an object, or one in each line."""
     messages = [message(stream, line) for line in lines]
+    if len(messages) > 1 and stream.chance(1, 8):
+        return "\n".join(messages)
     return stream.pick(WRAPPED).replace("[]", f"[{','.join(messages)}]")
 
 
 def message(stream: Stream, text: str) -> str:
     """Draw a message as JSON, in one of the forms in which agents write them."""
     when = {"created_at": stream.pick(MOMENTS)} if stream.chance(1, 4) else {}
+    if stream.chance(1, 8):
+        return ENCODER.encode(stream.pick(FORMS)(text) | when)
     return ENCODER.encode({"role": stream.pick(pools.ROLES), "content": stream.pick(CONTENTS)(text), **when})
 
 

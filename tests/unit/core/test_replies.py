@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, maybe, plain, rows, told
+from umi_core.config import Config
 from umi_core.json_text import Json, JsonNumber, is_bounded, write_json
+from umi_core.language.extraction import Extraction, parse_extraction
 from umi_core.language.replies import (
     ArrayOf,
     ObjectWith,
@@ -77,7 +79,7 @@ def test_the_first_value_of_the_wanted_shape_is_the_payload(row: Row) -> None:
     ("reply", "wanted", "expected"),
     [
         ('[1, {"a": null}]', OBJECTS, [JsonNumber("1"), {"a": None}]),
-        ('["a\nb"]', STRINGS, UnusableReply("no_json")),
+        ('["a\nb"]', STRINGS, ["a\nb"]),
         ('["a", -Infinity]', STRINGS, UnusableReply("no_json")),
         ('["a", １]', STRINGS, UnusableReply("no_json")),
         ('["a", 0.10, -1E+5]', STRINGS, ["a", JsonNumber("0.10"), JsonNumber("-1E+5")]),
@@ -100,6 +102,38 @@ def test_a_reply_may_have_50_000_bytes() -> None:
 def test_64_starts_are_tried() -> None:
     assert find_json("{" * 63 + '{"entities": []}', ENTITIES) == {"entities": []}
     assert find_json("{" * 64 + '{"entities": []}', ENTITIES) == UnusableReply("no_json")
+
+
+def test_8_starts_are_tried_loosely() -> None:
+    assert find_json("{" * 7 + "{'entities': []}", ENTITIES) == {"entities": []}
+    assert find_json("{" * 8 + "{'entities': []}", ENTITIES) == UnusableReply("no_json")
+
+
+STATEMENT = '{"name": "Ann", "content": "Ann naps.", "confidence": 0.9}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"[{STATEMENT}]",
+        f"Here: {{'result': [{STATEMENT}]}}",
+        json.dumps(f"[{STATEMENT}]"),
+        json.dumps({"answer": json.dumps({"entities": [json.loads(STATEMENT)]})}),
+        f'{{"entities": [{STATEMENT},], "relations": [],}}',
+        f'{{"entities": [{STATEMENT}]}}'.replace('"', "'"),
+    ],
+)
+def test_statements_are_read_however_they_are_wrapped(reply: str) -> None:
+    found = parse_extraction(reply, "Ann naps.", Config())
+    assert isinstance(found, Extraction)
+    assert [(it.name, it.content, it.confidence_ppm) for it in found.entities] == [
+        ("Ann", "Ann naps.", 900_000)
+    ]
+
+
+def test_what_is_no_list_of_statements_is_none() -> None:
+    assert parse_extraction('[{"name": "Ann"}]', "Ann naps.", Config()) == UnusableReply("no_json")
+    assert parse_extraction('["{", "\\u12"', "Ann naps.", Config()) == UnusableReply("no_json")
 
 
 def test_objects_are_looked_for_at_64_starts() -> None:

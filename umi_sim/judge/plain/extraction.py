@@ -85,7 +85,10 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
     """Return what the reply tells; None if there is no payload: then notes of the text are all."""
     payload = payload_of(reply, "{", has_list("entities"))
     if payload is None:
-        return None
+        listed = payload_of(reply, "[", has_statement)
+        if listed is None:
+            return None
+        payload = {"entities": listed}
     told, dropped = read_elements(
         payload["entities"],
         EXTRACT_ENTITY_COUNT_MAX,
@@ -101,6 +104,13 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
     rest, told_count = list_untold(text, list_told_texts(mentions)) if mentions else [], len(mentions)
     mentions += notes_of(rest) if mentions else whole_notes(text)
     return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest), told_count)
+
+
+def has_statement(value: Any) -> bool:
+    """Return True for an array with an entity in it."""
+    return isinstance(value, list) and any(
+        isinstance(it, dict) and {"name", "content"} <= {*it} for it in value
+    )
 
 
 def read_elements(

@@ -1,5 +1,6 @@
 """Read what the hierarchy stores: parts of texts, descriptions of media, groups, descents."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,7 @@ from umi_sim.judge.plain.text import (
     compose,
     cut,
     fold_name,
+    format_minute,
     kind_of,
     replace_surrogates,
     sentences,
@@ -62,27 +64,97 @@ def read_conversation(text: str) -> list[str] | None:
     """Return the messages of a conversation, each in one line; None if it is no JSON of that form."""
     if text.strip() == "":
         return []
-    value = only_json(text)
-    named = [value.get(name) for name in ("content", "messages")] if isinstance(value, dict) else []
-    messages = next((it for it in (value, *named) if isinstance(it, list)), None)
+    messages = messages_in(text)
     if messages is None:
         return None
-    kept = [it for it in messages if says_something(it)]
-    return [" ".join(re.split(f"[{LINE_ENDS}]+", message_line(n, it))) for n, it in enumerate(kept)]
+    said = [(it, body) for it in messages if (body := said_in(it))]
+    lines = (message_line(n, it, body) for n, (it, body) in enumerate(said))
+    return [" ".join(re.split(f"[{LINE_ENDS}]+", line)) for line in lines]
 
 
-def says_something(message: Any) -> bool:
-    return isinstance(message, dict) and text_of_content(message.get("content")).strip() != ""
+def messages_in(text: str) -> list[Any] | None:
+    """Return the messages of a list, of one in an object, or of lines of JSON; None if there are none.
+
+    A judge reads the forms that worlds write, and no other ones: the tests of the reader have those.
+    """
+    value = only_json(text)
+    lines = [line for line in text.split("\n") if line.strip()]
+    if isinstance(value, dict) and is_alone(value):
+        return [value]
+    if isinstance(value, dict):
+        found, content = find_listed(value), value.get("content")
+        return add_dates(content, value) if found is None and isinstance(content, list) else found
+    if value is None and len(lines) > 1 and isinstance(only_json(lines[0]), dict):
+        value = [only_json(line) for line in lines]
+    if not isinstance(value, list):
+        return None
+    talks = [find_listed(it) for it in value]
+    if any(it is not None for it in talks) or not all(map(is_talk, value)):
+        return [part for it, own in zip(talks, value, strict=True) for part in ([own] if it is None else it)]
+    return [part for own in value for part in own]
+
+
+def is_talk(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(isinstance(it, dict) for it in value)
+
+
+def find_listed(value: Any) -> list[Any] | None:
+    """Return the messages of a conversation that is an object."""
+    if not isinstance(value, dict) or is_alone(value):
+        return None
+    found = next((value[name] for name in ("messages", "turns") if isinstance(value.get(name), list)), None)
+    return None if found is None else add_dates(found, value)
+
+
+def add_dates(messages: list[Any], talk: dict[str, Any]) -> list[Any]:
+    """Return the messages, those without a time with that of their conversation."""
+    when = {"created_at": talk.get("created_at")}
+    return [
+        {**it, **when} if isinstance(it, dict) and not moment_of(it.get("created_at")) else it
+        for it in messages
+    ]
+
+
+def is_alone(value: dict[str, Any]) -> bool:
+    """Return True for an object that is a message itself."""
+    has_role = "type" in value or isinstance(value.get("role"), str) or isinstance(value.get("speaker"), str)
+    return has_role and any(name in value for name in ("content", "parts", "text", "data"))
+
+
+def said_in(message: Any) -> str | None:
+    """Return what a message says, which may be nothing; None if that cannot be read."""
+    if not isinstance(message, dict):
+        return None
+    inner = message.get("data", message)
+    bodies = [inner[name] for name in ("content", "parts", "text") if name in inner]
+    pieces = [it for body in bodies for it in pieces_of(body) if it[0].strip()]
+    if not bodies or (pieces and not any(is_known for _, is_known in pieces)):
+        return None
+    return "\n".join(text for text, _ in pieces)
+
+
+def pieces_of(content: Any) -> list[tuple[str, bool]]:
+    """Return the texts of a content, each with True; of a part that cannot be read its type, with False."""
+    if isinstance(content, list):
+        return [piece for part in content for piece in pieces_of(part)]
+    if not isinstance(content, dict):
+        return [(text_of_value(content), True)]
+    kind = content.get("type")
+    if isinstance(kind, str) and kind.startswith("tool_"):
+        inputs = ", ".join(
+            f"{name}={json.dumps(it, ensure_ascii=False)}" for name, it in content.get("input", {}).items()
+        )
+        return [(f"calls {content.get('name', 'a tool')}({inputs})", True)]
+    if kind == "image":
+        return [(f"[image: {content['url']}]" if content.get("url") else "[image]", True)]
+    given = [content[name] for name in ("text", "parts", "content") if content.get(name) is not None]
+    return pieces_of(given[0]) if given else [(f"[{kind or 'part'}]", False)]
 
 
 def mute_messages(text: str) -> tuple[list[int], int]:
-    """Return the numbers of the messages that say nothing, and the count of all messages."""
-    value = only_json(text)
-    lists = [value] if isinstance(value, list) else []
-    if isinstance(value, dict):
-        lists = [value[name] for name in ("content", "messages") if isinstance(value.get(name), list)]
-    messages = lists[0] if lists else []
-    return [n for n, it in enumerate(messages) if not says_something(it)], len(messages)
+    """Return the numbers of the messages that cannot be read, and the count of all messages."""
+    messages = messages_in(text) or []
+    return [n for n, it in enumerate(messages) if said_in(it) is None], len(messages)
 
 
 def places(numbers: list[int]) -> str:
@@ -102,26 +174,27 @@ def only_json(text: str) -> Any:
     return value if end == len(bare) else None
 
 
-def message_line(number: int, message: dict[str, Any]) -> str:
-    role = message.get("role")
-    role = role.strip() if isinstance(role, str) and role.strip() else "user"
-    created = message.get("created_at")
-    time = [] if created is None else [text_of_content(created)]
-    return " ".join([f"[{number}]", *time, f"[{role}]: "]) + text_of_content(message.get("content"))
+def message_line(number: int, message: dict[str, Any], body: str) -> str:
+    names = (message.get("role"), message.get("speaker"), message.get("type"))
+    written = next((it.strip() for it in names if isinstance(it, str) and it.strip()), "user")
+    role = {"model": "assistant", "human": "user", "ai": "assistant"}.get(written, written)
+    time = moment_of(message.get("created_at"))
+    return " ".join([f"[{number}]", *([time] if time else []), f"[{role}]: "]) + body
 
 
-def text_of_content(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, dict):
-        return content["text"] if isinstance(content.get("text"), str) else ""
-    if isinstance(content, list):
-        return " ".join(filter(None, map(text_of_content, content)))
-    if isinstance(content, WrittenNumber):
-        return content.written
-    # Numbers are WrittenNumber here (`DECODER`), so 1 and
-    # 0 cannot come to this table and be taken for flags.
-    return {None: "", True: "true", False: "false"}[content]
+def moment_of(created: Any) -> str:
+    """Return a time as it is shown: of a number of seconds the minute, and of no other number any."""
+    if isinstance(created, WrittenNumber):
+        is_seconds = len(created.written) == 10 and created.written.isdigit()
+        return format_minute(int(created.written) * 1_000) if is_seconds else ""
+    return created if isinstance(created, str) else ""
+
+
+def text_of_value(value: Any) -> str:
+    if isinstance(value, WrittenNumber):
+        return value.written
+    # Numbers are WrittenNumber here (`DECODER`), so 1 and 0 are not taken for flags.
+    return value if isinstance(value, str) else {None: "", True: "true", False: "false"}[value]
 
 
 # Parts.

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Final, NoReturn
 
 import attrs
@@ -16,6 +16,7 @@ from umi_sim.judge.limits import (
     JSON_DEPTH_MAX,
     JSON_NUMBER_CHARS_MAX,
     JSON_START_COUNT_MAX,
+    LOOSE_START_COUNT_MAX,
     PPM,
     RELATION_REASON_BYTES_MAX,
     REPLY_BYTES_MAX,
@@ -56,10 +57,87 @@ def payload_of(reply: str, opening: str, is_wanted: Form) -> Any:
     text = replace_surrogates(reply)
     if byte_count(text) > REPLY_BYTES_MAX:
         return None
-    starts = [match.start() for match in re.finditer(re.escape(opening), text)]
-    # A generator: values behind the wanted one are not read.
-    values = (value_at(text, start) for start in starts[:JSON_START_COUNT_MAX])
-    return next((value for value in values if is_wanted(value)), None)
+    for each in (text, *(it for it in texts_in(text) if opening in it)):
+        starts = [match.start() for match in re.finditer(re.escape(opening), each)]
+        strict = (value_at(each, start) for start in starts[:JSON_START_COUNT_MAX])
+        loose = (
+            value_at(rewrite_strictly(each[start:]), 0, LOOSE) for start in starts[:LOOSE_START_COUNT_MAX]
+        )
+        # Generators: values behind the wanted one are not read.
+        for value in chain(strict, loose):
+            if is_wanted(value):
+                return value
+    return None
+
+
+# What models write in place of JSON, as M10.28 says, in JSON.
+
+
+def texts_in(text: str) -> list[str]:
+    """Return the texts in double quotes, one behind the other."""
+    found, at = list[str](), 0
+    while (at := text.find('"', at)) >= 0:
+        end = end_of_quoted(text, at)
+        if end is None:
+            break
+        value = value_at(rewrite_strictly(text[at : end + 1]), 0, LOOSE)
+        found += [value] if isinstance(value, str) else []
+        at = end + 1
+    return found
+
+
+def rewrite_strictly(text: str) -> str:
+    """Return a text with its quoted parts, words and last commas as JSON has them."""
+    written, at = list[str](), 0
+    while at < len(text):
+        end = end_of_quoted(text, at) if text[at] in "\"'" else None
+        word = PYTHON_WORD.match(text, at)
+        if end is not None:
+            written.append(quote_strictly(text[at + 1 : end]))
+            at = end + 1
+        elif text[at] in "\"'":
+            return "".join(written) + text[at:]
+        elif word:
+            written.append({"True": "true", "False": "false", "None": "null"}[word[0]])
+            at = word.end()
+        else:
+            written.append("" if is_last_comma(text, at) else text[at])
+            at += 1
+    return "".join(written)
+
+
+PYTHON_WORD: Final = re.compile(r"\b(True|False|None)\b")
+
+
+def is_last_comma(text: str, at: int) -> bool:
+    """Return True for a comma directly behind a value, with nothing before the bracket that closes."""
+    if text[at] != "," or at == 0 or text[at - 1].isspace() or text[at - 1] in "[{,":
+        return False
+    return text[at + 1 :].lstrip()[:1] in ("]", "}")
+
+
+def end_of_quoted(text: str, at: int) -> int | None:
+    """Return where the quote closes that opens here; None if none does."""
+    place = at + 1
+    while place < len(text):
+        if text[place] == text[at]:
+            return place
+        place += 2 if text[place] == "\\" else 1
+    return None
+
+
+def quote_strictly(inside: str) -> str:
+    """Return a text in double quotes, without the backslashes that begin no escape of JSON."""
+    written, at = "", 0
+    while at < len(inside):
+        two = inside[at : at + 2]
+        is_code = two == "\\u" and re.fullmatch("[0-9a-fA-F]{4}", inside[at + 2 : at + 6]) is not None
+        if is_code or (two[0] == "\\" and two[1:] in tuple('"\\/bfnrt')):
+            written, at = written + two, at + 2
+            continue
+        written += {"\\": "", '"': '\\"'}.get(two[0], two[0])
+        at += 1
+    return f'"{written}"'
 
 
 def why_unusable(reply: str) -> str:
@@ -80,10 +158,10 @@ def array_of(kind: type) -> Form:
     return lambda value: isinstance(value, list) and (not value or any(type(it) is kind for it in value))
 
 
-def value_at(text: str, start: int) -> Any:
+def value_at(text: str, start: int, decoder: json.JSONDecoder | None = None) -> Any:
     """Return the JSON value that begins here; None if none does, or if it is nested too deep."""
     try:
-        value, end = DECODER.raw_decode(text, start)
+        value, end = (decoder or DECODER).raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
     return whole(value) if depth_of(text[start:end]) <= JSON_DEPTH_MAX else None
@@ -116,6 +194,9 @@ def no_constant(name: str) -> NoReturn:
 
 
 DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_constant=no_constant)
+LOOSE: Final = json.JSONDecoder(
+    parse_float=number, parse_int=number, parse_constant=no_constant, strict=False
+)
 
 
 # Confidences.

@@ -1,0 +1,213 @@
+"""Goal: conversations of other programs are imported once, whole or with what is missing named."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+from tests.live.test_command import Shell, folder, shell
+from umi_core.limits import TEXT_BYTES_MAX
+from umi_core.rows import Resource
+from umi_live import BlockingMemory, LiveError, chats, open_blocking, open_memory
+from umi_live.chats import ChatDocument, import_chats, make_documents, read_conversations
+from umi_live.memory import LiveMemory
+
+__all__ = ["folder", "shell"]  # fixtures
+NOON_MS = 1_710_072_000_000  # 2024-03-10T12:00Z
+NUTS = {"role": "user", "content": "I am allergic to nuts."}
+NOTED = {"role": "assistant", "content": "Noted."}
+CLAUDE: list[dict[str, Any]] = [
+    {"uuid": f"u{number}", "name": "Food", "created_at": "2024-03-10T12:00:00Z", "chat_messages": [
+        {"uuid": f"m{number}", "sender": "human", "text": f"I like {food}.", "attachments": []}]}
+    for number, food in enumerate(("tea", "milk", "figs"))
+]  # fmt: skip
+
+
+def write(name: str, value: object) -> str:
+    Path(name).write_text(value if isinstance(value, str) else json.dumps(value))
+    return name
+
+
+def documents(value: object) -> list[ChatDocument]:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return list(make_documents(read_conversations("chat.json", text, None), "chat.json"))
+
+
+def resources(memory: BlockingMemory) -> dict[str | None, Resource]:
+    rows = memory.list("resource").value.rows
+    return {it.uri: it for it in rows if isinstance(it, Resource)}
+
+
+def test_a_conversation_is_imported_and_found(shell: Shell) -> None:
+    file = write("chat.json", [NUTS, NOTED, {"role": "user", "content": ""}])
+    said = (
+        "openai: 2 messages in 1 conversation, 1 new fact\ncreated    1 text\nleft out   1 message: empty\n"
+    )
+    assert shell("import", "--db", "a.db", file) == (0, said, "")
+    assert "I am allergic to nuts." in shell("recall", "--db", "a.db", "nuts")[1]
+    again = said.replace("1 new fact", "0 new facts").replace("created  ", "unchanged")
+    assert shell("import", "--db", "a.db", "--from", "anthropic", file) == (0, again, "")
+    with open_blocking("a.db", user="me", agent="agent") as memory:
+        [uri] = resources(memory)
+        assert uri is not None
+        assert uri.startswith("openai:chat.json#1-")
+    write("chat.json", [NUTS, NOTED, {"role": "user", "content": "I like tea."}])
+    assert "updated    1 text" in shell("import", "--db", "a.db", file)[1]
+
+
+def test_each_conversation_is_a_text_with_its_date(shell: Shell) -> None:
+    status, out, err = shell("import", "--db", "a.db", "--user", "ann", write("claude.json", CLAUDE))
+    assert (status, out.splitlines()[0], err) == (0, "claude: 3 messages in 3 conversations, 3 new facts", "")
+    with open_blocking("a.db", user="ann", agent="agent") as memory:
+        found = resources(memory)
+        assert sorted(map(str, found)) == ["claude:u0", "claude:u1", "claude:u2"]
+        assert {it.happened_ms for it in found.values()} == {NOON_MS}
+        assert [it.event_time_ms for it in memory.entities()] == [NOON_MS] * 3
+
+
+def test_what_cannot_be_read_is_named_and_the_status_is_1(shell: Shell) -> None:
+    file = write("claude.json", [CLAUDE[0], {"uuid": "u9", "chat_messages": [{"sender": "human"}, 7]}])
+    status, out, err = shell("import", "--db", "a.db", file)
+    assert (status, out.splitlines()[0]) == (1, "claude: 1 message in 2 conversations, 1 new fact")
+    assert err.splitlines() == [
+        "umi-live: 2 of 3 messages could not be read:",
+        "  conversation 2, message 1: neither text nor parts",
+        "  conversation 2, message 2: no JSON object",
+    ]
+    many = shell("import", "--db", "b.db", write("many.json", [NUTS, *[7] * 12]))[2].splitlines()
+    assert (len(many), many[1], many[-1]) == (12, "  message 2: no JSON object", "  and 2 more")
+
+
+def test_a_file_of_no_known_form_changes_nothing(shell: Shell) -> None:
+    shell("remember", "--db", "a.db", "Ann likes tea.")
+    for value, told in (
+        ({"a": 1}, "of no known format"),
+        ("Dear Ann", "of no known format"),
+        ("", "of no known format"),
+        ([1, 2], "nothing in it can be read: message 1: no JSON object"),
+        ([], "nothing in it can be read: there are no messages in it"),
+    ):
+        assert told in shell.refused("import", "--db", "a.db", write("odd", value))
+        assert told in shell.refused("import", "--db", "new.db", "odd")
+    write("claude.json", CLAUDE)
+    told = shell.refused("import", "--db", "a.db", "--from", "chatgpt", "claude.json")
+    assert "is no file of chatgpt; it looks like one of claude" in told
+    assert "Invalid value for '--from'" in shell.refused(
+        "import", "--db", "a.db", "--from", "x", "claude.json"
+    )
+
+
+def test_a_file_may_not_be_too_large(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chats, "FILE_BYTES_MAX", 9)
+    assert "is larger than 0 MiB" in shell.refused("import", "--db", "a.db", write("chat.json", [NUTS]))
+    with pytest.raises(LiveError, match="larger"), Path("chat.json").open() as file:
+        chats.read_text("<stdin>", file)
+
+
+def test_an_interrupted_import_goes_on(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    memorize, asked = LiveMemory.memorize, list[str | None]()
+
+    async def interrupted(self: LiveMemory, text: str, **options: Any) -> Any:
+        asked.append(options["uri"])
+        if len(asked) == 2:
+            raise LiveError("the power failed")
+        return await memorize(self, text, **options)
+
+    file = write("claude.json", CLAUDE)
+    monkeypatch.setattr(LiveMemory, "memorize", interrupted)
+    assert shell("import", "--db", "a.db", file) == (2, "", "umi-live: the power failed\n")
+    assert shell("import", "--db", "a.db", file)[1].splitlines()[1:] == [
+        "unchanged  1 text",
+        "created    2 texts",
+    ]
+
+
+def test_progress_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chats, "PROGRESS_S", 0)
+    reported = list[str]()
+
+    async def use() -> None:
+        async with open_memory("a.db", user="ann", agent="a") as memory:
+            await import_chats(memory, documents(CLAUDE), reported.append)
+
+    asyncio.run(use())
+    assert reported == [f"umi-live: {number} of 3 texts" for number in (1, 2, 3)]
+
+
+def test_without_an_embedder_the_command_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    from umi_live.local import HashEmbedder
+
+    monkeypatch.setattr(HashEmbedder, "embed_at_once", None)
+    status, _, err = shell("import", "--db", "a.db", write("claude.json", CLAUDE))
+    assert status == 0
+    assert "umi-live: with less than asked for: embed:no_vectors (unavailable)\n" in err
+
+
+def test_a_long_pause_and_a_full_text_begin_another_one() -> None:
+    later = {"role": "user", "content": "Later.", "timestamp": NOON_MS + chats.PAUSE_MS}
+    messages = [
+        {**NUTS, "timestamp": NOON_MS},
+        NOTED,
+        later,
+        {**later, "timestamp": NOON_MS + chats.PAUSE_MS + 1},
+    ]
+    found = documents({"id": "c1", "messages": messages})
+    assert [(it.uri, it.happened_ms) for it in found] == [
+        ("openai:c1", NOON_MS), ("openai:c1/2", NOON_MS + chats.PAUSE_MS),
+    ]  # fmt: skip
+    long = "\x01" * 40_000 + "日 " * 60_000
+    parts = documents({"id": "c1", "messages": [{"role": "user", "content": long}, NUTS]})
+    assert all(len(it.text.encode()) <= TEXT_BYTES_MAX for it in parts)
+    told = "".join(it["content"] for part in parts for it in json.loads(part.text)["messages"])
+    assert told == long + NUTS["content"]
+
+
+def test_conversations_have_names_of_their_own() -> None:
+    same = {"id": "c1", "messages": [NUTS]}
+    other = {"id": "c1", "title": "Other", "messages": [NOTED]}
+    uris = [it.uri for it in documents([same, same, other, {"messages": [NUTS]}, {**same, "id": "x" * 300}])]
+    assert (len(uris), uris[0], uris[1].split("~")[0]) == (4, "openai:c1", "openai:c1")
+    assert len(dict.fromkeys(uris)) == 4
+    assert uris[2].startswith("openai:chat.json#4-")
+    assert len(uris[3]) < 30
+
+
+def test_messages_are_exported_and_read_back(shell: Shell) -> None:
+    shell("import", "--db", "a.db", write("claude.json", CLAUDE))
+    Path("notes.txt").write_text("Bob is tall.")
+    shell("memorize", "--db", "a.db", "notes.txt")
+    with open_blocking("a.db", user="me", agent="agent") as memory:
+        memory.memorize("Carol naps.", modality="conversation", uri="odd")
+    lines = shell("export", "--db", "a.db", "--as", "messages", "--out", "messages.jsonl")
+    assert lines == (0, "", "")
+    told = [json.loads(line) for line in Path("messages.jsonl").read_text().splitlines()]
+    assert {it["id"]: it["messages"] for it in told} == {
+        "odd": [{"role": "user", "content": "Carol naps."}],
+        **{f"claude:u{n}": [{"role": "user", "content": f"I like {food}.", "created_at": "2024-03-10T12:00Z"}]
+           for n, food in enumerate(("tea", "milk", "figs"))},
+    }  # fmt: skip
+    status, out, err = shell("import", "--db", "b.db", "messages.jsonl")
+    assert (status, out.splitlines()[0]) == (0, "openai: 4 messages in 4 conversations, 4 new facts")
+    assert err == ""
+
+
+def test_facts_are_exported_for_programs_and_for_people(shell: Shell) -> None:
+    for text in ("Ann lives in Paris.", "Ann lives in Berlin.", "What a day!"):
+        shell("remember", "--db", "a.db", text)
+    Path("notes.txt").write_text("Bob is tall.")
+    shell("memorize", "--db", "a.db", "--uri", "notes", "notes.txt")
+    told = [json.loads(line) for line in shell("export", "--db", "a.db", "--as", "facts")[1].splitlines()]
+    facts = {it["text"]: it for it in told}
+    assert sorted(facts) == ["Ann lives in Berlin.", "Ann lives in Paris.", "Bob is tall.", "What a day!"]
+    assert facts["Bob is tall."]["sources"] == ["notes"]
+    assert facts["Ann lives in Paris."]["ended_by"] == facts["Ann lives in Berlin."]["id"]
+    assert "ended_by" not in facts["Bob is tall."]
+    page = shell("export", "--db", "a.db", "--as", "markdown")[1]
+    names = [line for line in page.splitlines() if line.startswith("#")]
+    assert names == ["# Notes", "# Ann", "# Bob"]
+    assert "\n- Ann lives in Berlin. (" in page
+    assert "Paris" not in page

@@ -1,0 +1,239 @@
+"""Contents of messages: texts, parts, images, calls of tools and their results, as lines that can be read.
+
+    {"type": "text", "text": "Hi"}                                            Hi
+    {"type": "tool_use", "name": "weather", "input": {"city": "Oslo"}}        calls weather(city="Oslo")
+    {"type": "tool_result", "tool_use_id": "t1", "content": "18 degrees"}     weather: 18 degrees
+    {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}  [image: https://example.org/a.png]
+
+Law 1. Total: any JSON value has pieces. Law 2. No part vanishes: one of an unknown form is a piece with its
+type, and one that the program itself hides is a piece without text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.json_text import Json, whole_json, write_json
+
+Kind = Literal["text", "hidden", "unknown"]
+JsonObject = dict[str, Json]
+
+HIDDEN_KINDS: Final = frozenset(
+    "thinking redacted_thinking reasoning reasoning_text reasoning_recap thoughts thought step_start "
+    "user_editable_context model_editable_context".split()
+)
+MEDIA: Final = ("image", "audio", "video", "file", "document", "attachment")
+TEXT_KEYS: Final = ("text", "parts", "content", "value", "refusal", "transcript", "result", "summary", "logs")
+NAME_KEYS: Final = ("name", "toolName", "tool_name")
+ID_KEYS: Final = ("id", "call_id", "tool_call_id", "tool_use_id", "toolCallId")
+INPUT_KEYS: Final = ("arguments", "args", "input", "parameters", "action", "code")
+OUTPUT_KEYS: Final = ("content", "output", "result", "response", "outputs", "text")
+FILE_KEYS: Final = (
+    "file_name", "filename", "name", "title", "alt_text", "caption", "url", "uri", "fileUri", "file_uri",
+    "file_id", "asset_pointer", "path",
+)  # fmt: skip
+CALLS: Final = ("functionCall", "function_call", "toolInvocation", "tool_call", "toolCall")
+RESULTS: Final = ("functionResponse", "function_response", "toolResult")
+MIME_KEYS: Final = ("mimeType", "mime_type", "media_type", "mediaType")
+NO_OUTPUT: Final = "(no output)"
+DATA: Final = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=_-]{512,}+", re.ASCII)
+
+
+@attrs.frozen
+class ContentPiece(Data):
+    """One readable piece of a message; of a `hidden` one there is no text, of an `unknown` one its type."""
+
+    text: str
+    kind: Kind = "text"
+
+
+def read_content(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    """Yield the pieces of a content; `names`: of tools and files, by the ids of calls and of files."""
+    if isinstance(value, str):
+        yield ContentPiece(value)
+    elif isinstance(value, list):
+        for part in value:
+            yield from read_content(part, names)
+    elif isinstance(value, dict):
+        yield from read_part(value, names)
+    elif value is not None:
+        yield ContentPiece(write_json(value))
+
+
+def read_part(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    kind = kind_of(part)
+    call, result = find_object(part, CALLS), find_object(part, RESULTS)
+    if kind in HIDDEN_KINDS or part.get("thought") is True:
+        yield ContentPiece("", "hidden")
+    elif call is not None:
+        yield from read_call(call, names)
+    elif result is not None or is_result(kind):
+        yield ContentPiece(read_result(result or part, names))
+    elif is_call(kind):
+        yield from read_call(part, names)
+    elif (code := find_object(part, ("executableCode", "executable_code"))) is not None:
+        yield ContentPiece(f"runs {find_text(code, ('language',)).lower()}: {find_text(code, ('code',))}")
+    elif (ran := find_object(part, ("codeExecutionResult", "code_execution_result"))) is not None:
+        yield ContentPiece(f"result: {find_text(ran, ('output',)) or NO_OUTPUT}")
+    else:
+        yield from read_text(part, kind, names)
+
+
+def read_text(part: JsonObject, kind: str, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    """Yield what a part says or shows; its type if nothing of it can be read."""
+    marker = mark_media(part, kind, names)
+    source = find_object(part, ("source",)) or {}
+    if marker:
+        yield ContentPiece(marker)
+    if kind_of(source) == "text":
+        yield ContentPiece(find_text(source, ("data",)))
+    for key in TEXT_KEYS:
+        found = [it for it in read_content(part.get(key), names) if it.text.strip() or it.kind == "hidden"]
+        if found:
+            yield from found
+            return
+    if not marker and not any(is_blank(part[key]) for key in TEXT_KEYS if key in part):
+        yield ContentPiece(f"[{kind or 'part'}]", "unknown")
+
+
+def is_blank(value: Json) -> bool:
+    return value == [] or (isinstance(value, str) and not value.strip())
+
+
+def kind_of(part: Mapping[str, Json]) -> str:
+    """Return the type of a part in one spelling: `tool-call` is `tool_call`."""
+    return find_text(part, ("type", "content_type")).replace("-", "_").lower()
+
+
+def find_text(value: Mapping[str, Json], keys: tuple[str, ...]) -> str:
+    """Return the first text that is not blank under any of the keys, stripped; empty if there is none."""
+    return next((it.strip() for key in keys if isinstance(it := value.get(key), str) and it.strip()), "")
+
+
+def find_object(value: Mapping[str, Json], keys: tuple[str, ...]) -> JsonObject | None:
+    return next((it for key in keys if isinstance(it := value.get(key), dict)), None)
+
+
+# Tools.
+
+
+def is_call(kind: str) -> bool:
+    return kind.endswith(("_call", "tool_use", "_tool")) or kind.startswith("tool_")
+
+
+def is_result(kind: str) -> bool:
+    return kind.endswith(("tool_result", "_call_output", "tool_response"))
+
+
+def read_call(call: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    """Yield the call of a tool, and its result if that stands with it."""
+    function = find_object(call, ("function",)) or call
+    kind = kind_of(call)
+    own = kind.removesuffix("_call") if kind not in ("function_call", "tool_call") else ""
+    name = find_text(function, NAME_KEYS) or own.removeprefix("tool_") or "a tool"
+    inputs = next((function[key] for key in INPUT_KEYS if function.get(key) is not None), None)
+    yield ContentPiece(f"calls {name}({show_inputs(inputs)})")
+    if any(call.get(key) for key in ("output", "result", "outputs")):
+        yield ContentPiece(read_result({**call, "name": name}, names))
+
+
+def show_inputs(inputs: Json) -> str:
+    """Return the arguments of a call as people write them: `city="Oslo", days=2`."""
+    value = whole_json(inputs) if isinstance(inputs, str) else inputs
+    if isinstance(value, dict):
+        return drop_data(", ".join(f"{name}={write_json(it)}" for name, it in value.items()))
+    return "" if inputs is None else drop_data(inputs if isinstance(inputs, str) else write_json(inputs))
+
+
+def drop_data(text: str) -> str:
+    """Return a text with `[data]` for each run of base64, of an image for example."""
+    return DATA.sub("[data]", text)
+
+
+def read_result(result: JsonObject, names: Mapping[str, str]) -> str:
+    name = find_text(result, NAME_KEYS) or name_called(result, names) or "result"
+    output = next((result[key] for key in OUTPUT_KEYS if result.get(key) not in (None, "", [])), None)
+    failed = " failed" if True in (result.get("is_error"), result.get("isError")) else ""
+    return f"{name}{failed}: {drop_data(show_output(output, names)) or NO_OUTPUT}"
+
+
+def name_called(result: Mapping[str, Json], names: Mapping[str, str]) -> str:
+    """Return the name of the tool whose call a result answers; empty if it is unknown."""
+    keys = (it for key in ID_KEYS if isinstance(it := result.get(key), str))
+    return next((names[it] for it in keys if it in names), "")
+
+
+def show_output(output: Json, names: Mapping[str, str]) -> str:
+    """Return the text of a result; the JSON of what has none, and of a single value that value."""
+    if isinstance(output, list):
+        return "\n".join(filter(None, (show_output(it, names) for it in output)))
+    if isinstance(output, dict):
+        only = next(iter(output.values())) if len(output) == 1 else None
+        if isinstance(only, str):
+            return only
+        title = find_text(output, ("title",)), find_text(output, ("url",))
+        if all(title):
+            return f"{title[0]} ({title[1]})"
+        pieces = list(read_content(output, names))
+        known = [it.text for it in pieces if it.kind == "text" and it.text.strip()]
+        return "\n".join(known) if known else write_json(output)
+    return "" if output is None else output if isinstance(output, str) else write_json(output)
+
+
+def gather_names(value: Json) -> Iterator[tuple[str, str]]:
+    """Yield the id and the name of each call and each file, however deep it stands."""
+    if isinstance(value, list):
+        for part in value:
+            yield from gather_names(part)
+    elif isinstance(value, dict):
+        function = find_object(value, ("function",)) or value
+        name = find_text(function, (*NAME_KEYS, "file_name"))
+        if name:
+            yield from ((it, name) for key in ID_KEYS if isinstance(it := value.get(key), str) and it)
+        for it in value.values():
+            yield from gather_names(it)
+
+
+# Images, audios, videos and files.
+
+
+def mark_media(part: JsonObject, kind: str, names: Mapping[str, str]) -> str:
+    """Return `[image: its name]` for what is no text; empty for a text."""
+    mime = next((found for it in (part, *part.values()) if isinstance(it, dict) and
+                 (found := find_text(it, MIME_KEYS))), "")  # fmt: skip
+    about = f"{kind} {mime}" if kind or mime else ""
+    medium = next((it for it in MEDIA if it in about), "file" if mime and not kind else "")
+    if not medium or "transcription" in kind:
+        return ""
+    medium = medium if medium in MEDIA[:3] else "file"
+    name = name_file(part, names)
+    return f"[{medium}: {name}]" if name else f"[{medium}]"
+
+
+def name_file(part: JsonObject, names: Mapping[str, str]) -> str:
+    """Return the name of a file, or its address, which is no `data:` URI; empty if it has neither."""
+    for it in (part, *(inner for inner in part.values() if isinstance(inner, dict))):
+        texts = [
+            text for key in FILE_KEYS if (text := find_text(it, (key,))) and not text.startswith("data:")
+        ]
+        texts += [
+            text for key in ("image_url", "image") if (text := find_text(it, (key,))).startswith("http")
+        ]
+        if texts:
+            known = (names[end] for text in texts if (end := text.rpartition("/")[2]) in names)
+            return next(known, texts[0])
+    return ""
+
+
+def read_attachment(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    """Yield the name of an attached file, and its text if that stands with it."""
+    if not isinstance(value, dict):
+        return
+    name = name_file(value, names)
+    kind = find_text(value, ("type", *MIME_KEYS, "file_type", "content_type"))
+    medium = "image" if "image" in kind else "attachment"
+    text = find_text(value, ("extracted_content", "content"))
+    yield ContentPiece(f"[{medium}: {name}]" + f" {text}" * bool(text) if name or text else f"[{medium}]")

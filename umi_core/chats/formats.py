@@ -1,0 +1,280 @@
+"""Formats of conversations: how a value of each is recognised, and where its messages stand.
+
+Law 1. A format is one function: the conversations of a JSON object, or None if the object is not of it.
+Law 2. Of a tree of messages the branch is read that its program shows; the others are counted.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.chats.contents import JsonObject, find_object, find_text, kind_of
+from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, find_time, is_role, role_kind
+from umi_core.chats.moments import read_moment
+from umi_core.data import Data
+from umi_core.json_text import Json
+
+SESSION: Final = re.compile(r"session_([0-9]{1,6})")
+KEYS: Final = ("conversation_id", "uuid", "id", "conversationId", "thread_id", "sample_id", "custom_id")
+TITLES: Final = ("title", "name", "summary")
+LISTS: Final = (
+    "messages", "conversations", "conversation", "contents", "items", "data", "turns", "dialogue", "dialog",
+    "history", "chats", "threads", "results",
+)  # fmt: skip
+WRAPPERS: Final = ("body", "response", "request", "values", "input", "data", "conversation", "thread")
+MARKS: Final = (
+    ("langchain", "type", "data"), ("langchain", "lc", "kwargs"), ("gemini", "role", "parts"),
+    ("sharegpt", "from", "value"), ("locomo", "speaker", "text"), ("claude", "sender", "uuid"),
+)  # fmt: skip
+ANTHROPIC_KINDS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking", "document")
+Named = tuple[str, list["RawChat"]]  # a format, and conversations in it
+PARENTS: Final = ("parent", "parentId", "parent_id", "parentMessageId", "parent_message_uuid")
+NODE_IDS: Final = ("id", "uuid", "messageId", "message_id")
+LEAVES: Final = ("current_node", "currentId", "current_leaf_message_uuid")
+
+
+@attrs.frozen
+class RawChat(Data):
+    """A conversation whose messages are not read yet, each with its number."""
+
+    key: str
+    title: str
+    items: tuple[tuple[int, Json], ...]
+    date: Json = None  # of messages without one of their own
+    other_count: int = 0  # of messages in other branches
+
+
+def list_chat(value: JsonObject, messages: list[Json], lead: Json = None) -> RawChat:
+    """Return messages in a list as a conversation; `lead`: instructions that stand beside it."""
+    times = [read_moment(find_time(it))[1] or 0 for it in messages if isinstance(it, dict)]
+    if find_text(value, ("object",)) == "list" and times and times[0] > times[-1]:
+        messages = messages[::-1]  # a page of OpenAI's threads, the newest first
+    ordered, other_count = follow_branch(messages, find_text(value, LEAVES))
+    items = tuple(enumerate(ordered, 1))
+    system: Json = {"role": "system", "content": lead}
+    lead_items = ((0, system),) if lead else ()
+    key, title = find_text(value, KEYS), find_text(value, TITLES)
+    return RawChat(key, title, (*lead_items, *items), find_time(value), other_count)
+
+
+# Trees.
+
+
+def follow_branch(messages: list[Json], leaf: str) -> tuple[list[Json], int]:
+    """Return the messages from the root to the leaf, and how many others there are; of no tree all."""
+    nodes = {key: it for it in messages if isinstance(it, dict) and (key := find_text(it, NODE_IDS))}
+    parents = {key: find_text(it, PARENTS) for key, it in nodes.items()}
+    named = [parent for parent in parents.values() if parent in parents]
+    if len(dict.fromkeys(named)) == len(named) or len(nodes) < len(messages):
+        return messages, 0  # no message has two answers, or some have no id
+    branch = climb_tree(parents, leaf)
+    return [nodes[key] for key in branch], len(messages) - len(branch)
+
+
+def climb_tree(parents: Mapping[str, str], leaf: str) -> list[str]:
+    """Return the ids from the root to a leaf, each once: the last one without children if there is no such
+    leaf.
+    """
+    if leaf not in parents:
+        with_children = {*parents.values()}
+        leaf = next((key for key in reversed([*parents]) if key not in with_children), "")
+    branch = dict[str, None]()
+    while leaf in parents and leaf not in branch:
+        branch[leaf] = None
+        leaf = parents[leaf]
+    return [*reversed(branch)]
+
+
+def list_nodes(value: JsonObject, nodes: JsonObject) -> RawChat:
+    """Return the messages of the branch that a program shows; a node has a message, or is one."""
+    parents = {key: find_text(it, PARENTS) if isinstance(it, dict) else "" for key, it in nodes.items()}
+    said = {key: it.get("message", it) if isinstance(it, dict) else it for key, it in nodes.items()}
+    branch = climb_tree(parents, find_text(value, LEAVES)) if any(parents.values()) else [*nodes]
+    items = tuple(enumerate((said[key] for key in branch if said[key] is not None), 1))
+    other_count = sum(it is not None for it in said.values()) - len(items)
+    return RawChat(find_text(value, KEYS), find_text(value, TITLES), items, find_time(value), other_count)
+
+
+# Formats: the functions of the table at the end.
+
+
+def read_chatgpt(value: JsonObject) -> list[RawChat] | None:
+    """Read `{"title", "mapping": {id: {"message", "parent"}}, "current_node"}`."""
+    mapping = find_object(value, ("mapping",))
+    return None if mapping is None else [list_nodes(value, mapping)]
+
+
+def read_claude(value: JsonObject) -> list[RawChat] | None:
+    """Read `{"uuid", "name", "chat_messages": [{"sender", "content"}]}`."""
+    messages = value.get("chat_messages")
+    return [list_chat(value, messages)] if isinstance(messages, list) else None
+
+
+def read_openwebui(value: JsonObject) -> list[RawChat] | None:
+    """Read `{"id", "title", "chat": {"history": {"messages": {id: message}, "currentId"}}}`."""
+    chat = find_object(value, ("chat",)) or value
+    history = find_object(chat, ("history",))
+    nodes = find_object(history, ("messages",)) if history is not None else None
+    if history is not None and nodes is not None:
+        found = list_nodes(history, nodes)
+    elif chat is not value and isinstance(messages := chat.get("messages"), list):
+        found = list_chat(chat, messages)
+    else:
+        return None
+    key, title = (find_text(value, keys) or find_text(chat, keys) for keys in (KEYS, TITLES))
+    return [attrs.evolve(found, key=key, title=title, date=find_time(value) or find_time(chat))]
+
+
+def read_locomo(value: JsonObject) -> list[RawChat] | None:
+    """Read `{"sample_id", "conversation": {"session_1": [turn], "session_1_date_time"}}`, by session."""
+    sessions = find_object(value, ("conversation",)) or value
+    numbers = sorted(int(found[1]) for name in sessions if (found := SESSION.fullmatch(name)))
+    chats = []
+    for number in numbers:
+        turns, key = sessions.get(f"session_{number}"), find_text(value, KEYS)
+        items = turns if isinstance(turns, list) else [turns]
+        date = sessions.get(f"session_{number}_date_time")
+        chats.append(RawChat(f"{key}-{number}" if key else "", "", tuple(enumerate(items, 1)), date))
+    return chats or None
+
+
+def read_longmemeval(value: JsonObject) -> list[RawChat] | None:
+    """Read `{"question_id", "haystack_sessions": [[message]], "haystack_dates"}`, by session."""
+    sessions = value.get("haystack_sessions")
+    if not isinstance(sessions, list):
+        return None
+    chats = []
+    for at, messages in enumerate(sessions):
+        ids, dates = (value.get(f"haystack_{name}") for name in ("session_ids", "dates"))
+        key, date = (it[at] if isinstance(it, list) and at < len(it) else None for it in (ids, dates))
+        items = messages if isinstance(messages, list) else [messages]
+        chats.append(RawChat(key if isinstance(key, str) else "", "", tuple(enumerate(items, 1)), date))
+    return chats
+
+
+def read_gemini(value: JsonObject) -> list[RawChat] | None:
+    """Read `{"contents": [message]}`, `{"candidates": [{"content": message}]}` and `{"chunkedPrompt"}`."""
+    prompt = find_object(value, ("chunkedPrompt",))
+    lists = (value.get("contents"), value.get("candidates"), prompt.get("chunks") if prompt else None)
+    messages = next((it for it in lists if isinstance(it, list)), None)
+    lead = value.get("systemInstruction", value.get("system_instruction"))
+    return None if messages is None else [list_chat(value, messages, lead)]
+
+
+def read_openai(value: JsonObject) -> list[RawChat] | None:
+    """Read requests and responses: `{"choices": [{"message"}]}`, `{"input", "output": [item]}`."""
+    choices, output, given = value.get("choices"), value.get("output"), value.get("input")
+    if isinstance(choices, list):
+        return [list_chat(value, choices)]
+    if "call_id" in value or not (isinstance(output, list) or isinstance(given, list)):
+        return None
+    if "type" in value or "role" in value:
+        return None  # a message
+    before: list[Json] = (
+        given if isinstance(given, list) else [{"role": "user", "content": given}] * bool(given)
+    )
+    after = output if isinstance(output, list) else []
+    return [list_chat(value, [*before, *after], value.get("instructions"))]
+
+
+def read_list(value: JsonObject) -> Named | None:
+    """Read an object with a list of messages, or of conversations, under one of the usual names."""
+    if is_message(value):
+        return None
+    messages = next((it for key in LISTS if isinstance(it := value.get(key), list)), None)
+    if messages is None:
+        return None
+    return read_chats(messages) or ("", [list_chat(value, messages, value.get("system"))])
+
+
+def read_wrapped(value: JsonObject) -> Named | None:
+    """Read an object with one of the others in it: `{"custom_id", "body": {"messages"}}`."""
+    inner = None if "type" in value else find_object(value, WRAPPERS)
+    found = None if inner is None else read_chats(inner)
+    if found is None:
+        return None
+    return found[0], [attrs.evolve(it, key=it.key or find_text(value, KEYS)) for it in found[1]]
+
+
+Reader = Callable[[JsonObject], list[RawChat] | None]
+OF_OBJECT: Final[Mapping[str, Reader]] = {
+    "chatgpt": read_chatgpt, "claude": read_claude, "openwebui": read_openwebui, "locomo": read_locomo,
+    "longmemeval": read_longmemeval, "gemini": read_gemini, "openai": read_openai,
+}  # fmt: skip
+FORMATS: Final = (*OF_OBJECT, "anthropic", "langchain", "sharegpt", "text")
+
+
+def is_message(value: JsonObject) -> bool:
+    """Check whether an object is a message, and no conversation."""
+    has_role = "type" in value or any(isinstance(value.get(key), str) for key in ROLE_KEYS[:-2])
+    return has_role and any(key in value for key in (*CONTENT_KEYS, "data", "kwargs"))
+
+
+def read_chats(value: Json) -> Named | None:
+    """Return the conversations of an object, or of the objects in a list, and the format of the first one.
+
+    None of what has no conversation: of a list of messages, too. The format is empty if messages have none of
+    their own: `name_messages` names it.
+    """
+    if isinstance(value, dict):
+        for name, read in OF_OBJECT.items():
+            if (chats := read(value)) is not None:
+                return name, chats
+        return read_list(value) or read_wrapped(value)
+    if not isinstance(value, list):
+        return None
+    found = [read_chats(it) if isinstance(it, dict) else None for it in value]
+    names = [it[0] for it in found if it is not None]
+    if names:
+        name, parts = names[0], zip(found, value, strict=True)
+        # What is no conversation among others is read as a message, which says why it cannot be read.
+        return name, [
+            chat for it, part in parts for chat in (it[1] if it else [RawChat("", "", ((1, part),))])
+        ]
+    if value and all(map(is_talk, value)):
+        return "", [RawChat("", "", tuple(enumerate(it, 1))) for it in value if isinstance(it, list)]
+    return None
+
+
+def is_talk(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(it, dict) for it in value)
+
+
+def find_chats(value: Json) -> Named | None:
+    """Return the conversations of a whole file, and the name of its format; None if it is of none."""
+    found = read_chats(value)
+    if found is None:
+        messages = list_messages(value)
+        if messages is None:
+            return None
+        found = "", [list_chat(value if isinstance(value, dict) else {}, messages)]
+    name, chats = found
+    return name or name_messages(it for chat in chats for _, it in chat.items), chats
+
+
+def list_messages(value: Json) -> list[Json] | None:
+    """Return the messages of a list, of one under `content`, or of a message alone; else None."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        return None
+    content = value.get("content")
+    return [value] if is_message(value) else content if isinstance(content, list) else None
+
+
+def name_messages(messages: Iterable[Json]) -> str:
+    """Return the format of messages by the first of them that only one program writes; else openai."""
+    for message in messages:
+        if isinstance(message, dict):
+            for name, *keys in MARKS:
+                if all(key in message for key in keys):
+                    return name
+            content = message.get("content")
+            if content is not None and is_role(role_kind(message)):
+                return "langchain"
+            for part in content if isinstance(content, list) else ():
+                if isinstance(part, dict) and kind_of(part) in ANTHROPIC_KINDS:
+                    return "anthropic"
+    return "openai"

@@ -1,0 +1,223 @@
+"""Messages: a role, a text and a time, in whatever words a program writes them.
+
+    {"role": "user", "content": "Hi"}                      OpenAI, Anthropic
+    {"role": "model", "parts": [{"text": "Hi"}]}           Gemini
+    {"type": "human", "data": {"content": "Hi"}}           LangChain
+    {"from": "gpt", "value": "Hi"}                         ShareGPT
+    {"speaker": "Ann", "dia_id": "D1:1", "text": "Hi"}     LoCoMo
+
+Law 1. Total: any JSON value is a message, a message that is left out, or one that cannot be read.
+Law 2. A message that says something is read; one whose text stands where nothing is known of is not left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.chats.contents import (
+    CALLS,
+    NAME_KEYS,
+    RESULTS,
+    ContentPiece,
+    JsonObject,
+    find_object,
+    find_text,
+    is_call,
+    is_result,
+    kind_of,
+    name_called,
+    read_attachment,
+    read_call,
+    read_content,
+)
+from umi_core.chats.moments import read_moment
+from umi_core.chats.values import EMPTY, HIDDEN, ChatMessage, UnreadMessage
+from umi_core.json_text import Json, whole
+from umi_core.text import cut
+
+ROLES: Final[Mapping[str, str]] = {
+    "user": "user", "human": "user", "prompter": "user",
+    "assistant": "assistant", "ai": "assistant", "model": "assistant", "bot": "assistant",
+    "gpt": "assistant", "chatgpt": "assistant", "bing": "assistant", "bard": "assistant",
+    "chatbot": "assistant", "function_call": "assistant",
+    "system": "system", "developer": "system",
+    "tool": "tool", "function": "tool", "observation": "tool", "function_response": "tool",
+}  # fmt: skip
+"""What programs call the parts of a conversation; any other name is that of a person."""
+ROLE_KEYS: Final = ("role", "speaker", "sender", "from", "author", "user", "username")
+TIME_KEYS: Final = (
+    "created_at", "create_time", "timestamp", "date_time", "createdAt", "created", "created_time", "date",
+    "time", "sent_at", "ts",
+)  # fmt: skip
+CONTENT_KEYS: Final = ("content", "parts", "text", "value", "message", "body", "contents")
+CALL_KEYS: Final = ("tool_calls", "toolCalls", "toolInvocations")
+FILE_LISTS: Final = ("attachments", "files", "experimental_attachments")
+BRACKETS: Final = {ord("["): "(", ord("]"): ")"}
+NAME_BYTES_MAX: Final = 100
+NO_TEXT: Final = "neither text nor parts"
+NO_OBJECT: Final = "no JSON object"
+
+
+def read_message(
+    value: Json, number: int, names: Mapping[str, str], default: Json = None
+) -> ChatMessage | UnreadMessage | str:
+    """Return a message, or a word of LEFT_OUT; `default`: the time of one that has none of its own."""
+    message = unwrap(value)
+    if message is None:
+        return UnreadMessage(number, NO_OBJECT)
+    if is_hidden(message):
+        return HIDDEN
+    pieces = [it for it in list_pieces(message, names) if it.text.strip() or it.kind == "hidden"]
+    if not any(it.kind == "text" for it in pieces):
+        return find_omission(message, pieces) or UnreadMessage(number, reason_unread(pieces))
+    text = whole("\n".join(it.text for it in pieces if it.text))
+    moment = read_moment(find_time(message))
+    moment = moment if any(moment) else read_moment(default)
+    return ChatMessage(number, clean_name(role_of(message)), text, clean_name(moment[0]), moment[1])
+
+
+def clean_name(text: str) -> str:
+    """Return a role or a time as it can stand in the line of a message, before `]: `."""
+    return cut(" ".join(whole(text).translate(BRACKETS).split()), NAME_BYTES_MAX)
+
+
+def find_omission(message: JsonObject, pieces: list[ContentPiece]) -> str:
+    """Return why a message without a text needs none; empty if its text must stand somewhere else."""
+    if any(it.kind == "unknown" for it in pieces):
+        return ""
+    if pieces:
+        return HIDDEN
+    is_said = any(key in message for key in (*CONTENT_KEYS, *CALL_KEYS, *CALLS))
+    return EMPTY if is_said else ""
+
+
+def reason_unread(pieces: list[ContentPiece]) -> str:
+    unknown = dict.fromkeys(it.text for it in pieces if it.kind == "unknown")
+    return f"no text, but {', '.join(unknown)}" if unknown else NO_TEXT
+
+
+def unwrap(value: Json) -> JsonObject | None:
+    """Return a message without what a program wraps around it; None if it is no object and no pair."""
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and is_role(value[0]):
+        return {"role": value[0], "content": value[1]}
+    if not isinstance(value, dict):
+        return None
+    ids = value.get("id")
+    if (inner := find_object(value, ("kwargs",))) is not None and isinstance(ids, list) and ids:
+        return {"type": ids[-1], **inner}
+    if (inner := find_object(value, ("data",))) is not None and "content" not in value:
+        return {**times_of(value), **inner, "type": value.get("type")}
+    for key in ("message", "content"):
+        inner = find_object(value, (key,))
+        if inner is not None and (find_text(inner, ("role",)) or "author" in inner):
+            return {**times_of(value), **inner}
+    return value
+
+
+def times_of(value: JsonObject) -> JsonObject:
+    return {name: value[name] for name in TIME_KEYS if name in value}
+
+
+def is_role(name: str) -> bool:
+    return name.lower() in ROLES
+
+
+def role_kind(message: JsonObject) -> str:
+    """Return the type of a message without what LangChain adds: `human` of `HumanMessageChunk`."""
+    return kind_of(message).removesuffix("chunk").removesuffix("message")
+
+
+def plain_role(name: str) -> str:
+    """Return `user` for human, `assistant` for model, and so on; a name as it is."""
+    return ROLES.get(name.lower(), name)
+
+
+def is_hidden(message: JsonObject) -> bool:
+    """Check whether a program keeps a message from its users."""
+    metadata = find_object(message, ("metadata",)) or {}
+    return metadata.get("is_visually_hidden_from_conversation") is True or message.get("isThought") is True
+
+
+def find_time(message: Mapping[str, Json]) -> Json:
+    return next((message[key] for key in TIME_KEYS if message.get(key) is not None), None)
+
+
+# Who says it.
+
+
+def role_of(message: JsonObject) -> str:
+    """Return `user`, `assistant`, `system`, `tool`, or the name of a person."""
+    author = find_object(message, ("author", "sender", "user", "from")) or {}
+    kind = role_kind(message)
+    said = find_text(message, ROLE_KEYS) or find_text(author, ("role", "name", "username"))
+    own = kind if is_role(kind) else "tool" if is_result(kind) else "assistant" if is_call(kind) else "user"
+    role = plain_role(said or own)
+    if isinstance(message.get("isCreatedByUser"), bool):
+        role = "user" if message["isCreatedByUser"] else "assistant"
+    if role == "user" and all(is_result(it) for it in part_kinds(message)) and any(part_kinds(message)):
+        return "tool"  # results stand in a message of the user
+    return find_text(message, ("name",)) or role if role == "user" else role
+
+
+def part_kinds(message: JsonObject) -> list[str]:
+    """Return the types of the parts of a message; Gemini's results have none of their own."""
+    parts = message.get("content", message.get("parts"))
+    listed = parts if isinstance(parts, list) else []
+    objects = [it for it in listed if isinstance(it, dict)]
+    return ["tool_result" if find_object(it, RESULTS) is not None else kind_of(it) for it in objects]
+
+
+# What it says.
+
+
+def list_pieces(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    said = list(read_own(message, names))
+    author = find_object(message, ("author",)) or {}
+    name = find_text(message, NAME_KEYS) or find_text(author, ("name",)) or name_called(message, names)
+    if name and role_of(message) == "tool" and not is_result(kind_of(message)) and not part_kinds(message):
+        said = [attrs.evolve(it, text=f"{name}: {it.text}") for it in said]
+    recipient = find_text(message, ("recipient",))
+    if recipient not in ("", "all"):
+        said = [attrs.evolve(it, text=f"calls {recipient}({it.text})") for it in said if it.text.strip()]
+    yield from said
+    yield from (it for it in read_calls(message, names) if it not in said)
+    metadata = find_object(message, ("metadata",)) or {}
+    for key in FILE_LISTS:
+        for files in (message.get(key), metadata.get(key)):
+            for file in files if isinstance(files, list) else ():
+                shown = list(read_attachment(file, names))
+                yield from (it for it in shown if not any(it.text in other.text for other in said))
+    if "blip_caption" in message or "img_url" in message:
+        caption = find_text(message, ("blip_caption", "query"))
+        yield ContentPiece(f"[image: {caption}]" if caption else "[image]")
+
+
+def read_own(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    """Yield the pieces of the first content that has any; a call, a result or a thought is one itself."""
+    kind = kind_of(message)
+    is_item = is_call(kind) or is_result(kind) or kind == "reasoning"
+    if is_item and not find_text(message, ROLE_KEYS[:-2]):
+        yield from read_content(message, names)
+        return
+    for key in CONTENT_KEYS:
+        pieces = [
+            it for it in read_content(message.get(key), names) if it.text.strip() or it.kind == "hidden"
+        ]
+        if pieces:
+            yield from pieces
+            return
+    if (audio := find_object(message, ("audio",))) is not None:
+        yield ContentPiece(find_text(audio, ("transcript",)) or "[audio]")
+    yield ContentPiece(find_text(message, ("refusal",)))
+
+
+def read_calls(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    """Yield the calls of tools that stand beside the content."""
+    more = find_object(message, ("additional_kwargs",)) or {}
+    listed = (calls for it in (message, more) for key in CALL_KEYS if (calls := it.get(key)))
+    calls = next(listed, None)
+    single = find_object(message, ("function_call",)) or find_object(more, ("function_call",))
+    for call in calls if isinstance(calls, list) else [single] if single else ():
+        if isinstance(call, dict):
+            yield from read_call(call, names)

@@ -1,0 +1,54 @@
+"""What is read of a file of conversations: messages, what is left out of them, and what cannot be read."""
+
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+
+EMPTY: Final = "empty"  # a message that says nothing
+HIDDEN: Final = "hidden"  # instructions and thoughts that the program never showed
+OTHER_BRANCH: Final = "in another branch"  # an answer that was made anew, or a message that was edited
+LEFT_OUT: Final = (EMPTY, HIDDEN, OTHER_BRANCH)
+
+
+@attrs.frozen
+class ChatMessage(Data):
+    """A message that can be read; `time` is shown as it is, and `at_ms` is None if it cannot be read."""
+
+    number: int  # its place in its conversation, from 1
+    role: str
+    text: str
+    time: str = ""
+    at_ms: int | None = None
+
+
+@attrs.frozen
+class UnreadMessage(Data):
+    """A message that cannot be read, and why."""
+
+    number: int
+    reason: str
+
+
+@attrs.frozen
+class Chat(Data):
+    """A conversation. `key` is the id that the program gave it; empty if there is none."""
+
+    key: str
+    title: str
+    messages: tuple[ChatMessage, ...]
+    unread: tuple[UnreadMessage, ...] = ()
+    left_out: tuple[tuple[str, int], ...] = ()  # how many messages, by the words of LEFT_OUT
+
+    @property
+    def message_count(self) -> int:
+        return len(self.messages) + len(self.unread) + sum(count for _, count in self.left_out)
+
+
+@attrs.frozen
+class ChatFile(Data):
+    """The conversations of a file, in order, and the name of its format, of FORMATS."""
+
+    format: str
+    chats: tuple[Chat, ...]

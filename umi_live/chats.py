@@ -1,0 +1,188 @@
+"""Files of conversations that other programs wrote, as documents of a memory.
+
+    chatgpt:c1        a conversation, as a document of its own
+    chatgpt:c1/2      what was said in it after a pause of half a day, or beyond what one document holds
+
+Law 1. The same file again changes nothing, and an import that was interrupted goes on where it was.
+Law 2. Nothing is dropped unsaid: what cannot be read is named by its place, what is left out is counted.
+Law 3. A file of no known form changes nothing.
+"""
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Final, TextIO
+
+import attrs
+
+from umi_core.chats.reader import read_chat_file
+from umi_core.chats.values import Chat, ChatFile, ChatMessage
+from umi_core.language.times import minute_of
+from umi_core.limits import DAY_MS, SCOPE_PART_BYTES_MAX, TEXT_BYTES_MAX
+from umi_core.text import cut, size
+from umi_live.errors import LiveError
+from umi_live.memory import LiveMemory
+
+FILE_BYTES_MAX: Final = 2**29
+MESSAGE_BYTES_MAX: Final = 15_000  # a longer one is several; JSON may write six bytes for one
+ROOM_BYTES: Final = TEXT_BYTES_MAX - 2_000  # of the messages of a document; the rest is for what is around
+PAUSE_MS: Final = DAY_MS // 2
+PROGRESS_S: Final = 5
+LOOSE: Final = frozenset(("openai", "anthropic", "gemini", "langchain", "sharegpt", "locomo"))
+"""Formats whose messages may stand in any list, and may say nothing that tells them from one another."""
+NO_FORMAT: Final = (
+    "of no known format; known are an export of `umi-live export`, conversations of ChatGPT, Claude, "
+    "Open WebUI, LoCoMo and LongMemEval, messages of OpenAI, Anthropic, Gemini, LangChain and ShareGPT as "
+    "JSON or JSON Lines, and lines `Name: text`"
+)
+
+
+@attrs.frozen
+class ChatDocument:
+    """One text to be memorized, the name it is known by, and when it begins."""
+
+    uri: str
+    text: str
+    happened_ms: int | None
+
+
+@attrs.define
+class ImportCount:
+    """Counts of what an import has done."""
+
+    documents: Counter[str] = attrs.field(factory=Counter)  # by change: created, updated, unchanged
+    fact_count: int = 0
+    degraded: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # by name and reason
+
+
+def read_text(path: str, file: TextIO) -> str:
+    """Return the text of a file. Raises LiveError for one that is no text, or too large."""
+    try:
+        if os.path.exists(path) and os.path.getsize(path) > FILE_BYTES_MAX:
+            raise LiveError(f"{path}: is larger than {FILE_BYTES_MAX >> 20} MiB")
+        text = file.read(FILE_BYTES_MAX + 1)
+    except UnicodeDecodeError:
+        raise LiveError(f"{path}: is no text; if it is an archive, unpack it first") from None
+    if len(text) > FILE_BYTES_MAX:
+        raise LiveError(f"{path}: is larger than {FILE_BYTES_MAX >> 20} MiB")
+    return text
+
+
+def read_conversations(path: str, text: str, wanted: str | None) -> ChatFile:
+    """Return the conversations of a file. Raises LiveError for another format, or if no message is read."""
+    found = read_chat_file(text)
+    if found is None:
+        raise LiveError(f"{path}: is {NO_FORMAT}")
+    if wanted not in (None, found.format) and not {wanted, found.format} <= LOOSE:
+        raise LiveError(f"{path}: is no file of {wanted}; it looks like one of {found.format}")
+    if not any(chat.messages for chat in found.chats):
+        why = list_unread(found)[:1] or ["there are no messages in it"]
+        raise LiveError(f"{path}: nothing in it can be read: {why[0]}")
+    return found
+
+
+def list_unread(found: ChatFile) -> list[str]:
+    """Return a line for each message that cannot be read: where it stands, and why."""
+    is_one = len(found.chats) == 1
+    return [
+        f"{'' if is_one else f'conversation {at}, '}message {it.number}: {it.reason}"
+        for at, chat in enumerate(found.chats, 1)
+        for it in chat.unread
+    ]
+
+
+def count_left_out(found: ChatFile) -> Counter[str]:
+    counts = Counter[str]()
+    for chat in found.chats:
+        counts.update(dict(chat.left_out))
+    return counts
+
+
+# Documents.
+
+
+def make_documents(found: ChatFile, path: str) -> Iterator[ChatDocument]:
+    """Yield the texts to memorize, each once: two conversations with one id and other texts are two."""
+    seen = dict[str, str]()
+    for number, chat in enumerate(found.chats, 1):
+        for part, messages in enumerate(divide_chat(chat), 1):
+            text = write_messages(chat.title, messages)
+            name = name_chat(chat, f"{os.path.basename(path)}#{number}")
+            uri = f"{found.format}:{name}" + f"/{part}" * (part > 1)
+            uri = uri if seen.get(uri, text) == text else f"{uri}~{digest_text(text)}"
+            if uri not in seen:
+                seen[uri] = text
+                times = (it.at_ms for it in messages if it.at_ms is not None)
+                yield ChatDocument(uri, text, next(times, None))
+
+
+def name_chat(chat: Chat, place: str) -> str:
+    """Return the id of a conversation; of one without any its place, with a digest of its beginning."""
+    name = chat.key or f"{cut(place, 60)}-{digest_text(write_messages('', chat.messages[:1]))}"
+    if size(name) > SCOPE_PART_BYTES_MAX // 2 or not name.isprintable():
+        return digest_text(name)
+    return name
+
+
+def digest_text(text: str) -> str:
+    return blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def divide_chat(chat: Chat) -> Iterator[list[ChatMessage]]:
+    """Yield the messages in parts: behind a long pause another one begins, and where there is no room."""
+    part, used_bytes, last_ms = list[ChatMessage](), 0, 0
+    for message in (piece for it in chat.messages for piece in divide_message(it)):
+        size_bytes = size(write_message(message)) + 1
+        is_later = part and message.at_ms is not None and message.at_ms - last_ms >= PAUSE_MS and last_ms
+        if is_later or used_bytes + size_bytes > ROOM_BYTES:
+            yield part
+            part, used_bytes = [], 0
+        part.append(message)
+        used_bytes, last_ms = used_bytes + size_bytes, message.at_ms or last_ms
+    if part:
+        yield part
+
+
+def divide_message(message: ChatMessage) -> Iterator[ChatMessage]:
+    """Yield a message in as many pieces as it takes, which end between words where they can."""
+    text = message.text
+    while size(text) > MESSAGE_BYTES_MAX:
+        head = cut(text, MESSAGE_BYTES_MAX)
+        head = head[: max(head.rfind(" "), head.rfind("\n")) + 1] or head
+        yield attrs.evolve(message, text=head)
+        text = text[len(head) :]
+    if text.strip():
+        yield attrs.evolve(message, text=text)
+
+
+def write_messages(title: str, messages: Sequence[ChatMessage]) -> str:
+    """Return messages as JSON, in the form that memorize and most programs read."""
+    named = f'"title": {json.dumps(cut(title, 200), ensure_ascii=False)}, ' if title else ""
+    return f'{{{named}"messages": [{",".join(map(write_message, messages))}]}}'
+
+
+def write_message(message: ChatMessage) -> str:
+    moment = message.time if message.at_ms is None else minute_of(message.at_ms)
+    when = {"created_at": moment} if moment else {}
+    return json.dumps({"role": message.role, **when, "content": message.text}, ensure_ascii=False)
+
+
+async def import_chats(
+    memory: LiveMemory, documents: Sequence[ChatDocument], report: Callable[[str], None]
+) -> ImportCount:
+    """Memorize the documents in order; `report` gets a line now and then. Raises NotDone, StoreError."""
+    done, told_s = ImportCount(), time.monotonic()
+    for at, it in enumerate(documents, 1):
+        result = await memory.memorize(
+            it.text, modality="conversation", uri=it.uri, happened_ms=it.happened_ms
+        )
+        done.documents[result.value.change] += 1
+        done.fact_count += sum(stored.change == "created" for stored in result.value.entities)
+        done.degraded.update((degraded.name, degraded.reason) for degraded in result.degraded)
+        if time.monotonic() - told_s >= PROGRESS_S:
+            told_s = time.monotonic()
+            report(f"umi-live: {at:,} of {len(documents):,} texts")
+    return done

@@ -1,0 +1,85 @@
+"""What a memory holds in forms that other programs and people read: messages, facts, a list by name.
+
+    messages     a line for each conversation, as OpenAI and most others write it: {"messages": [...]}
+    facts        a line for each fact, current or ended, as JSON
+    markdown     the current facts under the names that they are about
+
+Law 1. Every conversation and every fact is there. Law 2. `umi-live import` reads `messages` back.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
+
+from umi_core.chats.reader import read_chat_file
+from umi_core.chats.values import Chat
+from umi_core.language.times import format_time
+from umi_core.rows import Ended, Entity, Resource, fact_of
+from umi_live.memory import LiveMemory, order_told
+
+
+async def list_messages(memory: LiveMemory) -> AsyncIterator[str]:
+    """Yield each conversation that was memorized, as a line of JSON."""
+    async for row in memory.rows(("resource",)):
+        body = row.body
+        if isinstance(body, Resource) and body.parent_id is None and body.modality == "conversation":
+            found = read_chat_file(body.text)
+            plain = [{"role": "user", "content": body.text}]  # of no known form, so no messages
+            messages = plain if found is None else show_messages(found.chats)
+            yield dump({"id": body.uri or body.id, "messages": messages})
+
+
+def show_messages(chats: tuple[Chat, ...]) -> list[dict[str, Any]]:
+    return [
+        {"role": it.role, "content": it.text, **({"created_at": it.time} if it.time else {})}
+        for chat in chats
+        for it in chat.messages
+    ]
+
+
+async def list_facts(memory: LiveMemory) -> AsyncIterator[str]:
+    """Yield each fact as a line of JSON, and what became of it if it has ended."""
+    uris = await list_uris(memory)
+    async for row in memory.rows(("entity", "ended")):
+        fact = fact_of(row.body)
+        if fact is None:
+            continue
+        ended = row.body if isinstance(row.body, Ended) else None
+        end = {"ended_at": format_time(ended.at_ms), "ended_by": ended.by, "how": ended.how} if ended else {}
+        yield dump({
+            "id": fact.id, "text": fact.content, "name": fact.name, "type": fact.type,
+            "stated_at": format_time(fact.created_ms), "happened_at": format_time(fact.event_time_ms or 0),
+            "sources": [uris.get(it, it) for it in fact.sources], **end,
+        })  # fmt: skip
+
+
+async def list_uris(memory: LiveMemory) -> Mapping[str, str]:
+    """Return by the id of each memorized text what it is called."""
+    found = [row.body async for row in memory.rows(("resource",)) if isinstance(row.body, Resource)]
+    return {it.id: it.uri for it in found if it.uri}
+
+
+async def list_markdown(memory: LiveMemory) -> AsyncIterator[str]:
+    """Yield the lines of a page with the current facts, the oldest first, under their names."""
+    groups = dict[str, list[Entity]]()
+    facts = [it async for it in memory.entities()]
+    for fact in sorted(facts, key=order_told):
+        groups.setdefault(fact.name if fact.about else "", []).append(fact)
+    for name in sorted(groups):
+        yield f"# {plain_line(name) or 'Notes'}"
+        yield ""
+        for fact in groups[name]:
+            day = (format_time(fact.event_time_ms or fact.created_ms) or "")[:10]
+            yield f"- {plain_line(fact.content)} ({day})"
+        yield ""
+
+
+def plain_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def dump(value: Mapping[str, Any]) -> str:
+    return json.dumps({key: it for key, it in value.items() if it is not None}, ensure_ascii=False)
+
+
+FORMS: Final = {"messages": list_messages, "facts": list_facts, "markdown": list_markdown}
