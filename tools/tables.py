@@ -6,13 +6,11 @@
 import ast
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
 
 from tools import pictures
 from tools.house import LAYERS
 from tools.readme import readme
 from umi_core.config import OPTIONS, Config
-from umi_sim.explain.glossary import meanings
 from umi_sim.faults.kinds import CLASSES, KINDS
 from umi_sim.mutants.registry import MUTANTS, OF_TESTS
 from umi_sim.scenario.files import find, list_shipped
@@ -85,25 +83,6 @@ def scenarios() -> str:
     )
 
 
-GLOSSARY: Final = (
-    "seed run scenario world agent scope seed|file item operation effect step fault mark planted|bug rule "
-    "invariant equivalence oracle trace fingerprint heal drain audit gate canary core|tier working|tier "
-    "archive entity category resource epoch receipt degraded unknown excused"
-).split()
-
-
-def glossary() -> str:
-    words = (word.replace("|", " ") for word in GLOSSARY)
-    rows = ((f"`{word}`", meanings()[word]) for word in words)
-    return (
-        "# Glossary\n\n"
-        "The words that these pages use in a sense of their own. `umi-sim explain WORD` tells of every word\n"
-        "that a command shows, and of rules, faults, planted bugs, marks, settings and steps.\n"
-        "[Exit codes](commands.md#exit-codes) are with the commands.\n\n"
-        + table(("word", "means"), rows)
-    )  # fmt: skip
-
-
 BEGIN, END = "<!-- rooms: drawn by tools/tables.py -->\n", "<!-- end of rooms -->\n"
 
 
@@ -135,7 +114,7 @@ def shown(package: str, name: str) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "settings.md": settings, "scenarios.md": scenarios,
-    "architecture.md": architecture, "glossary.md": glossary,
+    "architecture.md": architecture,
     "seed-file.schema.json": seed_schema.text, "../README.md": readme,
 }  # fmt: skip
 
