@@ -178,6 +178,7 @@ FENCE_FILES: Final = {  # S1.8: must name what it stubs
     "umi_sim/targets/chance.py",
     "umi_sim/targets/clocks.py",
     "umi_sim/targets/faults.py",
+    "umi_sim/targets/threads.py",
     "umi_sim/targets/world.py",
 }
 SIM_MODULES: Final = {  # module: (replacement, files that may import it all the same)

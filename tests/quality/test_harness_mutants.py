@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
+from tests.counters_in_jobs import LOSING, LockedDict
 from tests.known_seeds import seeds_of
 from tests.second_memory import counts_one_more, run_beside_ours, saves_what_it_was
 from umi_sim.faults.declaration import args_maker
@@ -27,6 +28,9 @@ from umi_sim.shrink import shrink
 from umi_sim.shrink.search import ShrinkSearch
 from umi_sim.sweep import gate
 from umi_sim.target import process
+from umi_sim.targets.hunt import hunt
+from umi_sim.targets.loop import Loop
+from umi_sim.targets.threads import Lock
 from umi_sim.workload.workloads import Sections
 from umi_sim.world.generator import Generator
 from umi_sim.world.source import At, Replay
@@ -37,6 +41,7 @@ STORMY = files.draw(files.find("storm"), 3)
 BUGS = {bug.kind: bug for bug in MUTANTS.values() if bug.kind}
 WORD_COUNT = 200_000
 LOOK_COUNT = 10  # seeds
+RACE_COUNT = 120  # runs
 
 
 # Mistakes.
@@ -145,6 +150,17 @@ def tiers_never_fill(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(files, "draw", lambda *args: attrs.evolve(draw(*args), memory={}))
 
 
+def jobs_never_pause(patch: pytest.MonkeyPatch) -> None:
+    """A job of a store goes on where it should pause, so two of them never meet."""
+    patch.setattr(Loop, "is_pause", lambda self: False)
+
+
+def locks_let_all_in(patch: pytest.MonkeyPatch) -> None:
+    """A lock of a store is taken by two jobs at once."""
+    patch.setattr(Lock, "acquire", lambda self, *args: True)
+    patch.setattr(Lock, "__exit__", lambda self, *args: None)
+
+
 # What must find them: an empty text if there is nothing to find.
 
 
@@ -209,6 +225,13 @@ def floors_of_core() -> str:
     return " ".join(what for what in floors.lacking(scenario, met) if what.startswith(mark))
 
 
+def racing_jobs() -> str:
+    """Of stores that lose updates, and of a twin that does not."""
+    passed = [store.__name__ for store in LOSING if hunt(store, range(RACE_COUNT)).small is None]
+    accused = [store.__name__ for store in (LockedDict,) if hunt(store, range(RACE_COUNT)).small]
+    return " ".join([*(f"{name} passed" for name in passed), *(f"{name} accused" for name in accused)])
+
+
 FINDS: dict[Plant, tuple[Callable[[], str], str]] = {
     fault_without_effect: (kinds_show_their_bugs, "storage_refused model_unavailable"),
     crash_keeps_memory: (runs_with_crashes, ""),
@@ -219,6 +242,8 @@ FINDS: dict[Plant, tuple[Callable[[], str], str]] = {
     nothing_is_compared: (second_memory_that_differs, "not seen"),
     saved_form_unread: (second_memory_that_forgets, "goes on as if nothing were lost"),
     tiers_never_fill: (floors_of_core, "mark core: an entry left for a better one: 0 of 20 runs"),
+    jobs_never_pause: (racing_jobs, "InDict passed InFile passed InSqlite passed"),
+    locks_let_all_in: (racing_jobs, "LockedDict accused"),
 }
 
 

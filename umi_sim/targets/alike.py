@@ -55,7 +55,7 @@ def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item], se
     second = run(other, items, seed) if first.broken is None else first
     if first.broken is not None or second.broken is not None or first.known or second.known:
         return second
-    both = evolve(first, job_count=first.job_count + second.job_count)
+    both = evolve(first, jobs=first.jobs + second.jobs)
     for at, step in enumerate(first.steps):
         for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
             if not is_alike(one, op, got, wanted):

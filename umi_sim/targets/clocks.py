@@ -8,7 +8,7 @@ import datetime
 import sys
 import time
 from _thread import get_ident
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -22,6 +22,8 @@ class Clock:
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
         self.more_ns = 0  # what sleeping added that is less than a millisecond
+        self.threads = {get_ident()}  # those of the run; all others have the real time
+        self.sleeping: Callable[[float], None] = self.sleep  # what `time.sleep` does
 
     def seconds(self) -> float:
         return self.now_ms / 1000
@@ -48,18 +50,18 @@ def functions(clock: Clock) -> dict[Any, Any]:
         "monotonic_ns": lambda: since_ms() * 1_000_000,
         "perf_counter": lambda: since_ms() / 1000,
         "perf_counter_ns": lambda: since_ms() * 1_000_000,
-        "sleep": clock.sleep,
+        "sleep": lambda seconds: clock.sleeping(seconds),
         **{name: since_1970(getattr(time, name)) for name in ("gmtime", "localtime", "ctime")},
     }
-    return {getattr(time, name): in_this_thread(each, getattr(time, name)) for name, each in ours.items()}
+    return {getattr(time, name): in_run(clock, each, getattr(time, name)) for name, each in ours.items()}
 
 
-def in_this_thread(ours: Any, real: Any) -> Any:
-    """Ours in this thread, and the real one in all others."""
-    thread = get_ident()
+def in_run(clock: Clock, ours: Any, real: Any) -> Any:
+    """Return what calls ours in the threads of the run, and the real one in all others."""
+    threads = clock.threads
 
     def tell(*args: Any) -> Any:
-        return ours(*args) if get_ident() == thread else real(*args)
+        return ours(*args) if get_ident() in threads else real(*args)
 
     return tell
 
@@ -68,7 +70,7 @@ def dates(clock: Clock) -> dict[Any, Any]:
     """Classes of dates that know this now."""
     real, day = datetime.datetime, datetime.date
     utc = datetime.UTC
-    now = in_this_thread(lambda: real.fromtimestamp(clock.seconds(), utc), lambda: real.now(utc))
+    now = in_run(clock, lambda: real.fromtimestamp(clock.seconds(), utc), lambda: real.now(utc))
 
     def local() -> Any:
         return now().astimezone().replace(tzinfo=None)
@@ -118,7 +120,7 @@ def install(clock: Clock) -> Iterator[None]:
             setattr(module, name, real)
 
 
-@lru_cache(maxsize=3)  # for time, chance and files
+@lru_cache(maxsize=4)  # for time, chance, files and locks
 def find_places(reals: tuple[Any, ...], loaded_count: int) -> list[tuple[Any, str, Any]]:
     """Find all names of these functions, also those imported one by one. The same until more is loaded."""
     kinds = type, type(len)  # classes, and functions written in C

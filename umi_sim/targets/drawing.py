@@ -17,6 +17,8 @@ ADVANCES_MS: Final = (1, 999, 1_000, 1_000, 1_001, 2_000, 4_000, 5_000, 60_000)
 Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: a site, and which time it is reached
 SCOPES: Final = {"ns", "user", "agent", "run"}
 SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a + b:a is a:b + a
+PAUSE_COUNTS: Final = (0, 1, 1, 2, 4, 8)
+PAUSE_POINTS_MAX: Final = (1, 4, 12, 40)  # from one pause to the next
 RENEWED: Final = (7, 8)  # of two alike at once, how many write different values
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
@@ -127,16 +129,27 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
         case "reopen" | "crash":
             return Item(kind)
         case "at_once":
-            return Item(kind, draw_together(plan, chance, at), chance.word() >> 2)
+            ops, number = draw_together(plan, chance, at), chance.word() >> 2
+            return Item(kind, ops, number, pauses=draw_pauses(Stream(number, "pauses")))
         case "paged":
             return Item(kind, draw_paged(plan, chance, at))
         case "cancel":
-            return Item(kind, number=chance.log_between(1, 30), ops=(draw_op(plan, chance, at),))
+            number, op = chance.log_between(1, 30), draw_op(plan, chance, at)
+            return Item(kind, (op,), number, pauses=draw_pauses(Stream(number, "pauses", at)))
         case "fail" | "crash_in":
             op = draw_write(plan, chance, at)
             site, number = chance.pick(plan.moments.get(op.name) or [("statement", 1)])
             return Item(kind, (op,), number, site, draw_part(chance, kind, site))
     return Item(kind, (draw_op(plan, chance, at),))
+
+
+def draw_pauses(own: Stream) -> tuple[int, ...]:
+    """Draw where jobs of executors pause: a few times, or often and in turns.
+
+    `own`: a stream that moves no other draw.
+    """
+    count, points_max = own.pick(PAUSE_COUNTS), own.pick(PAUSE_POINTS_MAX)
+    return tuple(own.log_between(1, points_max) for _ in range(count))
 
 
 def draw_part(chance: Stream, kind: str, site: str) -> int:

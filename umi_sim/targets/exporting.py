@@ -11,7 +11,7 @@ from pprint import pformat
 from typing import Final
 
 from umi_sim.runs import time_limit
-from umi_sim.targets import chance, clocks, faults, files, loop, names, network, world
+from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.life import TargetVerdict
@@ -38,7 +38,7 @@ MISSING = Missing()
 
 
 class Adapter:
-    durable, folder, clock = False, None, None
+    durable, folder, clock, line_by_line = False, None, None, False
 
     def make(self):
         pass
@@ -132,7 +132,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
 
 
 WIDTH: Final = 110
-PARTS: Final = (time_limit, clocks, chance, faults, files, network, loop, names, world)
+PARTS: Final = (time_limit, clocks, chance, faults, files, network, threads, loop, names, world)
 
 
 def source_of(adapter: type[Adapter]) -> str:

@@ -7,14 +7,20 @@ Law 3. Only what belongs to the store is counted: connections made during a run,
 
 import datetime
 import os
+import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from typing import Any
 
 NO_WAIT = "PRAGMA busy_timeout = 0"
+BUSY_TIMEOUT = re.compile(r"\s*PRAGMA\s.*\bbusy_timeout\s*[=(]\s*['\"]?([0-9]+)", re.IGNORECASE)
+TIMEOUT_SECONDS = 5  # of sqlite3.connect
+CONNECT_ARGS = 6  # up to `factory`
 EXECUTING = ("execute", "executemany", "executescript")
+ENDING = ("COMMIT", "END")
 
 
 class Killed(BaseException):
@@ -31,6 +37,8 @@ class Sites:
         self.full = ""  # the path of a file for which the disk has no room
         self.action: Callable[[Exception], None] = fail
         self.counts: Counter[str] = Counter()  # since it was armed
+        self.loop: Any = None  # that of the run: at each site other jobs may go on
+        self.is_locked = False  # by a lock of Python itself: no job can pause here
 
     def arm(self, site: str, n: int, action: Callable[[Exception], None], part: int = 0) -> None:
         """`part`: how much of the call is done all the same, in per cent."""
@@ -45,11 +53,16 @@ class Sites:
 
     def reach(self, site: str, error: Exception, do_part: Callable[[int], str] | None = None) -> None:
         """`do_part`: does so many per cent of the call, and returns what was done."""
+        self.switch()
         self.counts[site] += 1
         if site == self.site and not self.fired and self.counts[site] >= self.n:
             self.fired = True
             self.told = do_part(self.part) if do_part else ""
             self.action(error)
+
+    def switch(self) -> None:
+        if self.loop is not None and not self.is_locked:
+            self.loop.switch()
 
     def is_own(self, path: Any) -> bool:
         try:
@@ -92,15 +105,48 @@ def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
         connection.create_function(f"current_{name}", 0, tell)
 
 
-def connection_class(sites: Sites) -> type:
-    """Connections that can fail, as can their cursors."""
+class Rows:
+    """Rows that are taken from an iterator once, and given as often as SQLite asks."""
 
-    def statement(sql: Any) -> Any:
+    def __init__(self, rows: Any) -> None:
+        self.left, self.seen = iter(rows), list[Any]()
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from tuple(self.seen)
+        for row in self.left:
+            self.seen.append(row)
+            yield row
+
+
+def act_patiently(
+    sites: Sites, connection: Any, act: Callable[[], Any], word: str, is_script: bool = False
+) -> Any:
+    """Act, and again after other jobs went on, while one of those writes and the store would wait.
+
+    What needs a lock in the middle of what it has begun to read fails at once, as in SQLite: the others may
+    wait for it. Nor does a script begin anew that has begun a transaction.
+    """
+    if sites.loop is None or not sites.loop.flights or not connection.timeout_s > 0:
+        return act()
+    was_within = connection.in_transaction
+    has_begun = was_within and connection.has_begun and word not in ENDING
+
+    def may_wait() -> bool:
+        return not has_begun and not (is_script and was_within != connection.in_transaction)
+
+    return sites.loop.insist(act, connection.timeout_s, may_wait)
+
+
+def connection_class(sites: Sites) -> type:
+    """Connections that can fail, as can their cursors. None of them waits in SQLite itself."""
+
+    def statement(connection: Any, word: str, sql: Any) -> Any:
         """Return the statement to execute. Raises if it is its turn to fail."""
-        word = str(sql).lstrip().split(None, 1)[:1]
-        if word and word[0].upper() in ("PRAGMA", "ROLLBACK"):  # what fails after a failure is another story
-            return NO_WAIT if "busy_timeout" in str(sql).lower() and "=" in str(sql) else sql
-        if word and word[0].upper().rstrip(";") in ("COMMIT", "END"):
+        if word in ("PRAGMA", "ROLLBACK"):  # what fails after a failure is another story
+            if asked := BUSY_TIMEOUT.match(str(sql)):
+                connection.timeout_s = int(asked[1]) / 1000
+            return NO_WAIT if asked else sql
+        if word in ENDING:
             sites.reach("commit", sqlite3.OperationalError("database is locked"))
         else:
             sites.reach("statement", sqlite3.OperationalError("disk I/O error"))
@@ -108,13 +154,29 @@ def connection_class(sites: Sites) -> type:
 
     def failing(real: type) -> type:
         def method(name: str) -> Any:
-            return lambda self, sql, *args: getattr(real, name)(self, statement(sql), *args)
+            act = getattr(real, name)
+
+            def call(self: Any, sql: Any, *args: Any) -> Any:
+                connection, word = getattr(self, "connection", self), first_word(str(sql))
+                sql = statement(connection, word, sql)
+                if name == "executemany" and args and not isinstance(args[0], Sequence):
+                    args = Rows(args[0]), *args[1:]
+                is_script = name == "executescript"
+                found = act_patiently(sites, connection, partial(act, self, sql, *args), word, is_script)
+                if word not in ("SAVEPOINT", "PRAGMA"):
+                    connection.has_begun = word != "BEGIN" and connection.in_transaction
+                return found
+
+            return call
 
         return type(real.__name__, (real,), {name: method(name) for name in EXECUTING})
 
     cursor_class = failing(sqlite3.Cursor)
 
     class Connection(sqlite3.Connection):
+        timeout_s: float = TIMEOUT_SECONDS  # how long the store would wait for a lock
+        has_begun = False  # to read or to write in its transaction
+
         # No cursor of ours in `execute`: the traceback of an error would keep it, and with it a transaction.
         def cursor(self, factory: Any = cursor_class) -> Any:
             return super().cursor(factory)
@@ -122,7 +184,8 @@ def connection_class(sites: Sites) -> type:
         def commit(self) -> None:
             if self.in_transaction:
                 sites.reach("commit", sqlite3.OperationalError("database is locked"))
-            super().commit()
+            act_patiently(sites, self, super().commit, "COMMIT")
+            self.has_begun = False
 
         def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
             if kind is not None:
@@ -138,18 +201,32 @@ def connection_class(sites: Sites) -> type:
     return failing(Connection)
 
 
+@lru_cache(maxsize=256)
+def first_word(sql: str) -> str:
+    return "".join(sql.lstrip().split(None, 1)[:1]).upper().rstrip(";")
+
+
 @contextmanager
 def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
     """Until the block ends, SQLite can fail. SQL reads `seconds` as its clock.
 
-    No lock is waited for: its holder is in this thread too.
+    No lock is waited for in SQLite: its holder goes on only when that returns.
     """
     connection = connection_class(sites)
     connect = sqlite3.connect
 
     def new_connect(*args: Any, **kwargs: Any) -> Any:
-        kwargs.setdefault("factory", connection)
-        made = connect(*args, **{**kwargs, "timeout": 0} if len(args) < 2 else kwargs)
+        sites.switch()
+        if len(args) < CONNECT_ARGS:
+            kwargs.setdefault("factory", connection)
+        timeout_s = args[1] if args[1:] else kwargs.get("timeout", TIMEOUT_SECONDS)
+        if args[1:]:
+            args = args[0], 0, *args[2:]
+        else:
+            kwargs["timeout"] = 0
+        made = connect(*args, **kwargs)
+        if isinstance(made, connection):
+            made.timeout_s = timeout_s  # type: ignore[attr-defined] # it is ours
         tell_time(made, seconds)
         return made
 

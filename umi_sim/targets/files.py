@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from errno import EIO, ENOSPC
 from typing import Any
 
@@ -26,13 +26,40 @@ FULL, BROKEN = (ENOSPC, "No space left on device"), (EIO, "Input/output error")
 class OwnFile(io.FileIO):
     """A file of the store. It writes by the functions of `os`, which can fail."""
 
+    sites: Any
+    is_buffered = True  # by an object that is locked while this one writes
+
     def write(self, data: Any) -> int:
-        return os.write(self.fileno(), data)
+        return int(self.act(os.write, data))
 
     def truncate(self, size: int | None = None) -> int:
         length = self.tell() if size is None else size
-        os.ftruncate(self.fileno(), length)
+        self.act(os.ftruncate, length)
         return length
+
+    def act(self, function: Callable[[int, Any], Any], argument: Any) -> Any:
+        self.sites.is_locked = self.is_buffered
+        try:
+            return function(self.fileno(), argument)
+        finally:
+            self.sites.is_locked = False
+
+
+def with_points(kind: Any) -> Any:
+    """Return the same kind of buffers, in which jobs can pause before they are locked."""
+
+    def method(real: Any) -> Any:
+        def call(self: Any, *args: Any) -> Any:
+            self.raw.sites.switch()
+            return real(self, *args)
+
+        return call
+
+    return type(kind.__name__, (kind,), {name: method(getattr(kind, name)) for name in BUFFERED})
+
+
+BUFFERED = "read", "write", "flush", "truncate"
+BufferedWriter, BufferedRandom = with_points(io.BufferedWriter), with_points(io.BufferedRandom)
 
 
 class PlainFiles:
@@ -61,14 +88,18 @@ class PlainFiles:
             newline: Any = None, closefd: bool = True, opener: Any = None,
         ) -> Any:  # fmt: skip
             is_wrong = buffering == 0 if "b" not in mode else any((encoding, errors, newline))
-            if is_wrong or not set(mode) & set("wax+") or not self.path_of(file):
+            is_own = self.path_of(file)
+            if is_own:
+                self.sites.switch()
+            if is_wrong or not set(mode) & set("wax+") or not is_own:
                 return real(file, mode, buffering, encoding, errors, newline, closefd, opener)
             opener = opener or (lambda path, flags: os.open(path, flags, 0o666))
             file = file if isinstance(file, int) else os.fspath(file)
             raw = OwnFile(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+            raw.sites, raw.is_buffered = self.sites, buffering != 0
             if buffering == 0:
                 return raw
-            buffered = io.BufferedRandom if "+" in mode else io.BufferedWriter
+            buffered = BufferedRandom if "+" in mode else BufferedWriter
             binary = buffered(raw, buffering if buffering > 1 else BUFFER_BYTES)
             if "b" in mode:
                 return binary
@@ -128,6 +159,16 @@ class PlainFiles:
 
         return truncate
 
+    def pausing(self, real: Any) -> Any:
+        """Return what looks at a file or removes it, and does not fail: other jobs may go on before it."""
+
+        def call(path: Any = ".", *args: Any, **kwargs: Any) -> Any:
+            if self.path_of(path):
+                self.sites.switch()
+            return real(path, *args, **kwargs)
+
+        return call
+
     def failing(self, site: str, at: int) -> Callable[[Any], Any]:
         """Return what makes functions fail as a whole, whose argument at this place is the file."""
 
@@ -156,17 +197,21 @@ def install(sites: Any) -> Iterator[None]:
         "truncate": files.cutting, "ftruncate": files.cutting,
         **dict.fromkeys(("fsync", "fdatasync"), files.failing("sync", 0)),
         **dict.fromkeys(("replace", "rename"), files.failing("replace", 1)),
+        **dict.fromkeys(("remove", "unlink", "stat", "listdir", "scandir"), files.pausing),
     }  # fmt: skip
     names = [name for name in kinds if hasattr(os, name)]  # some systems lack some of them
     ours = {getattr(os, name): kinds[name](getattr(os, name)) for name in names}
     ours[io.open] = files.opening(io.open)
     places = [(os, name, getattr(os, name)) for name in names]
     places += [(builtins, "open", io.open), (io, "open", io.open)]
-    with ExitStack() as stack:
-        for owner, name, real in (*places, *clocks.find_places(tuple(ours), len(sys.modules))):
-            stack.callback(setattr, owner, name, real)
-            setattr(owner, name, ours[real])
-        if hasattr(shutil, "_USE_CP_SENDFILE"):  # it copies from file to file, and calls no write
-            stack.callback(setattr, shutil, "_USE_CP_SENDFILE", shutil._USE_CP_SENDFILE)
-            shutil._USE_CP_SENDFILE = False
+    places += clocks.find_places(tuple(ours), len(sys.modules))
+    changes = [(owner, name, real, ours[real]) for owner, name, real in places]
+    if hasattr(shutil, "_USE_CP_SENDFILE"):  # it copies from file to file, and calls no write
+        changes.append((shutil, "_USE_CP_SENDFILE", shutil._USE_CP_SENDFILE, False))
+    for owner, name, _, value in changes:
+        setattr(owner, name, value)
+    try:
         yield
+    finally:
+        for owner, name, real, _ in changes:
+            setattr(owner, name, real)

@@ -19,7 +19,7 @@ from umi_sim.targets.adapter import Adapter, BadAdapter
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import Item
-from umi_sim.targets.life import TargetVerdict, run
+from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict, run
 from umi_sim.targets.shrinking import Live, fingerprint_of, shrink
 
 PROBES: Final = range(8)
@@ -51,7 +51,7 @@ class Hunt(Owner):
     run_count: int = 0
     op_count: int = 0
     known: tuple[str, ...] = ()
-    job_count: int = 0
+    jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
     findings: list[Finding] = attrs.field(factory=list)
@@ -120,7 +120,7 @@ class HuntShare(Data):
     op_count: int
     known: tuple[str, ...]
     broken: tuple[tuple[int, TargetVerdict], ...] = ()
-    job_count: int = 0
+    jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()
 
@@ -155,7 +155,7 @@ def hunt(
         found.run_count += part.run_count
         found.op_count += part.op_count
         found.known = tuple(dict.fromkeys((*found.known, *part.known)))
-        found.job_count += part.job_count
+        found.jobs += part.jobs
         found.threads = tuple(dict.fromkeys((*found.threads, *part.threads)))
         found.inferred = tuple(dict.fromkeys((*found.inferred, *part.inferred)))
         at("hunting", found.run_count, seconds=seconds or 0)
@@ -173,21 +173,21 @@ def hunt(
 def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Moments) -> HuntShare:
     """Run up to the first that breaks a promise, or to the last."""
     adapter, count, op_count = make(), 0, 0
-    known, broken, threads, job_count = list[str](), list[tuple[int, TargetVerdict]](), list[str](), 0
+    known, broken, threads, counts = list[str](), list[tuple[int, TargetVerdict]](), list[str](), NO_JOBS
     inferred: dict[tuple[str, object], None] = {}
     for count, seed in enumerate(seeds, 1):  # noqa: B007 - read after the loop
         verdict = way.live(adapter, way.draw(adapter, seed, moments), seed)
         op_count += sum(len(step.item.ops) for step in verdict.steps)
         known += verdict.known
         threads += verdict.threads
-        job_count += verdict.job_count
+        counts += verdict.jobs
         inferred |= dict.fromkeys(verdict.inferred)
         if verdict.broken is not None:
             broken.append((seed, verdict))
             if not way.to_end:
                 break
     once = tuple(dict.fromkeys(threads))
-    return HuntShare(count, op_count, tuple(known), tuple(broken), job_count, once, tuple(inferred))
+    return HuntShare(count, op_count, tuple(known), tuple(broken), counts, once, tuple(inferred))
 
 
 def by_processes(

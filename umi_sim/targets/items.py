@@ -1,7 +1,9 @@
 """Items: what happens to a store in one run, in order; each is a line of a seed file.
 
 {"op": "put", "key": "a", "value": 1}
-{"kind": "at_once", "number": 7, "ops": [OP, OP]}      together; the number draws who goes on when
+{"kind": "at_once", "number": 7, "ops": [OP, OP]}      together; the number draws which goes on when
+{"kind": "at_once", "pauses": [3, 1], "ops": [OP, OP]} a job pauses at the third point at which others can go
+                                                       on, and one at the next such point
 {"kind": "paged", "ops": [SCAN, OP, OP]}               one of them after each page of the first
 {"kind": "advance", "number": 1000}                    milliseconds that pass
 {"kind": "reopen"}                                     closed and opened again
@@ -13,12 +15,13 @@
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.formats.schema import Json, as_list, as_object, at, one_of, whole, wrong
+from umi_sim.formats.schema import Json, as_list, as_object, at, list_of, one_of, whole, wrong
 from umi_sim.targets.values import from_json, show_value, to_json
 
 SITES: Final = (
@@ -27,6 +30,7 @@ SITES: Final = (
 PARTED: Final = ("write", "truncate")  # what can be done in part
 ADVANCE_MS_MAX: Final = 10**12
 AT_ONCE_MAX: Final = 4
+PAUSE_COUNT_MAX: Final = 16
 N_MAX: Final = 1_000
 
 
@@ -38,18 +42,25 @@ class Kind(NamedTuple):
     number_max: int = 0
     sites: Sequence[str] = ("",)
     place: str = ""
+    pauses_max: int = 0
 
 
 KINDS: Final[Mapping[str, Kind]] = {
     "op": Kind("{ops}", (1,)),
-    "at_once": Kind("at once: {ops}", range(1, AT_ONCE_MAX + 1), 2**62),
+    "at_once": Kind("at once{pauses}: {ops}", range(1, AT_ONCE_MAX + 1), 2**62, pauses_max=PAUSE_COUNT_MAX),
     "paged": Kind("page by page, others in between: {ops}", range(1, AT_ONCE_MAX + 1)),
     "advance": Kind("{number} ms pass", (0,), ADVANCE_MS_MAX, place="clock"),
     "reopen": Kind("closed and opened again", place="store"),
     "crash": Kind("the process dies", place="store"),
     "crash_in": Kind("the process dies at {site} {number}{part}: {ops}", (1,), N_MAX, SITES, "files"),
     "fail": Kind("{ops}, of which {site} {number}{part} fails", (1,), N_MAX, SITES, "files"),
-    "cancel": Kind("{ops}, cancelled after {number} steps", (1,), N_MAX, place="clients"),
+    "cancel": Kind(
+        "{ops}, cancelled after {number} steps{pauses}",
+        (1,),
+        N_MAX,
+        place="clients",
+        pauses_max=PAUSE_COUNT_MAX,
+    ),
 }
 
 
@@ -66,13 +77,17 @@ class ContractOp(Data):
 
 @attrs.frozen
 class Item(Data):
-    """`number` and `site`: what they mean is said by the kind. `part`: how much is done, in per cent."""
+    """`number` and `site`: what they mean is said by the kind. `part`: how much is done, in per cent.
+
+    `pauses`: after how many points a job pauses, and after how many more the next time.
+    """
 
     kind: str
     ops: tuple[ContractOp, ...] = ()
     number: int = 0
     site: str = ""
     part: int = 0
+    pauses: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return self.describe("; ".join(map(str, self.ops)))
@@ -84,18 +99,21 @@ class Item(Data):
 
     def describe(self, ops: str) -> str:
         part = f" ({self.part} % done)" if self.part else ""
+        points = ", ".join(map(str, accumulate(self.pauses)))
+        pauses = f", a job pausing at point {points}" if self.pauses else ""
         text = KINDS[self.kind].text
-        return text.format(ops=ops, number=self.number, site=self.site, part=part)
+        return text.format(ops=ops, number=self.number, site=self.site, part=part, pauses=pauses)
 
     @property
-    def call(self) -> tuple[str, int, str, int, list[tuple[str, Mapping[str, object]]]]:
+    def call(self) -> tuple[str, int, str, int, tuple[int, ...], list[tuple[str, Mapping[str, object]]]]:
         """Return the arguments of `TargetWorld.happen`."""
-        return self.kind, self.number, self.site, self.part, [(op.name, op.args) for op in self.ops]
+        ops = [(op.name, op.args) for op in self.ops]
+        return self.kind, self.number, self.site, self.part, self.pauses, ops
 
 
 # As JSON.
 
-FIELDS: Final = ("kind", "number", "site", "part", "ops")
+FIELDS: Final = ("kind", "number", "site", "part", "pauses", "ops")
 
 
 def item_to_json(item: Item) -> dict[str, Json]:
@@ -105,7 +123,8 @@ def item_to_json(item: Item) -> dict[str, Json]:
     if item.kind == "op":
         return as_object(ops[0])
     fields: dict[str, Json] = {
-        "kind": item.kind, "number": item.number, "site": item.site, "part": item.part, "ops": ops,
+        "kind": item.kind, "number": item.number, "site": item.site, "part": item.part,
+        "pauses": [*item.pauses], "ops": ops,
     }  # fmt: skip
     return {name: value for name, value in fields.items() if value}
 
@@ -128,7 +147,9 @@ def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
     number: int = at("number", whole(0, about.number_max).read, fields.get("number", 0))
     site: str = at("site", one_of(about.sites, "site").read, fields.get("site", ""))
     part: int = at("part", whole(0, 100 if site in PARTED else 0).read, fields.get("part", 0))
-    return Item(kind, ops, number, site, part)
+    pause = whole(1, N_MAX)
+    pauses = at("pauses", list_of(pause, about.pauses_max).read, fields.get("pauses", []))
+    return Item(kind, ops, number, site, part, tuple(pauses))
 
 
 def read_op(value: Json, known: Mapping[str, Sequence[str]]) -> ContractOp:

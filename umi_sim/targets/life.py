@@ -21,7 +21,7 @@ from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, Too
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
-from umi_sim.targets.threads import notice_threads
+from umi_sim.targets.threads import find_own_threads, notice_threads
 from umi_sim.targets.values import MISSING, show_value
 from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, TargetWorld, world_of
 
@@ -44,6 +44,24 @@ class TargetStep(Data):
 
 
 @attrs.frozen
+class JobCounts(Data):
+    """How many jobs of executors there were, and how often one paused while others went on.
+
+    `whole_count`: jobs without a point at which to pause, while another could have gone on.
+    """
+
+    count: int = 0
+    pause_count: int = 0
+    whole_count: int = 0
+
+    def __add__(self, other: "JobCounts") -> "JobCounts":
+        return JobCounts(*map(sum, zip(attrs.astuple(self), attrs.astuple(other), strict=True)))
+
+
+NO_JOBS: Final = JobCounts()
+
+
+@attrs.frozen
 class TargetVerdict(Data):
     """How a run ended, and in which item. `known`: divergences that were met, by address.
 
@@ -58,10 +76,11 @@ class TargetVerdict(Data):
     known: tuple[str, ...] = ()
     reached: Mapping[tuple[str, str], int] = attrs.field(factory=dict)
     gots: tuple[tuple[Got, ...], ...] = ()  # of each item, what came of its operations
-    job_count: int = 0  # of executors
+    jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()  # operations that began a thread
     inferred: tuple[tuple[str, object], ...] = ()  # flags that the answers showed, each with its value
     seed: int = 0  # of what Python drew by chance
+    paused_at: tuple[tuple[str, ...], ...] = ()  # of each item, the lines of the store where jobs paused
 
 
 def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetVerdict:
@@ -69,9 +88,9 @@ def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetV
 
     Known divergences do not end it: it goes on from what is, or else without the item that showed one.
     """
-    left, known, job_count = tuple(items), list[str](), 0
+    left, known, jobs = tuple(items), list[str](), NO_JOBS
     while True:
-        with world_of(adapter, seed) as world, notice_threads() as begun:
+        with world_of(adapter, seed) as world, notice_threads(world.clock.threads) as begun:
             life = TargetRun(adapter, world, begun)
             try:
                 verdict = life.live(left)
@@ -80,11 +99,11 @@ def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetV
             except OutOfTime:
                 verdict = life.hung(left, ENDLESS)
         known += verdict.known
-        job_count += verdict.job_count
+        jobs += verdict.jobs
         address = address_of(adapter, verdict.broken)
         if not address or not left:
             known_once = tuple(dict.fromkeys(known))
-            return attrs.evolve(verdict, known=known_once, job_count=job_count, seed=seed)
+            return attrs.evolve(verdict, known=known_once, jobs=jobs, seed=seed)
         known.append(address)
         left = (*left[: verdict.ended_at], *left[verdict.ended_at + 1 :])
 
@@ -103,8 +122,8 @@ class TargetRun:
         self.known: list[str] = []
         self.steps: list[TargetStep] = []
         self.gots: list[tuple[Got, ...]] = []
+        self.paused_at: list[tuple[str, ...]] = []
         self.at = 0  # the item that happens now
-        self.threads = set(threading.enumerate())
         self.threaded: dict[str, None] = {}  # operations that began a thread
 
     def live(self, items: Sequence[Item]) -> TargetVerdict:
@@ -119,8 +138,8 @@ class TargetRun:
         except NotOpened as error:
             return self.end_early(items, self.describe_error(error.name, self.got_of(error.error)))
         except Stuck as stuck:
-            if more := [each.name for each in threading.enumerate() if each not in self.threads]:
-                raise self.out_of_reach(f"waits for its thread {more[0]}, which") from None
+            if more := find_own_threads(self.world.loop):
+                raise self.out_of_reach(f"waits for its thread {more[0].name}, which") from None
             return self.hung(items, str(stuck))
         return self.verdict(items)
 
@@ -144,6 +163,7 @@ class TargetRun:
         gots = [attrs.evolve(got, torn=self.world.sites.told) for got in gots]
         self.steps.append(TargetStep(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
+        self.paused_at.append(tuple(self.world.loop.paused_at))
         for name, others in self.world.names.take_guesses():
             self.checker.take_name(name, others)
         broken = self.judge(item, gots)
@@ -206,10 +226,12 @@ class TargetRun:
         for step in self.steps:
             digest.update(f"{step.item}\n{step.told}\n".encode(errors="surrogatepass"))
         steps, known, gots = tuple(self.steps), tuple(self.known), tuple(self.gots)
-        reached, job_count = self.world.reached, self.world.loop.job_count
+        reached, loop = self.world.reached, self.world.loop
+        jobs = JobCounts(loop.job_count, loop.pause_count, loop.whole_count)
         return TargetVerdict(
-            tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, job_count,
+            tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, jobs,
             tuple(self.threaded), self.checker.infer_flags(flags_of(self.adapter), ops_of(self.adapter)),
+            paused_at=tuple(self.paused_at),
         )  # fmt: skip
 
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:

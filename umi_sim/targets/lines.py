@@ -11,7 +11,7 @@ from attrs import evolve
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.items import ContractOp, Item
-from umi_sim.targets.life import TargetVerdict
+from umi_sim.targets.life import JobCounts, TargetVerdict
 from umi_sim.targets.world import fitting
 
 
@@ -21,13 +21,15 @@ def lines_of(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
         gots = verdict.gots[at] if at < len(verdict.gots) else ()
         is_said = bool(gots) and step.said == tuple(map(str, gots))  # else it ended within the item
         told = "; ".join(got.told for got in gots) if is_said else step.told
-        yield f"{text_of(adapter, step.item)}  ->  {told}"
+        places = verdict.paused_at[at] if at < len(verdict.paused_at) else ()
+        paused = f" (paused at {', '.join(places)})" if places else ""
+        yield f"{text_of(adapter, step.item)}  ->  {told}{paused}"
 
 
-def warn_unexplored(job_count: int) -> str:
-    """Return what runs with so many jobs of executors say nothing about; empty if there were none."""
-    told = "ran one at a time, and races between them were not explored"
-    return f"{plural(job_count, 'job')} {told}" if job_count else ""
+def warn_unexplored(jobs: JobCounts) -> str:
+    """Return what runs with these jobs of executors say nothing about; empty if there is nothing."""
+    told = "ran whole while others waited, and races within them were not explored"
+    return f"{plural(jobs.whole_count, 'job')} {told}" if jobs.whole_count else ""
 
 
 def not_recurring(verdict: TargetVerdict) -> str:

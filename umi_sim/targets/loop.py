@@ -1,16 +1,21 @@
-"""An event loop that does the same each time: no threads, no sockets, and a clock that stands still.
+"""An event loop that does the same each time: one thread at a time, no sockets, and a still clock.
 
 Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
 Law 2. Callbacks run in the order in which they came, as asyncio promises. Free is only what is free there:
-       when a task gets to begin, and which job of an executor is done first; `pick` decides.
-Law 3. A timer runs when its time comes, as in a loop that waits: also while time passes between operations.
-Law 4. What nothing will ever wake is Stuck at once, and what never ends after STEPS_MAX steps.
+       when a task gets to begin, and which job of an executor begins first; `pick` decides.
+Law 3. A job that has begun goes on to its end, unless it waits or `pauses` says that it pauses at this point:
+       then it goes on when nothing else can.
+Law 4. A timer runs when its time comes, as in a loop that waits: also while time passes between operations.
+Law 5. What nothing will ever wake is Stuck at once, and what never ends after STEPS_MAX steps.
 """
 
 import asyncio
 import heapq
+import os
 import sqlite3
 import sys
+import threading
+from _thread import get_ident
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +23,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import Any, TypeVar, TypeVarTuple
 
+from umi_sim.targets import clocks, threads
+from umi_sim.targets.threads import JobThread
+
 STEPS_MAX = 200_000
 DELAY_MAX = 6  # steps until a task begins
 FINISH_STEPS = 1_000
 ADVANCE_STEPS_MAX = 20_000  # while time passes: a store may do something each millisecond
 RESOLUTION_S = 1 / 1_000_000  # of sums of times: a clock of milliseconds tells no less apart
-TRIES_MAX = 200  # of a statement that waits for a lock
+PATIENCE = 100  # steps until a job that has paused goes on all the same: a task may wait for it by asking
+POINTS_MAX = 1_000  # until a job pauses in any case: it may wait for another by asking
+THREADS_MAX = 32  # of an executor that sets no limit
+SQLITE_BUSY = 5
+NEVER = 2**40  # seconds
+MOMENTS_MAX = 10_000
 OUTSIDE = """add_reader add_signal_handler add_writer create_connection create_server subprocess_exec
 subprocess_shell""".split()
 T = TypeVar("T")
@@ -39,42 +52,46 @@ class OutOfReach(BaseException):
 
 
 class Jobs:
-    """Work of one executor, or of one connection of aiosqlite: done in order, each at once."""
+    """Work of one executor, or of one connection of aiosqlite, on at most `limit` threads.
 
-    def __init__(self, loop: "Loop", is_ordered: bool) -> None:
-        self.loop, self.is_ordered = loop, is_ordered
+    `is_single`: each job is one call of SQLite, within which there is nothing to be explored.
+    """
+
+    def __init__(self, loop: "Loop", limit: int, is_single: bool = False) -> None:
+        self.loop, self.limit, self.is_single = loop, limit, is_single
         self.waiting: deque[tuple[Any, Callable[[], Any]]] = deque()
-        self.tries_left = TRIES_MAX
+        self.idle: deque[JobThread] = deque()
+        self.flying: dict[JobThread, Any] = {}  # with the future of the job
         loop.jobs.append(self)
 
     def put_nowait(self, job: tuple[Any, Callable[[], Any]]) -> None:
         self.waiting.append(job)
 
-    def run_one(self) -> None:
-        at = 0 if self.is_ordered else self.loop.pick(len(self.waiting))
+    @property
+    def can_begin(self) -> bool:
+        return bool(self.waiting) and len(self.flying) < self.limit
+
+    def begin_one(self) -> None:
+        free = min(len(self.waiting), self.limit - len(self.flying))
+        at = 0 if self.limit == 1 else self.loop.pick(free)
         future, function = self.waiting[at]
         del self.waiting[at]
-        try:
-            result = function()
-        except Exception as error:  # the job is the store's, and so is what it raises
-            if self.must_wait(error):
-                self.waiting.appendleft((future, function))
-                return
-            if future is not None and not future.done():
-                future.set_exception(error)
-        else:
-            self.tries_left = TRIES_MAX
-            if future is not None and not future.done():
-                future.set_result(result)
+        worker = self.idle.popleft() if self.idle else self.loop.make_worker()
+        self.flying[worker] = future
+        self.loop.begin(worker, self, function)
 
-    def must_wait(self, error: Exception) -> bool:
-        """Return whether another connection holds a lock, and will let go of it when it goes on."""
-        is_busy = isinstance(error, sqlite3.OperationalError) and "is locked" in str(error)
-        is_made = hasattr(error, "__notes__")  # by us: nothing that goes away when others go on
-        if not is_busy or is_made or not self.is_ordered or not self.tries_left:
-            return False
-        self.tries_left -= 1
-        return True
+    def end(self, worker: JobThread) -> None:
+        """Tell what the job came to. Raises its error if that is no Exception."""
+        future, error, result = self.flying.pop(worker), worker.error, worker.result
+        worker.error = worker.result = None
+        self.idle.append(worker)
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        if future is not None and not future.done():
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
 
 
 class Loop(asyncio.BaseEventLoop):
@@ -82,14 +99,25 @@ class Loop(asyncio.BaseEventLoop):
 
     def __init__(self, clock: Any) -> None:
         super().__init__()
-        self.clock = clock
+        self.clock, self.thread = clock, get_ident()
         self.ready: deque[asyncio.Handle] = vars(self)["_ready"]
         self.timers: list[asyncio.TimerHandle] = vars(self)["_scheduled"]
         self.jobs: list[Jobs] = []
         self.executors: dict[Any, Jobs] = {}
         self.pick: Callable[[int], int] = lambda n: 0
-        self.job_count = 0  # of executors
         self.turn = 0  # one after the other, so that no task waits for ever
+        self.job_count = 0  # of executors
+        self.has_points_in_lines = False  # whether jobs can pause at each line
+        self.workers: list[JobThread] = []
+        self.flights: dict[int, tuple[JobThread, Jobs]] = {}  # jobs that go on, by thread
+        self.pauses: deque[int] = deque()  # how many points until a job pauses, and until the next pause
+        self.pause_count = self.whole_count = 0  # jobs that paused; that ran whole while another waited
+        self.paused_at: list[str] = []  # of the last item, places in the code of the store
+        self.can_cancel = False  # whether the task of a job may be cancelled while that pauses
+        self.progress = 0
+        self.passed_over = 0  # steps since a job could have gone on
+        self.moment_count = 0  # of real time, in which a thread of the store was waited for
+        self.known_threads = set(threading.enumerate())
 
     # What asyncio asks of a loop.
 
@@ -97,8 +125,9 @@ class Loop(asyncio.BaseEventLoop):
         return float(self.clock.seconds())
 
     def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        executor = vars(self)["_default_executor"] if executor is None else executor
         if executor not in self.executors:
-            self.executors[executor] = Jobs(self, getattr(executor, "_max_workers", 0) == 1)
+            self.executors[executor] = Jobs(self, getattr(executor, "_max_workers", THREADS_MAX))
         self.job_count += 1
         future: asyncio.Future[T] = self.create_future()
         self.executors[executor].put_nowait((future, lambda: func(*args)))
@@ -142,15 +171,14 @@ class Loop(asyncio.BaseEventLoop):
     def is_idle(self) -> bool:
         """Return whether nothing goes on before some time has passed."""
         self.wake_due()
-        return not self.ready and not any(jobs.waiting for jobs in self.jobs)
+        return not self.ready and self.next_jobs() is None and self.next_able() is None
 
     def advance(self, ms: int) -> None:
         """Let so much time pass; what is due meanwhile is done at its time."""
         until_ms = self.clock.now_ms + ms
         with self.running():
             for _ in range(ADVANCE_STEPS_MAX):
-                is_late = not self.timers or self.timers[0].when() > until_ms / 1000 + RESOLUTION_S
-                if self.is_idle() and is_late:
+                if self.is_idle() and self.next_time() > until_ms / 1000 + RESOLUTION_S:
                     break
                 self.step()
         self.clock.now_ms = max(self.clock.now_ms, until_ms)
@@ -159,8 +187,21 @@ class Loop(asyncio.BaseEventLoop):
         """The process is gone, and with it whatever was to be done."""
         self.ready.clear()
         self.timers.clear()
+        self.executors.clear()
         for jobs in self.jobs:
             jobs.waiting.clear()
+        self.abandon_flights()
+
+    def finish_jobs(self) -> None:
+        """Wait for jobs in flight, as a program does that ends."""
+        with self.running():
+            while able := self.next_able():
+                self.resume(able)
+
+    def abandon_flights(self) -> None:
+        for worker, jobs in list(self.flights.values()):
+            worker.abandon()
+            del self.flights[worker.ident], jobs.flying[worker]
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -178,40 +219,210 @@ class Loop(asyncio.BaseEventLoop):
             task.cancel()
         with suppress(Stuck):
             self.run(list(tasks), FINISH_STEPS)
+        self.abandon_flights()
+        for worker in self.workers:
+            worker.end()
         self.close()
 
     def wake_due(self) -> None:
         while self.timers and self.timers[0].when() <= self.time() + RESOLUTION_S:
             self.ready.append(heapq.heappop(self.timers))
 
+    def next_time(self) -> float:
+        """Return when the next timer is due, or the next job has waited for long enough."""
+        times = [worker.until for worker, _ in self.flights.values() if worker.until is not None]
+        return min([*times, *(timer.when() for timer in self.timers[:1])], default=NEVER)
+
     def step(self) -> None:
         self.wake_due()
-        busy = [jobs for jobs in self.jobs if jobs.waiting]
+        able = self.next_able() if self.flights else None
+        busy = [jobs for jobs in self.jobs if jobs.can_begin]
+        if able is not None and (self.passed_over >= PATIENCE or not (self.ready or busy)):
+            self.resume(able)
+            return
+        self.passed_over += able is not None
         if busy and (not self.ready or self.pick(2)):
             self.turn += 1
-            busy[(self.pick(len(busy)) + self.turn) % len(busy)].run_one()
+            busy[(self.pick(len(busy)) + self.turn) % len(busy)].begin_one()
         elif self.ready:
+            self.progress += 1
             handle = self.ready.popleft()
             if not handle.cancelled():
                 with suppress(SystemExit):  # its task has kept it
                     handle._run()
+        elif self.wake_sleeper(self.timers[0].when() if self.timers else NEVER):
+            pass
         elif self.timers:
             timer = heapq.heappop(self.timers)
             if not timer.cancelled():
                 self.clock.sleep(timer.when() - self.time())
                 self.ready.append(timer)
         else:
-            raise Stuck("waits for something that nobody will do")
+            self.await_threads()
 
-    def at_once(self, starts: Sequence[Callable[[], Any]], pick: Callable[[int], int]) -> list[Any]:
+    # Jobs.
+
+    def make_worker(self) -> JobThread:
+        self.workers.append(JobThread(self.clock.threads))
+        return self.workers[-1]
+
+    def begin(self, worker: JobThread, jobs: Jobs, function: Callable[[], Any]) -> None:
+        if self.has_points_in_lines and self.pauses:
+            function = threads.trace_lines(function, self.switch)
+        worker.function, worker.point_count = function, 0
+        self.flights[worker.ident] = worker, jobs
+        worker.has_company = self.has_company()
+        self.resume(worker)
+
+    def has_company(self) -> bool:
+        """Return whether another job can go on beside the one in flight."""
+        return len(self.flights) > 1 or self.next_jobs() is not None
+
+    def resume(self, worker: JobThread) -> None:
+        """Let a job go on until it ends or pauses. Raises its error if that is no Exception."""
+        self.passed_over = 0
+        jobs = self.flights[worker.ident][1]
+        try:
+            if not worker.go_on():
+                self.flights[worker.ident] = self.flights.pop(worker.ident)  # the last one to go on
+                return
+        except BaseException as error:
+            del self.flights[worker.ident], jobs.flying[worker]
+            if isinstance(error, TimeoutError):
+                told = "a job waits for a lock that was made before the run, or for another process"
+                raise OutOfReach(told) from None
+            raise
+        if not (worker.point_count or jobs.is_single or self.has_points_in_lines):
+            self.whole_count += worker.has_company or self.has_company()
+        del self.flights[worker.ident]
+        self.progress += 1
+        jobs.end(worker)
+
+    def next_able(self) -> JobThread | None:
+        return next((worker for worker, _ in self.flights.values() if worker.can_go_on()), None)
+
+    def next_jobs(self) -> Jobs | None:
+        return next((jobs for jobs in self.jobs if jobs.can_begin), None)
+
+    def run_job(self) -> bool:
+        """Let a job go on, or one begin; return whether there was one."""
+        if worker := self.next_able():
+            self.resume(worker)
+        elif jobs := self.next_jobs():
+            jobs.begin_one()
+        else:
+            return False
+        return True
+
+    def wake_sleeper(self, before: float) -> bool:
+        """Let time pass until a job has waited for long enough; return False if none has before this time."""
+        timed = [(worker.until, worker) for worker, _ in self.flights.values() if worker.until is not None]
+        until, worker = min(timed, key=lambda each: each[0], default=(NEVER, None))
+        if worker is None or until > before:
+            return False
+        self.clock.sleep(until - self.time())
+        worker.is_late = True
+        self.resume(worker)
+        return True
+
+    def await_threads(self) -> None:
+        """Wait in real time for a thread that the store itself began. Raises Stuck if none does anything."""
+        self.moment_count += 1
+        if self.moment_count > MOMENTS_MAX or not threads.find_own_threads(self):
+            raise Stuck("waits for something that nobody will do")
+        threads.sleep_really()
+
+    # What the store calls, wherever it runs.
+
+    def switch(self) -> None:
+        """Be at a point at which others may go on, and let them if it is time for a pause."""
+        self.progress += 1
+        ident = get_ident()
+        if ident not in self.flights:
+            if (
+                self.pauses
+                and ident == self.thread
+                and (self.flights or self.next_jobs())
+                and self.is_pause()
+            ):
+                while self.run_job():
+                    pass
+            return
+        worker = self.flights[ident][0]
+        worker.point_count += 1
+        if worker.is_abandoned:
+            raise threads.Abandoned
+        is_due = self.pauses or not worker.point_count % POINTS_MAX
+        if is_due and self.can_others_go_on(worker) and (not self.pauses or self.is_pause()):
+            worker.pause()
+
+    def is_pause(self) -> bool:
+        """Count a point; return whether it is one of those at which to pause."""
+        self.pauses[0] -= 1
+        if self.pauses[0] > 0:
+            return False
+        self.pauses.popleft()
+        self.pause_count += 1
+        self.paused_at.append(place_of(sys._getframe()))
+        return True
+
+    def can_others_go_on(self, worker: JobThread) -> bool:
+        others = (each for each, _ in self.flights.values() if each is not worker and each.can_go_on())
+        return self.can_cancel or bool(self.ready) or self.next_jobs() is not None or any(others)
+
+    def wait(self, is_free: Callable[[], bool], until: float | None = None) -> bool:
+        """Let others go on until it is free; return False if it is not before this time. Raises Stuck."""
+        if get_ident() in self.flights:
+            return self.flights[get_ident()][0].pause(is_free, until)
+        while not is_free():  # no task goes on meanwhile: it is their thread that waits
+            if self.run_job() or self.wake_sleeper(NEVER if until is None else until):
+                continue
+            if until is not None:
+                self.clock.sleep(until - self.time())
+                return False
+            self.await_threads()
+        return True
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, and others go on meanwhile if a job sleeps."""
+        if get_ident() not in self.flights:
+            self.clock.sleep(seconds)
+        elif seconds > 0:
+            self.wait(lambda: False, self.time() + seconds)
+        else:
+            self.switch()
+
+    def insist(self, act: Callable[[], T], seconds: float, may_wait: Callable[[], bool]) -> T:
+        """Act until SQLite is no longer busy, or nothing else goes on for so many seconds."""
+        until = self.time() + seconds
+        while True:
+            seen = self.progress
+            try:
+                return act()
+            except sqlite3.OperationalError as error:
+                is_busy = getattr(error, "sqlite_errorcode", 0) == SQLITE_BUSY and may_wait()
+                if not is_busy or not self.wait(lambda: self.progress != seen, until):  # noqa: B023 - at once
+                    raise
+
+    def at_once(
+        self, starts: Sequence[Callable[[], Any]], pick: Callable[[int], int], pauses: Sequence[int] = ()
+    ) -> list[Any]:
         """Tasks that begin at times of their own; what each came to, a value or its exception."""
-        self.pick = pick
+        self.pick, self.pauses = pick, deque(pauses)
         try:
             tasks = [asyncio.Task(delay_start(start, pick(DELAY_MAX)), loop=self) for start in starts]
             self.run(tasks)
         finally:
             self.pick = lambda n: 0
+            self.pauses.clear()
         return [outcome_of(task) for task in tasks]
+
+
+def place_of(frame: Any) -> str:
+    """Return the innermost place in the code of the store: its file and line."""
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in clocks.NOT_THEIRS:
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else "elsewhere"
 
 
 def out_of_reach(*args: Any, **kwargs: Any) -> Any:
@@ -238,7 +449,7 @@ async def delay_start(start: Callable[[], Any], count: int) -> Any:
 
 @contextmanager
 def install(loop: Loop) -> Iterator[None]:
-    """Until the block ends, aiosqlite and anyio do without their threads."""
+    """Until the block ends, jobs of aiosqlite and anyio are those of this loop."""
     with ExitStack() as stack:
         with suppress(ImportError):
             core = import_module("aiosqlite.core")  # many import it as late as they connect
@@ -247,7 +458,7 @@ def install(loop: Loop) -> Iterator[None]:
 
             def begin(self: Any, *args: Any, **kwargs: Any) -> None:
                 real(self, *args, **kwargs)
-                self._tx, self._thread = Jobs(loop, is_ordered=True), NoThread()
+                self._tx, self._thread = Jobs(loop, limit=1, is_single=True), NoThread()
 
             core.Connection.__init__ = begin
         if "anyio" in sys.modules:

@@ -21,7 +21,7 @@ from umi_sim.targets.checker import RULES
 from umi_sim.targets.drawing import DrawingPlan, Moments, draw_kinds, draw_next, draw_ops, draw_pool
 from umi_sim.targets.hunt import moments_of, recurs
 from umi_sim.targets.items import Item
-from umi_sim.targets.life import TargetVerdict, run
+from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict, run
 from umi_sim.targets.lines import lines_of, not_recurring
 from umi_sim.targets.shrinking import fingerprint_of, shrink
 
@@ -46,7 +46,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
     """The machine of an adapter; the smallest failure of each kind is kept in the folder."""
     moments: list[Moments] = []
     smallest: dict[str, TargetVerdict] = {}
-    job_counts: list[int] = []  # of runs that passed
+    counts: list[JobCounts] = []  # of runs that passed
     name = f"{adapter.__module__}:{adapter.__name__}"
 
     class StoreMachine(RuleBasedStateMachine):
@@ -70,7 +70,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
         def teardown(self) -> None:
             verdict = run(adapter, self.items, self.seed)
             if verdict.broken is None:
-                job_counts.append(verdict.job_count)
+                counts.append(verdict.jobs)
                 return
             kind = fingerprint_of(verdict.broken)
             if kind not in smallest and not recurs(adapter, verdict, run):
@@ -82,7 +82,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
             raise ERRORS[verdict.broken.rule](describe_failure(adapter, smallest[kind], name, file))
 
     def warn(_: type) -> None:
-        warn_of_races(sum(job_counts), name)
+        warn_of_races(sum(counts, NO_JOBS), name)
 
     StoreMachine.TestCase.settings = SETTINGS
     setattr(StoreMachine.TestCase, "tearDownClass", classmethod(warn))  # noqa: B010 # as mypy wants

@@ -30,7 +30,7 @@ def data_of(file: str, saved: SavedRun) -> dict[str, object]:
     """All that the page shows."""
     name = name_of(saved)
     facts = (("promised", RULES[saved.rule]), ("instead", saved.message)) if saved.rule else ()
-    if told := warn_unexplored(saved.job_count):
+    if told := warn_unexplored(saved.jobs):
         facts = (*facts, ("jobs", told))
     about = About(
         f"{saved.rule}: {name}" if saved.rule else name, join(["umi-sim", "target", name, "--replay", file]),

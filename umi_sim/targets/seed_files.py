@@ -35,7 +35,7 @@ from umi_sim.seedfile.text import checksum, layout
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import AT_ONCE_MAX, Item, item_to_json, read_item
-from umi_sim.targets.life import TargetStep, TargetVerdict, run
+from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict, run
 from umi_sim.targets.shrinking import Live, fingerprint_of
 from umi_sim.targets.values import show_value
 
@@ -44,6 +44,7 @@ ITEM_COUNT_MAX: Final = 1_000
 OWNER_CHARS_MAX: Final = 60
 UNIQUE: Final = re.compile(r'"(?:v|m|r|note )[0-9]+[a-z]*(?:\.[0-9]+)?"')  # as the contracts draw them
 JOB_COUNT_MAX: Final = 10**9
+JOB_FIELDS: Final = ("jobs", "pauses", "jobs_whole")  # as JobCounts has them
 WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -55,7 +56,7 @@ class BadFile(ValueError):
 class SavedRun(Data):
     """A run from a file, with what the store said then. `trace` is empty where it was edited by hand.
 
-    `rule`, `message`, `fingerprint`: empty where it passed. `job_count`: jobs of executors that it ran.
+    `rule`, `message`, `fingerprint`: empty where it passed. `jobs`: those of executors that it ran.
     """
 
     contract: str
@@ -66,7 +67,7 @@ class SavedRun(Data):
     message: str
     fingerprint: str
     op: str = ""
-    job_count: int = 0
+    jobs: JobCounts = NO_JOBS
     seed: int = 0  # of what Python draws by chance
 
 
@@ -83,7 +84,7 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: TargetVer
         "contract": adapter.contract.name, "target": name, "seed": str(seed),
         "items": [item_to_json(item) for item in verdict.items],
         "said": [list[Json](step.said) for step in verdict.steps], "failure": failure, "trace": verdict.trace,
-        "jobs": verdict.job_count,
+        **dict(zip(JOB_FIELDS, attrs.astuple(verdict.jobs), strict=True)),
     }  # fmt: skip
     return {**document, "checksum": checksum(document)}
 
@@ -211,7 +212,7 @@ def saved_of(document: dict[str, Json]) -> SavedRun:
         fingerprint=failure.get("fingerprint", ""),
         op=failure.get("op", ""),
         seed=at("seed", read_seed, document.get("seed", "0")),
-        job_count=at("jobs", whole(0, JOB_COUNT_MAX).read, document.get("jobs", 0)),
+        jobs=JobCounts(*(at(k, COUNT.read, document.get(k, 0)) for k in JOB_FIELDS)),
     )  # fmt: skip
 
 
@@ -223,6 +224,7 @@ def read_seed(value: Json) -> int:
 
 
 SEED_CHARS_MAX: Final = 20
+COUNT: Final = whole(0, JOB_COUNT_MAX)
 SEED: Final = re.compile(rf"[0-9]{{1,{SEED_CHARS_MAX}}}")
 FAILURE: Final = table(
     {

@@ -23,6 +23,8 @@ SECONDS_MAX: Final = 60
 ROUNDS_MAX: Final = 4
 CALMER_RUNS_MAX: Final = 100
 ORDERS_MAX: Final = 48  # of operations that were concurrent, one after the other
+PAUSES_MAX: Final = 40  # points at which a single pause is tried
+EARLY_MAX: Final = 12
 ORDERS: Final = 6  # of requests at once that are tried from the first one on
 TEXT_CHARS: Final = 40
 Runs = Callable[[Sequence[Item]], TargetVerdict]
@@ -46,7 +48,9 @@ def shrink(adapter: type[Adapter], found: TargetVerdict, live: Live = run) -> Ta
         before = search.best.items
         fewer(search.best.items, search.keep)
         for at in reversed(range(len(search.best.items))):
-            for simplify in (search.simplify_kind, search.simplify_number, search.simplify_ops):
+            for simplify in (
+                search.simplify_kind, search.simplify_pauses, search.simplify_number, search.simplify_ops
+            ):  # fmt: skip
                 if at < len(search.best.items):  # else it breaks earlier by now
                     simplify(at, search.best.items[at])
         if search.best.items == before:
@@ -146,16 +150,36 @@ class RunShrinker:
     def simplify_kind(self, at: int, item: Item) -> None:
         any(self.put(at, **changes) for changes in plainer(item))
 
+    def simplify_pauses(self, at: int, item: Item) -> None:
+        """Simplify where jobs pause: never, once and early, or less often."""
+        if not item.pauses or self.put(at, pauses=()):
+            return
+        if any(self.put(at, pauses=(number,)) for number in range(1, min(sum(item.pauses), PAUSES_MAX) + 1)):
+            return
+        fewer(item.pauses, lambda few: bool(few) and self.put(at, pauses=tuple(few)))
+        for place in range(len(self.best.items[at].pauses)):
+            pauses = self.best.items[at].pauses
+            lower(
+                pauses[place],
+                lambda number: number > 0 and self.put(at, pauses=replace_at(pauses, place, number)),  # noqa: B023
+            )
+
     def simplify_number(self, at: int, item: Item) -> None:
         """Simplify the number of concurrent requests, which says their order."""
         if item.kind == "paged":
             fewer(item.ops[1:], lambda few: bool(few) and self.put(at, ops=(item.ops[0], *few)))
         elif item.kind == "at_once":
-            fewer(item.ops, lambda few: len(few) > 1 and self.put(at, ops=tuple(few)))
+            fewer(item.ops, lambda few: len(few) > 1 and self.put_ops(at, tuple(few)))
         else:
             least = 1 if item.ops else 0
             lower(item.number, lambda number: number >= least and self.put(at, number=number))
             lower(item.part, lambda part: self.put(at, part=part))
+
+    def put_ops(self, at: int, ops: Sequence[ContractOp]) -> bool:
+        """Put these in place of concurrent operations; a pause may have to come at another point then."""
+        pauses = self.best.items[at].pauses
+        others = [(number,) for number in range(1, EARLY_MAX + 1)] if pauses else []
+        return any(self.put(at, ops=ops, pauses=each) for each in (pauses, *others))
 
     def simplify_ops(self, at: int, item: Item) -> None:
         for place, op in enumerate(item.ops):
@@ -176,6 +200,10 @@ class RunShrinker:
         return self.put(at, ops=tuple(ops))
 
 
+def replace_at(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:
+    return (*values[:place], value, *values[place + 1 :])
+
+
 def shorten(name: str, value: object, works: Callable[[object], bool]) -> None:
     """Fewer members, or a shorter text."""
     match value:
@@ -191,8 +219,9 @@ def plainer(item: Item) -> Iterator[dict[str, Any]]:
     """The operation alone; a crash at any time; requests at once in an order of a low number."""
     if item.kind == "op" or not item.ops:
         return
-    yield from ({"kind": "op", "ops": (op,), "number": 0, "site": "", "part": 0} for op in item.ops)
+    plain = {"number": 0, "site": "", "part": 0, "pauses": ()}
+    yield from ({"kind": "op", "ops": (op,), **plain} for op in item.ops)
     if item.kind == "crash_in":
-        yield {"kind": "crash", "ops": (), "number": 0, "site": "", "part": 0}
+        yield {"kind": "crash", "ops": (), **plain}
     if item.kind == "at_once":
         yield from ({"number": number} for number in range(min(item.number, ORDERS)))

@@ -9,7 +9,7 @@ from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter, is_async, ops_of, slips_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
-from umi_sim.targets.life import TargetVerdict
+from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
 from umi_sim.targets.lines import lines_of, not_recurring, text_of, warn_unexplored
 from umi_sim.targets.page import name_of
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
@@ -22,7 +22,7 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     if found.small is None and found.not_recurring:
         return of_not_recurring(name, found, value)
     if found.small is None or found.first is None:
-        kept = warn_unexplored(found.job_count) or "every promise kept"
+        kept = warn_unexplored(found.jobs) or "every promise kept"
         rows = [*report_reached(found), *report_inferred(found), *report_known(found)]
         return Report(f"PASS {name}: {counted}, {kept}", rows, value)
     before, after = len(found.first.items), len(found.small.items)
@@ -34,7 +34,7 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     ]
     rows += [
         *cause(found.adapter, found.small),
-        *jobs(found.job_count),
+        *jobs(found.jobs),
         *also(found),
         *threads(found),
         *report_inferred(found),
@@ -51,7 +51,7 @@ def of_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Report
     rows = [
         row("saved", "nothing, since a replay would pass"),
         row("met", f"{times(found)} in {plural(found.run_count, 'run')}"),
-        BLANK, *cause(found.adapter, verdict), *jobs(found.job_count), *threads(found), *report_known(found),
+        BLANK, *cause(found.adapter, verdict), *jobs(found.jobs), *threads(found), *report_known(found),
     ]  # fmt: skip
     return Report(f"{head(name, verdict)} {not_recurring(verdict)}", rows, value, 1)
 
@@ -118,8 +118,11 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
         yield row("", "no two requests at once: an operation that begins with `async def` can be asked so")
-    if found.job_count:
-        yield row("", f"jobs of executors, each whole and in one thread: {UNSEEN}")
+    if found.jobs.count:
+        paused = f"paused {plural(found.jobs.pause_count, 'time')} while others went on"
+        yield row("", f"{plural(found.jobs.count, 'job')} of executors, which {paused}")
+    if found.jobs.whole_count and not found.adapter.line_by_line:
+        yield row("", f"no pause within plain Python: {LINES}")
     yield from threads(found)
     if not adapter.fails:
         yield row("", "no failures: fails = () asks for none")
@@ -127,11 +130,11 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
         yield row("", "no restart, no crash: durable = True asks for them, if all of it is in self.folder")
 
 
-UNSEEN: Final = "a race within a job or between two is not seen, nor an object that is bound to its thread"
+LINES: Final = "line_by_line = True lets jobs pause at each line of your code"
 
 
-def jobs(job_count: int) -> Iterator[ReportRow]:
-    if told := warn_unexplored(job_count):
+def jobs(counts: JobCounts) -> Iterator[ReportRow]:
+    if told := warn_unexplored(counts):
         yield row("jobs", told)
 
 
@@ -182,13 +185,13 @@ def counts_of(found: Hunt) -> dict[str, Any]:
         "runs": found.run_count, "operations": found.op_count, "known": list(found.known),
         "inferred": inferred,
         "did_not_recur": [str(each.broken and each.broken.message) for each in found.not_recurring],
-        **jobs_as_json(found.job_count),
+        **jobs_as_json(found.jobs),
     }  # fmt: skip
 
 
-def jobs_as_json(job_count: int) -> dict[str, Any]:
-    told = warn_unexplored(job_count)
-    return {"jobs": job_count, "not_explored": [told] if told else []}
+def jobs_as_json(counts: JobCounts) -> dict[str, Any]:
+    told = warn_unexplored(counts)
+    return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": [told] if told else []}
 
 
 def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
@@ -214,14 +217,14 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
         return {"result": "fail", "target": name, **counts_of(found), "failures": documents}
 
     kinds = plural(len(pairs), "kind")
-    told = "; ".join(filter(None, (f"{kinds} of failure in {counted}", warn_unexplored(found.job_count))))
+    told = "; ".join(filter(None, (f"{kinds} of failure in {counted}", warn_unexplored(found.jobs))))
     return Report(f"FAIL {name}: {told}", [*lines()], value, 1)
 
 
 def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
     """Report kept failures that were run again. Exit 1: one fails. 2: none does, and a file is unreadable."""
     failing, count = earlier.failing, plural(len(earlier.runs), "file")
-    job_count = sum(now.job_count for _, _, now in earlier.runs)
+    counts = sum((now.jobs for _, _, now in earlier.runs), NO_JOBS)
     rows: list[Line] = [*rows_of(earlier, name)]
     if earlier.other_count:
         rows.append(f"{plural(earlier.other_count, 'file')} of other adapters not run")
@@ -231,12 +234,12 @@ def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
         result = "fail" if failing else "unreadable" if earlier.unreadable else "pass"
         return {
             "result": result, "target": name, "files": told, "unreadable": [*earlier.unreadable],
-            **jobs_as_json(job_count),
+            **jobs_as_json(counts),
         }  # fmt: skip
 
     word = "FAIL" if failing else "UNREADABLE" if earlier.unreadable else "PASS"
     told = f"{len(failing)} of {count} of {folder} fail" if failing else f"{count} of {folder}, none fails"
-    told = "; ".join(filter(None, (told, warn_unexplored(job_count))))
+    told = "; ".join(filter(None, (told, warn_unexplored(counts))))
     return Report(f"{word} {name}: {told}", rows, value, 1 if failing else 2 if earlier.unreadable else 0)
 
 
@@ -268,14 +271,14 @@ def of_saved(file: str, saved: SavedRun) -> Report:
         return {
             "result": result, "file": file, "target": saved.target, "contract": saved.contract,
             "seed": str(saved.seed), "rule": saved.rule, "message": saved.message, "items": lines,
-            **jobs_as_json(saved.job_count),
+            **jobs_as_json(saved.jobs),
         }  # fmt: skip
 
     edited = [] if saved.trace else [row("edited", "the file was edited: its answers prove nothing")]
     rows = [
         whole("repeat", repeat(name, file)), *edited, BLANK,
         *(row(label, told) for label, told in facts.items()),
-        *under("items", (row("", each, hang=2) for each in lines)), *jobs(saved.job_count),
+        *under("items", (row("", each, hang=2) for each in lines)), *jobs(saved.jobs),
     ]  # fmt: skip
     if not saved.rule:
         return Report(f"PASS {name}: expected to pass, {plural(len(lines), 'item')}", rows, value)
@@ -290,12 +293,12 @@ def of_replay(
     def value() -> dict[str, Any]:
         result = "fail" if verdict.broken else "pass"
         document = document_of(adapter, name, verdict.seed, verdict)
-        return {"result": result, "saved": file, **document, **jobs_as_json(verdict.job_count)}
+        return {"result": result, "saved": file, **document, **jobs_as_json(verdict.jobs)}
 
     if verdict.broken is None:
         is_new = bool(saved.fingerprint)
         what = "passes, where a failure was recorded" if is_new else "passes, as recorded"
-        what = "; ".join(filter(None, (what, warn_unexplored(verdict.job_count))))
+        what = "; ".join(filter(None, (what, warn_unexplored(verdict.jobs))))
         return Report(f"PASS {name}: {file} {what}", (), value, int(is_new))
     told, code = "as recorded, answer by answer", 0
     if not saved.trace:

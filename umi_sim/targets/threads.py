@@ -1,18 +1,267 @@
-"""Threads: which operations began one of their own. What it does follows from no seed."""
+"""Threads of a run: those of jobs, of which one at a time goes on, and those that a store begins itself.
 
+Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
+Law 2. A job runs in a thread of its executor, and goes on only while the loop waits for it. What happens
+       follows from the choices of the loop, whatever the system schedules.
+Law 3. What a thread does that the store itself began follows from no seed.
+"""
+
+import ctypes
+import queue
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from _thread import allocate_lock, get_ident, start_new_thread
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
+from time import process_time, sleep
+from types import ModuleType
 from typing import Any
+
+from umi_sim.targets import clocks
+
+SILENT_SECONDS_MAX = 10  # of real time, in which a job neither ends, nor pauses, nor computes
+LOOK_SECONDS = 1 / 10  # after which the loop looks at what has happened
+COMPUTING_SHARE = 2 / 100  # of that time, on a machine that has much else to do
+ENDING_SECONDS_MAX = 1  # of real time, for what is abandoned
+REAL_SECONDS = 1 / 20  # in which a thread that the store has begun may release a lock
+MOMENT_SECONDS = 1 / 1_000
+ENDING_TRIES = 100  # of a job that goes on whatever is raised in it
+PACKAGES = "site-packages", "dist-packages"
+KINDS = type(allocate_lock()), type(threading.RLock())
+
+
+class Abandoned(BaseException):
+    """The process is gone in which this job ran; what still runs of it is of no use."""
+
+
+class JobThread:
+    """A thread that runs jobs, one after the other. `function`: the one that is in flight."""
+
+    def __init__(self, threads: set[int]) -> None:
+        self.go, self.back, self.over = allocate_lock(), allocate_lock(), allocate_lock()
+        for lock in (self.go, self.back, self.over):
+            lock.acquire()
+        self.function: Callable[[], Any] | None = None
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.is_free: Callable[[], bool] | None = None  # what it waits for
+        self.until: float | None = None  # for how long at most
+        self.is_late = self.is_abandoned = self.has_company = False
+        self.point_count = 0
+        self.ident = start_new_thread(self.live, (threads,))
+
+    # In its own thread.
+
+    def live(self, threads: set[int]) -> None:
+        threads.add(get_ident())
+        sys.settrace(threading.gettrace())  # None: none
+        with suppress(Abandoned):  # it comes from outside, at any time
+            while self.take_turn():
+                try:
+                    self.result = self.function()  # type: ignore[misc] # it has one, as it goes on
+                except BaseException as error:
+                    self.error = error
+                self.function = None
+                self.back.release()
+        threads.discard(get_ident())
+        self.over.release()
+
+    def take_turn(self) -> bool:
+        self.go.acquire()
+        return self.function is not None
+
+    def pause(self, is_free: Callable[[], bool] | None = None, until: float | None = None) -> bool:
+        """Let others go on; return False if it waited for too long. Raises Abandoned."""
+        self.is_free, self.until, self.is_late = is_free, until, False
+        self.back.release()
+        self.go.acquire()
+        self.is_free = self.until = None
+        if self.is_abandoned:
+            raise Abandoned
+        return not self.is_late
+
+    # In the thread of the loop.
+
+    def can_go_on(self) -> bool:
+        return self.is_free is None or self.is_free()
+
+    def go_on(self) -> bool:
+        """Wait until the job ends or pauses; return whether it ended. Raises TimeoutError."""
+        self.go.release()
+        try:
+            if not self.back.acquire(timeout=LOOK_SECONDS):
+                self.be_patient()
+        except BaseException as error:  # what interrupts the loop ends the job too
+            if not isinstance(error, TimeoutError):  # else it does not compute, and would not see it
+                raise_in(self.ident, Abandoned)
+            self.abandon()
+            raise
+        return self.function is None
+
+    def be_patient(self) -> None:
+        """Wait for as long as the job computes. Raises TimeoutError, and what a signal raises in between."""
+        silent_count, before_s = 0, process_time()
+        while not self.back.acquire(timeout=LOOK_SECONDS):
+            computed_s, before_s = process_time() - before_s, process_time()
+            silent_count = 0 if computed_s > COMPUTING_SHARE * LOOK_SECONDS else silent_count + 1
+            if silent_count * LOOK_SECONDS >= SILENT_SECONDS_MAX:
+                raise TimeoutError
+
+    def abandon(self) -> None:
+        """End the job where it is; it may still close what it has opened."""
+        self.is_abandoned = True
+        for _ in range(ENDING_TRIES):
+            if self.function is None:
+                break
+            if self.go.locked():
+                self.go.release()
+            if not self.back.acquire(timeout=ENDING_SECONDS_MAX):
+                break
+        self.error = self.result = None
+
+    def end(self) -> None:
+        if self.function is None:
+            if self.go.locked():
+                self.go.release()
+            self.over.acquire(timeout=ENDING_SECONDS_MAX)
+
+
+def sleep_really() -> None:
+    """Give a thread of the store itself a moment of real time."""
+    sleep(MOMENT_SECONDS)
+
+
+def raise_in(ident: int, error: type[BaseException]) -> None:
+    """Raise an error in another thread, as soon as that runs code of Python."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(error))
+
+
+def trace_lines(function: Callable[[], Any], reach: Callable[[], None]) -> Callable[[], Any]:
+    """Return the same function, which reaches a point before each line of the code under test."""
+
+    def trace_line(frame: Any, event: str, arg: Any) -> Any:
+        if event == "line":
+            reach()
+        return trace_line
+
+    def trace_call(frame: Any, event: str, arg: Any) -> Any:
+        module = str(frame.f_globals.get("__name__"))
+        is_own = module.partition(".")[0] not in clocks.NOT_THEIRS
+        is_own = is_own and not any(each in frame.f_code.co_filename for each in PACKAGES)
+        return trace_line if is_own and frame.f_code.co_name != "<module>" else None
+
+    def call() -> Any:
+        before = sys.gettrace()
+        sys.settrace(trace_call)
+        try:
+            return function()
+        finally:
+            sys.settrace(before)
+
+    return call
+
+
+class Lock:
+    """A lock in the place of one of `threading`: where it would wait, others of the run go on.
+
+    RLock, Condition, Event, Semaphore and Queue are made of it. Outside of a run, and in threads of the
+    store itself, it is like any other.
+    """
+
+    def __init__(self) -> None:
+        self.real = allocate_lock()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        loop = running[-1] if running else None
+        if loop is None or not blocking or get_ident() not in loop.clock.threads:
+            return self.real.acquire(blocking, timeout)
+        loop.switch()
+        if self.real.acquire(False) or (find_own_threads(loop) and self.real.acquire(True, REAL_SECONDS)):
+            return True
+        until = None if timeout < 0 else loop.time() + timeout
+        while not self.real.acquire(False):
+            if not loop.wait(lambda: not self.real.locked(), until):
+                return False
+        return True
+
+    def release(self) -> None:
+        self.real.release()
+
+    def is_locked(self) -> bool:
+        return self.real.locked()
+
+    locked = is_locked
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: Any) -> None:
+        self.real.release()
+
+    def _at_fork_reinit(self) -> None:
+        self.real = allocate_lock()
+
+
+running: list[Any] = []  # the loop of the run that goes on
 
 
 @contextmanager
-def notice_threads() -> Iterator[list[threading.Thread]]:
-    """Until the block ends, the threads that the thread of this run begins, as they come."""
-    real, own, begun = threading.Thread.start, threading.current_thread(), list[threading.Thread]()
+def install(loop: Any) -> Iterator[None]:
+    """Until the block ends, locks that would wait let other jobs of this loop go on."""
+    ours = {threading.Lock: Lock, queue.SimpleQueue: queue._PySimpleQueue}  # type: ignore[attr-defined]
+    with ExitStack() as stack:
+
+        def put(owner: Any, name: str, value: Any) -> None:
+            stack.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, value)
+
+        running.append(loop)
+        stack.callback(running.remove, loop)
+        for name, value in {"Lock": Lock, "_allocate_lock": Lock, "_CRLock": None}.items():
+            put(threading, name, value)
+        put(queue, "SimpleQueue", queue._PySimpleQueue)  # type: ignore[attr-defined]
+        for owner, name, real in clocks.find_places(tuple(ours), len(sys.modules)):
+            put(owner, name, ours[real])
+        for owner, name, real in find_locks(len(sys.modules)):
+            if vars(owner).get(name) is real and real.acquire(blocking=False):  # else another thread has it
+                real.release()
+                put(owner, name, Lock() if isinstance(real, KINDS[0]) else threading.RLock())
+        yield
+
+
+@lru_cache(maxsize=1)
+def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
+    """Find the locks that were made at import: in modules of others, and in their classes and objects."""
+
+    def is_own(name: object) -> bool:
+        return str(name).partition(".")[0] not in clocks.NOT_THEIRS
+
+    found = list[tuple[Any, str, Any]]()
+    for module_name, module in tuple(sys.modules.items()):
+        for owner in (
+            (module, *tuple(getattr(module, "__dict__", {}).values())) if is_own(module_name) else ()
+        ):
+            with suppress(Exception):  # some objects are not what they seem
+                kind = owner if isinstance(owner, type) else type(owner)
+                if owner is module or (is_own(kind.__module__) and not isinstance(owner, ModuleType)):
+                    found += [(owner, k, v) for k, v in tuple(vars(owner).items()) if isinstance(v, KINDS)]
+    return found
+
+
+def find_own_threads(loop: Any) -> list[threading.Thread]:
+    """Return the threads that are alive and were begun in this run, beside those of jobs."""
+    known = loop.known_threads
+    return [it for it in threading.enumerate() if it not in known and it.ident not in loop.clock.threads]
+
+
+@contextmanager
+def notice_threads(threads: set[int]) -> Iterator[list[threading.Thread]]:
+    """Until the block ends, the threads that one of these threads begins, as they come."""
+    real, begun = threading.Thread.start, list[threading.Thread]()
 
     def start(self: threading.Thread) -> Any:
-        if threading.current_thread() is own:
+        if get_ident() in threads:
             begun.append(self)
         return real(self)
 

@@ -1,6 +1,6 @@
 """The world of one run: a store, its folder, its clock and its event loop, and what happens to them.
 
-Law 1. This file, its four neighbours and the limit of time need the standard library alone: an exported
+Law 1. This file, its neighbours and the limit of time need the standard library alone: an exported
        script carries copies.
 Law 2. What happens follows from what is asked for alone: time, chance and the order of tasks are ours, and
        nothing that refers to itself, such as an error with its traceback, is thrown away during a run.
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
-from umi_sim.targets import chance, clocks, faults, files, loop, names, network
+from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads
 
 COMPUTING_SECONDS_MAX = 3  # of the store, in one item
 PAGES_MAX = 50
@@ -53,6 +53,7 @@ def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
             chance.install(seed),
             no_collection(),
             loop.install(world.loop),
+            threads.install(world.loop),
         ):
             try:
                 yield world
@@ -81,7 +82,9 @@ class TargetWorld:
         self.folder.mkdir()
         self.clock = clocks.Clock()
         self.sites = faults.Sites(str(base))
-        self.loop = loop.Loop(self.clock)
+        self.loop = self.sites.loop = loop.Loop(self.clock)
+        self.loop.has_points_in_lines = getattr(adapter, "line_by_line", False)
+        self.clock.sleeping = self.loop.sleep
         self.names = names.Names()
         self.times_ms = [self.clock.now_ms]
         self.reached: dict[tuple[str, str], int] = {}  # how often at most, by operation and site
@@ -110,6 +113,7 @@ class TargetWorld:
     def restart(self, kind: str) -> None:
         """The next life, after an item that ends one. Raises NotOpened."""
         if kind == "reopen":
+            self.loop.finish_jobs()
             self.ask("close", self.store)
         else:
             self.gone.append(self.store)
@@ -127,6 +131,7 @@ class TargetWorld:
 
     def end(self) -> None:
         """Close what lives, and what has died: files must not stay open after a run."""
+        self.loop.abandon_flights()
         lives = (*self.gone, *([] if self.store is None else [self.store]))
         for store in lives:
             with suppress(NotOpened, loop.Stuck):
@@ -135,20 +140,23 @@ class TargetWorld:
 
     # What happens.
 
-    def happen(self, kind: str, number: int, site: str, part: int, calls: Sequence[Call]) -> list[Any]:
+    def happen(
+        self, kind: str, number: int, site: str, part: int, pauses: Sequence[int], calls: Sequence[Call]
+    ) -> list[Any]:
         """Make calls. Return of each (its value,) or the exception that it raised. Raises Stuck."""
         began_ms = self.clock.now_ms
+        self.loop.paused_at.clear()
         self.sites.arm(site, number, self.die if kind == "crash_in" else faults.fail, part)
         match kind:
             case "advance":
                 self.loop.advance(number)
                 said = []
             case "at_once":
-                said = self.at_once(number, calls)
+                said = self.at_once(number, pauses, calls)
             case "paged":
                 said = self.scan_between(*calls)
             case "cancel":
-                said = [self.cancel(number, calls[0])]
+                said = [self.cancel(number, pauses, calls[0])]
             case _:
                 said = [self.call(*each) for each in calls]
         self.has_failed = self.sites.disarm()
@@ -162,19 +170,30 @@ class TargetWorld:
         self.left = self.copy()
         raise faults.Killed
 
-    def at_once(self, order: int, calls: Iterable[Call]) -> list[Any]:
-        """Start calls together. `order` draws which goes on where asyncio leaves it open; 0: the first."""
+    def at_once(self, order: int, pauses: Sequence[int], calls: Iterable[Call]) -> list[Any]:
+        """Start calls together. `order` draws which goes on where asyncio leaves it open; 0: the first.
+
+        `pauses`: after how many points a job pauses, and after how many more the next time.
+        """
         drawn = random.Random(order)
         starts = [lambda call=call: self.start(*call) for call in calls]
-        return self.loop.at_once(starts, lambda n: drawn.getrandbits(32) % n if order else 0)
+        return self.loop.at_once(starts, lambda n: drawn.getrandbits(32) % n if order else 0, pauses)
 
-    def cancel(self, steps: int, call: Call) -> Any:
+    def cancel(self, steps: int, pauses: Sequence[int], call: Call) -> Any:
         """Cancel a call after so many steps, if it goes on for so long, and wait for all that it began."""
+        self.loop.pauses.extend(pauses)
+        self.loop.can_cancel = True
         task = self.loop.create_task(self.start(*call))
-        if not self.loop.run([task], steps):
-            task.cancel()
-            self.loop.run([task])
-        self.loop.settle(SETTLING_STEPS)
+        try:
+            is_done = self.loop.run([task], steps)
+            self.loop.can_cancel = False
+            if not is_done:
+                task.cancel()
+                self.loop.run([task])
+            self.loop.settle(SETTLING_STEPS)
+        finally:
+            self.loop.can_cancel = False
+            self.loop.pauses.clear()
         return asyncio.CancelledError() if task.cancelling() else loop.outcome_of(task)
 
     def scan_between(self, scan: Call, *others: Call) -> list[Any]:

@@ -163,7 +163,7 @@ def test_a_file_is_what_open_returns(tmp_path: Path) -> None:
     real = open(tmp_path / "real", "w+", encoding="utf-8")  # noqa: SIM115 - compared while it is open
     with sites_in(tmp_path), real, open(tmp_path / "own", "w+", encoding="utf-8") as own:
         assert type(own) is type(real)
-        assert type(own.buffer) is type(real.buffer)
+        assert isinstance(own.buffer, type(real.buffer))
         assert isinstance(own.buffer.raw, io.FileIO)  # type: ignore[attr-defined] # of a BufferedRandom
         assert (own.mode, own.encoding, own.newlines) == (real.mode, real.encoding, real.newlines)
         own.write("ab\ncd\n")

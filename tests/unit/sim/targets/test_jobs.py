@@ -1,0 +1,523 @@
+"""Goal: jobs of executors pause where others may go on, as in production, and the same each time."""
+
+import asyncio
+import json
+import os
+import queue
+import re
+import sqlite3
+import sys
+import threading
+import time
+from _thread import _count, allocate_lock
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import product
+from pathlib import Path
+from subprocess import run as run_process
+from typing import Any
+
+import pytest
+
+from tests import counters_in_jobs
+from tests.counters_in_jobs import (
+    CORRECT,
+    LOSING,
+    Counts,
+    Immediate,
+    InSqlite,
+    LockedAtImport,
+)
+from umi_sim.targets import MISSING, Kv, threads
+from umi_sim.targets.adapter import Adapter, BadAdapter
+from umi_sim.targets.exporting import script_of
+from umi_sim.targets.hunt import Hunt, hunt
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import TargetVerdict, run
+from umi_sim.targets.lines import lines_of
+
+INCR, GET = ContractOp("incr", {"key": "a", "by": 1}), ContractOp("get", {"key": "a"})
+BOTH = INCR, INCR
+
+
+def at_once(*pauses: int, ops: Sequence[ContractOp] = BOTH) -> Item:
+    return Item("at_once", tuple(ops), pauses=pauses)
+
+
+def said(verdict: TargetVerdict) -> list[str]:
+    assert verdict.broken is None, verdict.broken
+    return [step.told for step in verdict.steps]
+
+
+@pytest.mark.parametrize("store", LOSING)
+def test_a_job_that_reads_changes_and_writes_loses_an_update(store: type[Adapter], tmp_path: Path) -> None:
+    """1,064 runs of such a store passed."""
+    found: Hunt = hunt(store, range(200))
+    small = found.small
+    assert small is not None
+    assert small.broken is not None
+    assert (small.broken.rule, found.not_recurring) == ("at-once", [])
+    (item,) = (each for each in small.items if each.kind == "at_once")
+    assert (len(item.ops), len(item.pauses)) == (2, 1)
+    assert re.search(
+        r" \(paused at counters_in_jobs.py:\d+\)$", "\n".join(lines_of(store, small)), re.MULTILINE
+    )
+    script = tmp_path / "show.py"
+    script.write_text(script_of(store, small))
+    shown = run_process([sys.executable, script], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (shown.returncode, shown.stderr) == (1, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", CORRECT)
+def test_a_job_that_is_alone_with_what_it_changes_loses_nothing(store: type[Adapter]) -> None:
+    thread_count = _count()
+    found: Hunt = hunt(store, range(150))
+    assert (found.small, found.not_recurring, found.jobs.whole_count) == (None, [], 0)
+    assert found.jobs.pause_count > 0
+    assert _count() == thread_count
+
+
+@pytest.mark.parametrize("store", LOSING)
+def test_a_job_pauses_only_where_it_is_told_to(store: type[Adapter]) -> None:
+    assert said(run(store, (at_once(), Item("op", (GET,))))) == ["1; 2", "2"]
+    outcomes = [run(store, (at_once(point),)) for point in range(1, 12)]
+    lost = [verdict.broken for verdict in outcomes if verdict.broken]
+    assert lost
+    assert {each.rule for each in lost} == {"at-once"}
+    assert outcomes[-1].broken is None  # the jobs have fewer points
+    traces = [run(store, (at_once(point),)).trace for point in range(1, 12)]
+    assert traces == [verdict.trace for verdict in outcomes]
+
+
+# What a job waits for.
+
+
+class Waits(Kv):
+    """A job for `get`, of which each class below says what it does; `put` is another."""
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+        self.lock, self.other = threading.Lock(), threading.Lock()
+        self.event, self.condition = threading.Event(), threading.Condition()
+
+    async def put(self, key: str, value: object) -> None:
+        await asyncio.to_thread(self._put, key, value)
+
+    async def get(self, key: str) -> object:
+        return await asyncio.to_thread(self._get, key)
+
+    def _put(self, key: str, value: object) -> None:
+        self.rows[key] = value
+        self.event.set()
+        with self.condition:
+            self.condition.notify_all()
+
+    def _get(self, key: str) -> object:
+        raise NotImplementedError
+
+
+PUT = ContractOp("put", {"key": "a", "value": "v"})
+
+
+class ForEvent(Waits):
+    def _get(self, key: str) -> object:
+        self.event.wait()
+        return self.rows[key]
+
+
+class ForCondition(Waits):
+    def _get(self, key: str) -> object:
+        with self.condition:
+            self.condition.wait_for(lambda: key in self.rows)
+        return self.rows[key]
+
+
+class ByAsking(Waits):
+    def _get(self, key: str) -> object:
+        while key not in self.rows:
+            time.sleep(0.01)
+        return self.rows[key]
+
+
+class ByAskingSqlite(Waits):
+    """Whatever asks again and again lets the others go on at last."""
+
+    def _get(self, key: str) -> object:
+        with closing(sqlite3.connect(":memory:")) as db:
+            while key not in self.rows:
+                db.execute("SELECT 1")
+        return self.rows[key]
+
+
+class ForTheLoop(Waits):
+    """A job waits for a task, which the loop runs meanwhile."""
+
+    def make(self) -> None:
+        super().make()
+        self.loop = asyncio.get_event_loop_policy()
+
+    async def get(self, key: str) -> object:
+        return await asyncio.to_thread(self._ask, asyncio.get_running_loop(), key)
+
+    def _ask(self, running: asyncio.AbstractEventLoop, key: str) -> object:
+        return asyncio.run_coroutine_threadsafe(self._wait(key), running).result()
+
+    async def _wait(self, key: str) -> object:
+        while key not in self.rows:
+            await asyncio.sleep(1)
+        return self.rows[key]
+
+
+@pytest.mark.parametrize("store", [ForEvent, ForCondition, ByAsking, ByAskingSqlite, ForTheLoop])
+@pytest.mark.parametrize("pauses", [(), (1,), (2,), (1, 1, 1)])
+def test_a_job_that_waits_lets_the_others_go_on(store: type[Waits], pauses: tuple[int, ...]) -> None:
+    item = at_once(*pauses, ops=(GET, PUT))
+    assert said(run(store, (item,))) == ["'v'; None"]
+
+
+class ForNothing(Waits):
+    def _get(self, key: str) -> object:
+        return self.event.wait()
+
+
+class TakesBoth(Waits):
+    """Two locks, which the two operations take in different orders."""
+
+    def _put(self, key: str, value: object) -> None:
+        with self.lock, self.other:
+            self.rows[key] = value
+
+    def _get(self, key: str) -> object:
+        with self.other, self.lock:
+            return self.rows.get(key)
+
+
+class OutOfItsThread(Waits):
+    """A thread of the store has ended before it answers."""
+
+    def get(self, key: str) -> object:  # type: ignore[override] # it waits in the thread of the loop
+        answers: queue.Queue[object] = queue.Queue()
+        thread = threading.Thread(target=self.rows.get, args=(key,))
+        thread.start()
+        thread.join()
+        return answers.get()
+
+
+class ComputesForEver(Waits):
+    def _get(self, key: str) -> object:
+        while True:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("store", "item", "told"),
+    [
+        (ForNothing, Item("op", (GET,)), "waits for something that nobody will do"),
+        (OutOfItsThread, Item("op", (GET,)), "waits for something that nobody will do"),
+        (TakesBoth, at_once(2, ops=(GET, PUT)), "waits for something that nobody will do"),
+        (ComputesForEver, at_once(1, ops=(GET, PUT)), "computes for seconds, and does not end"),
+    ],
+)
+def test_what_nothing_wakes_hangs_in_the_report_alone(store: type[Waits], item: Item, told: str) -> None:
+    thread_count = _count()
+    broken = run(store, (item,)).broken
+    assert broken is not None
+    assert (broken.rule, broken.got) == ("hang", told)
+    assert _count() == thread_count
+
+
+def test_a_wait_ends_after_its_time_of_the_run() -> None:
+    class ForSeconds(Waits):
+        def _get(self, key: str) -> object:
+            before = time.monotonic()
+            assert not self.event.wait(5)
+            assert not self.lock.acquire(timeout=2) if self.lock.locked() else self.lock.acquire()
+            seen.append(round(time.monotonic() - before))
+            return MISSING
+
+    seen: list[int] = []
+    assert run(ForSeconds, (Item("op", (GET,)),) * 2).broken is None
+    assert seen == [5, 7]
+
+
+def test_a_lock_that_no_run_can_see_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "SILENT_SECONDS_MAX", 0.2)
+    hidden = allocate_lock()
+
+    class Hidden(Waits):
+        def _get(self, key: str) -> object:
+            with hidden:
+                time.sleep(1)
+            return self.rows.get(key)
+
+    with pytest.raises(BadAdapter, match="a job waits for a lock that was made before the run"):
+        run(Hidden, (at_once(ops=(GET, GET)),))
+
+
+# Threads.
+
+
+class Bound(Counts):
+    """A connection that belongs to the thread that has opened it."""
+
+    def make(self) -> None:
+        self.db = sqlite3.connect(":memory:")
+
+    def _load(self) -> dict[str, int]:
+        return dict(self.db.execute("SELECT 'a', 1"))
+
+
+class ByThread(Counts):
+    """A number for each thread, where one for all was meant."""
+
+    def make(self) -> None:
+        self.local = threading.local()
+
+    def _load(self) -> dict[str, int]:
+        return dict(vars(self.local))
+
+    def _save(self, rows: dict[str, int]) -> None:
+        vars(self.local).update(rows)
+        time.sleep(0)
+
+
+def test_what_belongs_to_a_thread_does_not_belong_to_another() -> None:
+    broken = run(Bound, (Item("op", (GET,)),)).broken
+    assert broken is not None
+    assert broken.error == "ProgrammingError"
+    assert said(run(ByThread, (Item("op", (INCR,)),) * 3)) == ["1", "2", "3"]
+    assert run(ByThread, (at_once(1),)).broken is not None
+
+
+# SQLite.
+
+
+class Writes(InSqlite):
+    """Read and written in one transaction that begins by reading."""
+
+    timeout: float = 5
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.folder / "rows.db", isolation_level=None, timeout=self.timeout)
+
+    def _change(self, db: sqlite3.Connection, key: str, by: int) -> int:
+        with db:
+            db.execute("BEGIN")
+            return super()._change(db, key, by)
+
+
+class WritesInWal(Writes):
+    def _fill(self, db: sqlite3.Connection) -> None:
+        db.execute("PRAGMA journal_mode = WAL")
+        super()._fill(db)
+
+
+class Blind(Writes):
+    """Only written, in a transaction of two statements."""
+
+    def _change(self, db: sqlite3.Connection, key: str, by: int) -> int:
+        with db:
+            db.execute("BEGIN")
+            db.execute("REPLACE INTO rows VALUES (?, ?)", (key, by))
+            db.executemany("REPLACE INTO rows VALUES (?, ?)", iter([(f"{key}{n}", n) for n in range(3)]))
+        return 1
+
+
+class Impatient(Blind):
+    timeout = 0
+
+
+class PragmaImpatient(Blind):
+    def _open(self) -> sqlite3.Connection:
+        db = super()._open()
+        db.execute("PRAGMA busy_timeout(0)")
+        return db
+
+
+LOCKED = "raised OperationalError: 'database is locked'"
+
+
+def outcomes(store: type[Adapter]) -> set[str]:
+    found = set()
+    for point in range(1, 12):
+        broken = run(store, (at_once(point),)).broken
+        found.add(broken.got if broken else "")
+    return found
+
+
+@pytest.mark.parametrize("store", [Writes, WritesInWal])
+def test_a_transaction_that_has_read_fails_at_once_where_another_writes(store: type[Adapter]) -> None:
+    """As in SQLite: each waits for the other. The one that came first is done."""
+    assert outcomes(store) == {"", LOCKED}
+
+
+def test_that_transaction_does_not_wait_for_the_other() -> None:
+    class Timed(Writes):
+        def _change(self, db: sqlite3.Connection, key: str, by: int) -> int:
+            before = time.monotonic()
+            try:
+                return super()._change(db, key, by)
+            except sqlite3.OperationalError:
+                waited.append(time.monotonic() - before)
+                raise
+
+    waited: list[float] = []
+    assert LOCKED in outcomes(Timed)
+    assert set(waited) == {0}
+
+
+class OneByOne(Waits):
+    """A job that waits in a pool of one thread, for a job behind it."""
+
+    def make(self) -> None:
+        super().make()
+        self.pool = ThreadPoolExecutor(max_workers=1)
+
+    async def put(self, key: str, value: object) -> None:
+        await asyncio.get_running_loop().run_in_executor(self.pool, self._put, key, value)
+
+    async def get(self, key: str) -> object:
+        return await asyncio.get_running_loop().run_in_executor(self.pool, self.event.wait)
+
+
+def test_a_pool_of_one_thread_has_one_job_at_a_time() -> None:
+    broken = run(OneByOne, (at_once(1, ops=(GET, PUT)),)).broken
+    assert broken is not None
+    assert broken.rule == "hang"
+
+
+@pytest.mark.parametrize("store", [Impatient, PragmaImpatient])
+def test_a_store_that_does_not_wait_is_refused(store: type[Adapter]) -> None:
+    assert LOCKED in outcomes(store)
+
+
+def test_a_statement_waits_for_another_connection_as_long_as_the_store_says() -> None:
+    assert outcomes(Blind) <= {"", "incr 1, incr 1"}
+
+
+class Holds(Blind):
+    """A connection that never ends its transaction."""
+
+    def make(self) -> None:
+        super().make()
+        self.db = self._open()
+        self.db.execute("BEGIN IMMEDIATE")
+        self.began = time.time()
+
+    def _get(self, key: str) -> Any:
+        return round(time.time() - self.began)
+
+
+def test_after_that_time_it_is_refused() -> None:
+    verdict = run(Holds, (Item("op", (INCR,)),))
+    assert verdict.broken is not None
+    assert verdict.broken.got == LOCKED
+    assert run(Holds, (Item("op", (GET,)),)).steps[0].told == "0"
+
+
+# Faults.
+
+
+class InLog(Counts):
+    """Jobs that write to one open file."""
+
+    durable = True
+
+    def make(self) -> None:
+        self.path = self.folder / "log"
+        self.path.touch()
+        self.log = self.path.open("a+")
+
+    def close(self) -> None:
+        self.log.close()
+
+    def _load(self) -> dict[str, int]:
+        return dict(json.loads(line) for line in self.path.read_text().splitlines())
+
+    def _save(self, rows: dict[str, int]) -> None:
+        for row in rows.items():
+            self.log.write(json.dumps(row) + "\n")
+            self.log.flush()
+        os.fsync(self.log.fileno())
+
+
+def test_jobs_share_an_open_file() -> None:
+    broken = [run(InLog, (at_once(point),)).broken for point in range(1, 12)]
+    assert {each and each.rule for each in broken} == {None, "at-once"}
+
+
+@pytest.mark.parametrize("kind", ["fail", "crash_in"])
+@pytest.mark.parametrize("site", ["statement", "commit"])
+def test_what_fails_in_a_job_fails_as_elsewhere(kind: str, site: str) -> None:
+    items = (Item("op", (INCR,)), Item(kind, (INCR,), 1, site), Item("op", (GET,)))
+    verdict = run(Immediate, items)
+    failed = "disk I/O error" if site == "statement" else "database is locked"
+    assert (failed if kind == "fail" else "died") in verdict.steps[1].told
+    assert said(verdict)[2] == "1"
+
+
+class Forgets(InSqlite):
+    """A job goes on when its operation was cancelled, and is not waited for at the end."""
+
+    async def incr(self, key: str, by: int) -> int:
+        self.task = asyncio.ensure_future(self._job(self._incr, key, by))
+        await asyncio.sleep(0)
+        return 1
+
+
+@pytest.mark.parametrize("ending", ["crash", "reopen"])
+@pytest.mark.parametrize("point", range(1, 5))
+def test_a_job_in_flight_ends_with_its_process(ending: str, point: int) -> None:
+    thread_count = _count()
+    two = at_once(point, ops=(INCR, ContractOp("incr", {"key": "b", "by": 1})))
+    verdict = run(Forgets, (two, Item(ending), Item("op", (GET,))))
+    assert len(verdict.steps) == 3
+    assert _count() == thread_count
+
+
+def test_a_cancelled_operation_leaves_its_job_to_the_end() -> None:
+    """The lock is free as soon as the task is cancelled, and the job goes on without it."""
+
+    class Cancelled(InSqlite):
+        async def incr(self, key: str, by: int) -> int:
+            try:
+                return await super().incr(key, by)
+            except asyncio.CancelledError:
+                seen.append(self._get(key))
+                raise
+
+    seen: list[object] = []
+    for steps, point in product(range(1, 9), range(1, 4)):
+        verdict = run(Cancelled, (Item("cancel", (INCR,), steps, pauses=(point,)), Item("op", (GET,))))
+        assert said(verdict)[1] in ("1", "nothing")
+    assert MISSING in seen
+
+
+# The same each time.
+
+
+def test_it_does_not_depend_on_the_system() -> None:
+    interval = sys.getswitchinterval()
+    items = (at_once(3, 2, 1, ops=(INCR, INCR, GET)), Item("op", (GET,)))
+    try:
+        traces = set()
+        for seconds in (1e-6, 1e-3, 1.0):
+            sys.setswitchinterval(seconds)
+            traces |= {run(InSqlite, items).trace for _ in range(10)}
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(traces) == 1
+
+
+def test_locks_and_threads_are_as_before_a_run() -> None:
+    def list_patched() -> list[object]:
+        found = [vars(threading).get(name) for name in ("Lock", "_allocate_lock", "_CRLock")]
+        return [*found, queue.SimpleQueue, counters_in_jobs.AT_IMPORT]
+
+    before = list_patched()
+    run(LockedAtImport, (at_once(2), Item("op", (GET,))))
+    assert list_patched() == before
+    with (kept := threads.Lock()):
+        assert not kept.acquire(timeout=0.01)
