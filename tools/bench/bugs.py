@@ -117,7 +117,7 @@ def write(names: list[str], known: Kept) -> int:
         print(line(found, cpu_s), flush=True)
         if found.is_found:
             rows[name] = found.seeds
-            keep(rows)
+            keep(rows, KEPT)
         else:
             lost.append(f"{name}: not found in {found.seeds} seeds")
     print(*lost, *summary(spent), sep="\n")
@@ -168,7 +168,7 @@ def choose_cheapest(names: list[str], count: int) -> int:
     return 0
 
 
-def keep(rows: Kept, path: Path = KEPT) -> None:
+def keep(rows: Kept, path: Path) -> None:
     told = ",\n".join(f' "{name}": {rows[name]}' for name in MUTANTS if name in rows)
     path.write_text(f"{{\n{told}\n}}\n")
 

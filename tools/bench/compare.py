@@ -46,7 +46,6 @@ class Section:
 
 SECTIONS: Final = {
     "operations": Section("operations.py", quick=("--turns", "1", "--operations", "200")),
-    "shares": Section("shares.py", quick=("--seconds", "5")),
     "bugs": Section("shrinking.py", quick=("--turns", "1", "--lives-max", "100", *QUICK_BUGS)),
     "stores": Section("stores.py", quick=("--turns", "1", "--lives-max", "100")),
     "recall": Section("recall.py", ("--full",), ("--rounds", "5")),
