@@ -154,6 +154,17 @@ def test_each_row_gets_its_own_vector() -> None:
         check_written(facts | {"vectors": ((1, 2),)}, written(good))
 
 
+def test_vectors_may_be_written_in_any_order() -> None:
+    """`umi-sim run reflections --seed 49`: a category lost a member and got one, and was written first."""
+    facts: dict[str, object] = {"lacking": (), "vectors": ()}
+    facts |= {"unshelved": (("res_1", "tea"), ("cat_1", "facts")), "shelf_vectors": ((1, 2), (2, 1))}
+    text, category = Vector("res_1", 1, (1, 2)), Vector("cat_1", 1, (2, 1))
+    check_written(facts, written(text, category))
+    check_written(facts, written(category, text))
+    with pytest.raises(Broken, match="vectors-as-answered"):
+        check_written(facts, written(category, attrs.evolve(text, components=(2, 1))))
+
+
 # Homes.
 
 
