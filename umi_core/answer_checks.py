@@ -120,10 +120,12 @@ def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judge
     return Judged((), left_out, "unavailable" if counts["foreign"] else "damaged")
 
 
-def has_more(asked: Asked, answer: ReadDone) -> bool:
-    """Check whether all rows were asked for, and these are not all."""
-    query = asked.query if isinstance(asked, Read) else None
-    return isinstance(query, ByFilter) and query.limit is None and answer.cursor is not None
+def following_page(asked: Read, answer: ReadDone) -> Read | None:
+    """Return the question for the next page; None if not all rows were asked for, or these are all."""
+    query = asked.query
+    if not isinstance(query, ByFilter) or query.limit is not None or answer.cursor is None:
+        return None
+    return attrs.evolve(asked, query=attrs.evolve(query, cursor=answer.cursor))
 
 
 def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -44,7 +44,7 @@ def live(world: OneRowWorld, choices: Choices) -> None:
             break
         check(after, world)
         if after.asked is not None:  # a table without this kind of row raises
-            assert Migrator(Scope("u", "a"), 1).effect_of("blocks", after.asked).store in (MAIN, LEGACY)
+            assert Migrator(Scope("u", "a"), 1).question_of("blocks", after.asked).store in (MAIN, LEGACY)
         world = after
     come_home(world)
 

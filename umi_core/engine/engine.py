@@ -24,7 +24,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.answer_checks import check_answer, has_more, in_order, judged_rows
+from umi_core.answer_checks import check_answer, following_page, in_order, judged_rows
 from umi_core.data import Owner
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.middleware import (
@@ -357,10 +357,9 @@ def collect_page(
     """
     known_count = len(operation.pages)
     checked = check_rows(engine, operation, row, asked, answer)
-    if isinstance(checked, EffectFailed) or not has_more(asked, checked):
+    following = following_page(asked, answer)
+    if isinstance(checked, EffectFailed) or following is None:
         return checked, asked
-    assert isinstance(asked.query, ByFilter)
-    following = attrs.evolve(asked, query=attrs.evolve(asked.query, cursor=checked.cursor))
     # The count stops at the maximum, so a memory that is saved meanwhile has a count that a reader accepts.
     is_beyond = operation.page_count >= READ_PAGE_COUNT_MAX
     operation.page_count += not is_beyond

@@ -200,7 +200,7 @@ def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key:
     query = asked.query
     if isinstance(query, ByFilter) and query.limit is None:
         # A read of all rows is sent page by page; the question as the row asked it keeps None, which tells
-        # the two apart (`has_more`).
+        # the two apart (`following_page`).
         query = attrs.evolve(query, limit=PAGE_ROW_COUNT_MAX)
     return Read(query, asked.store, request_id, timeout_ms)
 

@@ -179,7 +179,8 @@ def add_fence(it: Migration, *expects: tuple[Key, int]) -> tuple[tuple[Key, int]
 
 def versions(rows: Told, writes: tuple[Write, ...]) -> tuple[tuple[Key, int], ...]:
     """Return the versions of the rows to be written, as they were read."""
-    return tuple((key, row(rows, key).version) for key, _ in writes)
+    held = dict(rows)
+    return tuple((key, held.get(key, NONE).version) for key, _ in writes)
 
 
 def waiting(rows: Told) -> list[str]:

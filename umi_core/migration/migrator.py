@@ -5,7 +5,9 @@ stores `main` and `legacy`. A crash loses nothing that it needs: a new one start
 
 Law 1. Each kind of rows has a machine and a phase of its own, which does one request at a time.
 Law 2. An answer that is malformed or too late is a failure; a write then has an unknown outcome.
-Law 3. In main a batch has an idempotency key that no other one has. Legacy knows neither keys nor versions.
+Law 3. A store is read in pages, so not at one instant: a batch in doubt may land between two of them. A
+       commit expects each row of main that it relies on, or is made behind a new fence.
+Law 4. In main a batch has an idempotency key that no other one has. Legacy knows neither keys nor versions.
 """
 
 from collections import deque
@@ -16,10 +18,10 @@ from typing import Final
 import attrs
 
 from umi_core import limits
-from umi_core.answer_checks import check_answer, in_order, judged_rows
+from umi_core.answer_checks import check_answer, following_page, in_order, judged_rows
 from umi_core.codec import encode
 from umi_core.conditions import Condition
-from umi_core.data import Data, Owner
+from umi_core.data import Owner
 from umi_core.errors import KeyReused, StorageFailed, TooBusy
 from umi_core.ids import commit_key
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone, Value
@@ -39,6 +41,7 @@ from umi_core.messages.effects import (
     Reply,
     Unknown,
     Write,
+    filled_in,
 )
 from umi_core.messages.requests import bad_request
 from umi_core.migration import machine, steps
@@ -54,14 +57,21 @@ TABLES: Final = {"row": "moved", "begun": "moved_begun", "outbox": "outbox", "ph
 KINDS: Final = {**TABLES, "key": "moved_key"}
 
 
-@attrs.frozen
-class Sent(Data):
-    """A question on its way: what the machine wants to know, and as what it was sent."""
+@attrs.define
+class Sent(Owner):
+    """A question on its way: what the machine wants to know, as what it is asked, and as what it was sent.
+
+    `rows`: those of earlier pages of a read, `page_count` in number. `failure`: how it fails, if it does.
+    """
 
     ask: Ask
-    effect: Read | Commit
     step: str
-    due_ms: int
+    asked: Read | Commit
+    effect: Read | Commit
+    due_ms: int = 0
+    rows: dict[Address, Row] = attrs.field(factory=dict)
+    page_count: int = 0
+    failure: str = "unavailable"
 
 
 @attrs.define
@@ -100,7 +110,7 @@ class Migrator:
             for track in self.tracks.values():
                 # Anything else is a late answer: `sent` is replaced by the next question.
                 if track.sent is not None and track.sent.effect.request_id == value.request_id:
-                    effects += self.hear(track, read_answer(track.sent, value))
+                    effects += self.take_answer(track, track.sent, value)
         return tuple(effects)
 
     def deadline_ms(self) -> int | None:
@@ -130,6 +140,15 @@ class Migrator:
             track.request = track.waiting.popleft()
             yield self.came(track, steps.begin(track.machine, track.request))
 
+    def take_answer(self, track: Track, sent: Sent, answer: Answer) -> Iterator[Effect]:
+        """Give the result of a question to the machine, or ask for the next page."""
+        result = read_answer(sent, answer)
+        if isinstance(result, Read):
+            sent.asked = result
+            yield self.send(sent)
+        else:
+            yield from self.hear(track, result)
+
     def hear(self, track: Track, answer: machine.StoreResult) -> Iterator[Effect]:
         yield self.came(track, steps.handle_answer(track.machine, answer))
         yield from self.go_on(track)
@@ -139,31 +158,34 @@ class Migrator:
         assert track.request is not None
         if isinstance(out, Ask):
             assert track.machine.job is not None
-            effect = self.effect_of(track.kind, out)
-            track.sent = Sent(out, effect, track.machine.job.step, self.seen_ms + self.timeout_ms)
-            return effect
-        step = track.sent.step if track.sent is not None else ""
-        reply = Reply(track.request.op_id, outcome_of(out, track, step))
+            asked = self.question_of(track.kind, out)
+            track.sent = Sent(out, track.machine.job.step, asked, asked)
+            return self.send(track.sent)
+        reply = Reply(track.request.op_id, outcome_of(out, track))
         track.request = track.sent = None
         return reply
 
     # Questions.
 
-    def effect_of(self, kind: str, ask: Ask) -> Read | Commit:
+    def send(self, sent: Sent) -> Effect:
         self.request_count += 1
-        number, timeout_ms = self.request_count, self.timeout_ms
+        number, asked, key = self.request_count, sent.asked, ""
+        if isinstance(asked, Commit) and asked.store == MAIN:
+            key = self.key_of(number, asked.writes, asked.expects)
+        effect = filled_in(asked, number, self.timeout_ms, "", key)
+        assert isinstance(effect, Read | Commit)
+        sent.effect, sent.due_ms = effect, self.seen_ms + self.timeout_ms
+        return effect
+
+    def question_of(self, kind: str, ask: Ask) -> Read | Commit:
         if ask.only is not None:
-            return Read(ByIds((self.address(kind, ask.only),)), ask.store, number, timeout_ms)
+            return Read(ByIds((self.address(kind, ask.only),)), ask.store)
         if not ask.writes:
             where = (Condition("kind", "eq", kind),)
-            # One page only, so that a store is read at one instant: `read_answer` takes a page that is cut
-            # for a failure. The price: a store with more than PAGE_ROW_COUNT_MAX rows of a kind cannot move.
-            query = ByFilter(self.scope, tuple(TABLES.values()), where, limits.PAGE_ROW_COUNT_MAX)
-            return Read(query, ask.store, number, timeout_ms)
+            return Read(ByFilter(self.scope, tuple(TABLES.values()), where), ask.store)
         writes = tuple(self.write(kind, ask.store, key, value) for key, value in ask.writes)
         expects = tuple(Expect(self.address(kind, key), version) for key, version in ask.expects)
-        batch_key = self.key_of(number, writes, expects) if ask.store == MAIN else ""
-        return Commit(writes, expects, batch_key, ask.store, number, timeout_ms)
+        return Commit(writes, expects, store=ask.store)
 
     def key_of(self, number: int, writes: tuple[Write, ...], expects: tuple[Expect, ...]) -> str:
         """Return the key of this batch alone, with a digest of its content.
@@ -204,20 +226,33 @@ def assume_result(ask: Ask) -> machine.StoreResult:
     return machine.StoreResult("unknown" if ask.writes else "failed")
 
 
-def read_answer(sent: Sent, answer: Answer) -> machine.StoreResult:
-    """Return the answer as a result of a store; a page that is cut or has a strange row is a failure."""
-    answer = check_answer(sent.effect, answer)
+def read_answer(sent: Sent, answer: Answer) -> machine.StoreResult | Read:
+    """Return the answer as a result of a store, or the question for the next page of a read.
+
+    A page with a strange row is a failure, and so are one without a new row and one beyond
+    READ_PAGE_COUNT_MAX: a store that repeats itself could keep a read going for ever.
+    """
+    answer = check_answer(sent.asked, answer)
     if isinstance(answer, Committed):
         return machine.StoreResult("ok")
     if isinstance(answer, EffectFailed):
         is_in_doubt = bool(sent.ask.writes) and answer.kind in ("unknown", "timeout")
         return machine.StoreResult("unknown" if is_in_doubt else "failed")
     assert isinstance(answer, ReadDone)
-    assert isinstance(sent.effect, Read)
-    judged = judged_rows(sent.effect, answer, ())
-    if judged.failure is not None or answer.cursor is not None:
+    assert isinstance(sent.asked, Read)
+    judged, known_count = judged_rows(sent.asked, answer, ()), len(sent.rows)
+    if judged.failure is not None:
         return machine.StoreResult("failed")
-    return machine.StoreResult("ok", tuple(map(convert_row, in_order(sent.effect, judged.rows))))
+    sent.rows.update((row.address, row) for row in judged.rows)
+    following = following_page(sent.asked, answer)
+    if following is None:
+        rows = in_order(sent.asked, tuple(sent.rows.values()))
+        return machine.StoreResult("ok", tuple(map(convert_row, rows)))
+    if sent.page_count >= limits.READ_PAGE_COUNT_MAX:
+        sent.failure = "too_many_rows"
+        return machine.StoreResult("failed")
+    sent.page_count += 1
+    return following if len(sent.rows) > known_count else machine.StoreResult("failed")
 
 
 def convert_row(row: Row) -> tuple[Key, Held]:
@@ -238,7 +273,7 @@ def convert_row(row: Row) -> tuple[Key, Held]:
             return ("outbox", body.id.removeprefix(f"{body.kind}/")), Held(row.version, "x")
 
 
-def outcome_of(reply: machine.MigrationReply, track: Track, step: str) -> Outcome:
+def outcome_of(reply: machine.MigrationReply, track: Track) -> Outcome:
     if reply.kind == "done":
         lacks = (Degraded(reply.degraded, "unavailable"),) if reply.degraded else ()
         return Done(reply.value, lacks)
@@ -247,5 +282,6 @@ def outcome_of(reply: machine.MigrationReply, track: Track, step: str) -> Outcom
     if reply.kind == "reused":
         return Refused(KeyReused(str(reply.value)))
     if reply.kind == "failed":
-        return Failed(StorageFailed(step, "unavailable", 1))
+        assert track.sent is not None  # only a question fails
+        return Failed(StorageFailed(track.sent.step, track.sent.failure, 1))
     return Refused(NotReady(track.kind, track.machine.phase, str(reply.value or "another phase")))

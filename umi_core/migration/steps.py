@@ -491,19 +491,25 @@ def see_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     differing = differences(answer.rows, job.legacy)
     if not differing:
         return end(it, "done")
-    writes = tuple((key, row(job.legacy, key).value) for key in differing)
-    expects = tuple((key, row(answer.rows, key).version) for key in differing)
-    return ask(it, Ask("main", writes, add_fence(it, *expects)), "reconciled")
+    due = values(job.legacy)
+    writes = tuple((key, due.get(key)) for key in differing)
+    return ask(it, Ask("main", writes, add_fence(it, *versions(answer.rows, writes))), "reconciled")
 
 
 def end_reconcile(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(it, "done" if answer.kind == "ok" else "failed")
 
 
+def values(rows: Told) -> dict[Key, str]:
+    """Return the contents of the rows that a store holds; a tombstone has none, as an absent row."""
+    return {key: held.value for key, held in rows if key[0] == "row" and held.value is not None}
+
+
 def differences(main: Told, legacy: Told) -> list[Key]:
     # A tombstone in main has no value, as an absent row of legacy: the two are equal.
     keys = {key: None for key, _ in (*main, *legacy) if key[0] == "row"}
-    return [key for key in sorted(keys) if row(main, key).value != row(legacy, key).value]
+    in_main, in_legacy = values(main), values(legacy)
+    return [key for key in sorted(keys) if in_main.get(key) != in_legacy.get(key)]
 
 
 def mirror(it: Migration) -> Came:
@@ -525,8 +531,9 @@ def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     key = ("outbox", waiting(job.main)[0])
-    # A write meanwhile puts the outbox row again, under the next version, and so it stays there.
-    expects = add_fence(it, (key, row(job.main, key).version))
+    # A write meanwhile puts the outbox row again, under the next version, and so it stays there. It may also
+    # have come between two pages, which hold the row from before it and the outbox row from after it.
+    expects = add_fence(it, *((each, row(job.main, each).version) for each in (("row", key[1]), key)))
     return ask(it, Ask("main", ((key, None),), expects), "taken")
 
 
@@ -576,10 +583,10 @@ def compare_main(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 def report(it: Migration, main: Told, legacy: Told) -> StoresCompared:
     # Both stores are read one after the other: rows on their way between them differ, and are no fault.
-    unsettled = sorted({*waiting(main), *it.doubt})
+    unsettled = {*waiting(main), *it.doubt}
     differing = [key for key in differences(main, legacy) if key[1] not in unsettled]
-    in_main = {key[1] for key in differing if row(main, key).value is not None}
-    in_legacy = {key[1] for key in differing if row(legacy, key).value is not None}
+    in_main = {key[1] for key in values(main).keys() & differing}
+    in_legacy = {key[1] for key in values(legacy).keys() & differing}
     return StoresCompared(
         it.phase,
         sum(key[0] == "row" and held.value is not None for key, held in main),
@@ -587,7 +594,7 @@ def report(it: Migration, main: Told, legacy: Told) -> StoresCompared:
         missing_in_main=tuple(sorted(in_legacy - in_main)),
         missing_in_legacy=tuple(sorted(in_main - in_legacy)),
         different=tuple(sorted(in_main & in_legacy)),
-        unsettled=tuple(unsettled),
+        unsettled=tuple(sorted(unsettled)),
     )
 
 

@@ -35,6 +35,8 @@ ROW: Final[Key] = ("row", ID)
 HEAL_STEPS_MAX: Final = 60
 OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
 
+PAGE_ORDER: Final = ("row", "begun", "outbox", "phase")  # in which a store gives the tables, page by page
+
 Main = tuple[tuple[Key, Held], ...]
 
 
@@ -191,6 +193,7 @@ def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     after = write_to_store(world, ask) if ask.writes else world
     if not ask.writes:
         yield where, hears(world, StoreResult("ok", rows_of(world, ask)))
+        yield from torn_reads(world, ask)
     else:
         yield where, hears(after or world, StoreResult("ok" if after else "failed"))
     if not world.left.failures:
@@ -207,6 +210,19 @@ def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
         if ask.store == "main" and world.late is None:
             late = attrs.evolve(poorer, late=ask)
             yield f"{where}: no answer, and it is on its way", hears(late, StoreResult("unknown"))
+
+
+def torn_reads(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
+    """Yield reads of main between two pages of which the late batch arrives, for each place of the cut."""
+    after = apply_batch(world, world.late) if ask.store == "main" and world.late is not None else None
+    if after is None or ask.only is not None:
+        return
+    for count in range(1, len(PAGE_ORDER)):
+        first, second = PAGE_ORDER[:count], PAGE_ORDER[count:]
+        rows = [it for it in rows_of(world, ask) if it[0][0] in first]
+        rows += [it for it in rows_of(after, ask) if it[0][0] in second]
+        said = f"main reads up to {first[-1]}, the late batch arrives, and it reads the rest"
+        yield said, hears(attrs.evolve(after, late=None), StoreResult("ok", tuple(rows)))
 
 
 def hears(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:

@@ -9,9 +9,10 @@ import attrs
 import pytest
 
 from umi_core.errors import BadOption, KeyReused, StorageFailed, TooBusy
-from umi_core.limits import OP_COUNT_MAX
+from umi_core.limits import OP_COUNT_MAX, PAGE_ROW_COUNT_MAX, READ_PAGE_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import (
+    ByFilter,
     Commit,
     Degraded,
     Done,
@@ -57,8 +58,8 @@ IN_DOUBT = EffectFailed(0, "unknown")
 class Stores:
     """Both stores and a migrator between them; `plan` is what the next questions are answered instead."""
 
-    def __init__(self) -> None:
-        self.stores = {"main": SimStorage(), LEGACY: SimStorage()}
+    def __init__(self, page_rows: int = PAGE_ROW_COUNT_MAX) -> None:
+        self.stores = {name: SimStorage(page_rows=page_rows) for name in ("main", LEGACY)}
         self.life = 0
         self.plan: list[EffectFailed | None] = []
         self.restart()
@@ -355,7 +356,7 @@ def test_what_does_not_come_in_time_is_a_failure_and_late_answers_change_nothing
         ReadDone(1, (Row(Address(SCOPE, "moved", "blocks/r"), 1, None),)),
         ReadDone(1, (Row(Address(Scope("u", "b"), "moved", "blocks/r"), 1, ROW),)),
         ReadDone(1, (Row(Address(SCOPE, "moved", "archival/r"), 1, Moved("archival/r", "archival", "x")),)),
-        ReadDone(1, (), "more"), Committed(1),
+        ReadDone(1, (), "more"), ReadDone(1, (), 7), Committed(1),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_an_answer_that_is_none_is_a_failure(answer: Value) -> None:
@@ -364,6 +365,114 @@ def test_an_answer_that_is_none_is_a_failure(answer: Value) -> None:
     (reply,) = migrator.step(0, answer)
     assert isinstance(reply, Reply)
     assert isinstance(reply.outcome, Failed)
+
+
+# Pages.
+
+
+def add_to_old_store(stores: Stores, count: int) -> list[str]:
+    """Put so many messages into the old store; return their ids."""
+    ids = [f"{number:012}" for number in range(1, count + 1)]
+    bodies = [Moved(f"messages/{own_id}", "messages", f"m{own_id}") for own_id in ids]
+    rows = [Row(Address(SCOPE, "moved", body.id), 1, body) for body in bodies]
+    stores.stores[LEGACY].put_back({row.address: row for row in rows}, 0)
+    return ids
+
+
+@pytest.mark.parametrize(("page_rows", "count"), [(PAGE_ROW_COUNT_MAX, 1_001), (1, 7), (3, 6)])
+def test_rows_that_fill_more_than_one_page_move_all_the_way(page_rows: int, count: int) -> None:
+    stores = Stores(page_rows)
+    ids = add_to_old_store(stores, count)
+    of_log = (1, "messages")
+    assert stores.ask(AdvanceMigration(*of_log)) == Done("dual_write")
+    missing = StoresCompared("dual_write", 0, count, missing_in_main=tuple(ids))
+    assert stores.ask(CompareStores(*of_log)) == Done(missing)
+    early = stores.ask(AdvanceMigration(*of_log))
+    assert early == Refused(NotReady("messages", "dual_write", "reconcile: the stores differ"))
+    assert stores.ask(Reconcile(*of_log)) == Done()
+    assert stores.ask(CompareStores(*of_log)) == Done(StoresCompared("dual_write", count, count))
+    for phase in ("dual_write", "dual_read"):
+        ids.append(f"{len(ids) + 1:012}")
+        assert stores.ask(AddRow(*of_log, f"m{ids[-1]}")) == Done(ids[-1]), phase
+        assert stores.ask(ReadRow(*of_log, ids[-1])) == Done(f"m{ids[-1]}")
+        assert stores.ask(ListRows(*of_log)) == Done(RowsListed(tuple((it, f"m{it}") for it in ids)))
+        assert isinstance(stores.ask(AdvanceMigration(*of_log)), Done)
+    assert stores.ask(RollBack(*of_log)) == Done("rolling_back")
+    assert stores.ask(Mirror(*of_log)) == Done()
+    assert stores.ask(RollBack(*of_log)) == Done("legacy")
+    assert len(stores.stores[LEGACY].rows) == len(ids)
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_a_page_that_fails_ends_the_read(at: int) -> None:
+    stores = Stores(page_rows=2).to("legacy", "messages")
+    add_to_old_store(stores, 6)
+    stores.ask(ReadRow(1, "messages", "x"))  # a start
+    failed = stores.ask(ListRows(1, "messages"), *(None,) * at, REFUSES)
+    assert failed == Failed(StorageFailed("get_legacy", "unavailable", 1))
+
+
+def test_each_page_has_a_question_and_a_time_of_its_own() -> None:
+    migrator = Migrator(SCOPE, 1, timeout_ms=5)
+    (first,) = migrator.step(0, ReadRow(*OF, "r"))
+    page = ReadDone(1, (Row(Address(SCOPE, "moved", "blocks/r"), 1, ROW),), "moved/blocks/r")
+    (second,) = migrator.step(4, page)
+    assert isinstance(first, Read)
+    assert isinstance(second, Read)
+    assert isinstance(first.query, ByFilter)
+    query = attrs.evolve(first.query, cursor="moved/blocks/r")
+    assert second == attrs.evolve(first, request_id=2, query=query)
+    assert migrator.deadline_ms() == 9
+    assert migrator.step(5, attrs.evolve(page, cursor=None)) == ()  # an answer to the first question
+    (reply,) = migrator.step(9, Wake())
+    assert reply == Reply(1, Failed(StorageFailed("find", "unavailable", 1)))
+
+
+def test_a_page_without_a_new_row_is_a_failure() -> None:
+    migrator = Migrator(SCOPE, 1)
+    migrator.step(0, ReadRow(*OF, "r"))
+    page = ReadDone(1, (Row(Address(SCOPE, "moved", "blocks/r"), 1, ROW),), "moved/blocks/r")
+    assert isinstance(migrator.step(0, page)[0], Read)
+    (reply,) = migrator.step(0, attrs.evolve(page, request_id=2))
+    assert reply == Reply(1, Failed(StorageFailed("find", "unavailable", 1)))
+
+
+def test_more_pages_than_a_read_may_have_are_named_in_the_error() -> None:
+    migrator = Migrator(SCOPE, 1)
+    (effect,) = migrator.step(0, ReadRow(*OF, "r"))
+    page_count = 0
+    while isinstance(effect, Read):
+        page_count += 1
+        where = Address(SCOPE, "moved", f"blocks/{page_count:05}")
+        rows = (Row(where, 1, Moved(where.id, "blocks", "x")),)
+        (effect,) = migrator.step(0, ReadDone(effect.request_id, rows, f"moved/{where.id}"))
+    assert page_count == READ_PAGE_COUNT_MAX + 1
+    assert effect == Reply(1, Failed(StorageFailed("find", "too_many_rows", 1)))
+
+
+def test_a_batch_that_lands_between_two_pages_is_not_taken_from_the_outbox() -> None:
+    """The first page has the row from before the batch, the second the outbox row from after it."""
+    stores = Stores().to("dual_read")
+    main = stores.stores["main"]
+    stores.ask(put("tea"))
+    effects = stores.migrator.step(0, put("rum"))
+    while not isinstance(effects[0], Commit):
+        assert isinstance(effects[0], Read)
+        effects = stores.migrator.step(0, stores.answer(effects[0]))
+    batch = effects[0]
+    stores.migrator.step(0, EffectFailed(batch.request_id, "unknown"))
+    main.page_rows = 1
+    (read,) = stores.migrator.step(0, Mirror(*OF))
+    assert isinstance(read, Read)
+    effects = stores.migrator.step(0, stores.answer(read))
+    main.flush(main.arrive(batch, "a"), 0)
+    while not isinstance(effects[0], Reply):
+        assert isinstance(effects[0], Read | Commit)
+        effects = stores.migrator.step(0, stores.answer(effects[0]))
+    assert isinstance(effects[0].outcome, Failed)
+    assert Address(SCOPE, "outbox", "blocks/r") in main.rows
+    assert stores.ask(Mirror(*OF)) == Done()
+    assert [row.body for row in stores.stores[LEGACY].rows.values()] == [Moved("blocks/r", "blocks", "rum")]
 
 
 # Request keys.

@@ -118,13 +118,15 @@ def contents(storage: SimStorage, scope: Scope, kind: str) -> dict[str, str | No
 class Work(Owner):
     """The state of one request in flight.
 
-    `unheard`: its questions without a good answer, with the store and the step of each. `written`: rows that
-    its batches to main are about, by the question. `has_written`: it has sent a row. `is_keyed`: main has to
-    hear of a key first, its own or that of an earlier write of this row.
+    `unheard`: its questions without a good answer, with the store and the step of each. `pages`: rows of the
+    read that goes on page by page. `written`: rows that its batches to main are about, by the question.
+    `has_written`: it has sent a row. `is_keyed`: main has to hear of a key first, its own or that of an
+    earlier write of this row.
     """
 
     request: MigrationRequest
     unheard: dict[int, tuple[str, str]] = attrs.field(factory=dict)
+    pages: set[Address] = attrs.field(factory=set)
     written: dict[int, list[str]] = attrs.field(factory=dict)
     has_written: bool = False
     is_keyed: bool = False
@@ -140,6 +142,17 @@ class Work(Owner):
             # a new row of a log waits for all keyed writes, any other write for those of its own row
             is_held_up = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
             self.is_keyed |= self.request.request_key is not None or is_held_up
+
+    def record_answer(self, asked: Asked, answer: Answer) -> None:
+        """Record an answer. A page with a cursor and without a new row leads nowhere: its read has failed."""
+        if isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.cursor is None:
+            self.pages.clear()
+        known_count = len(self.pages)
+        is_cut = isinstance(answer, ReadDone) and answer.cursor is not None
+        if isinstance(answer, ReadDone):
+            self.pages.update(row.address for row in answer.rows)
+        if is_good(asked, answer) and not (is_cut and len(self.pages) == known_count):
+            self.unheard.pop(answer.request_id, None)
 
 
 @attrs.define
@@ -167,8 +180,8 @@ class TwoStores(Observer):
 
     def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         work = self.works[call.agent].get(call.op_id)
-        if work is not None and is_good(call.effect, answer):
-            work.unheard.pop(answer.request_id, None)
+        if work is not None:
+            work.record_answer(call.effect, answer)
 
     def observe_crash(self, agent: str) -> None:
         for work in self.works.pop(agent, {}).values():
@@ -237,7 +250,7 @@ def check_done(op_id: str, work: Work, done: Done, now: StoresView, doubted: Map
 
 
 def is_good(asked: Asked, answer: Answer) -> bool:
-    """Return True if an answer is complete: a page may be cut, and a row damaged or another one."""
+    """Return True if an answer is right: a row may be damaged, or another one than was asked for."""
     if not isinstance(asked, Read) or not isinstance(answer, ReadDone):
         return isinstance(answer, Committed)
     if isinstance(asked.query, ByIds):
@@ -245,7 +258,7 @@ def is_good(asked: Asked, answer: Answer) -> bool:
     assert isinstance(asked.query, ByFilter)
     # A page is of one kind of moved rows, which its only condition names.
     kinds = [str(condition.value) for condition in asked.query.where]
-    return answer.cursor is None and all(is_row_of(asked.query, kinds, row) for row in answer.rows)
+    return all(is_row_of(asked.query, kinds, row) for row in answer.rows)
 
 
 def is_row_of(query: ByFilter, kinds: Sequence[str], row: Row) -> bool:
