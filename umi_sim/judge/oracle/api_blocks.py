@@ -1,7 +1,7 @@
 """Judge blocks of an agent server by their versions, and request keys."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -17,6 +17,7 @@ from umi_core.kelpie.requests import (
 )
 from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
 from umi_core.messages.requests import Request
+from umi_core.messages.results import RecordAdded
 from umi_core.values import BLOCK_KINDS, Scope
 from umi_sim.judge.limits import RECEIPT_MS_MAX
 from umi_sim.judge.plain.rows import block_id
@@ -82,7 +83,8 @@ class Keys(Owner):
         if first is not None and (is_young or is_told(first, value, repeated)):
             # A second reply that is not `repeated` is right only
             # if the first doer was guessed: it was this one.
-            is_same = first.request == mine.request and first.value == value and (repeated or first.is_guess)
+            is_equal = drop_reasons(first.value) == drop_reasons(value)
+            is_same = first.request == mine.request and is_equal and (repeated or first.is_guess)
             first.is_guess &= repeated
             demand(
                 is_same, rules.KEY_ONCE, f"{op_id} did anew what its key {key} had done", first.value, value
@@ -108,12 +110,27 @@ class Keys(Owner):
 
 def is_told(first: KeyedRequest, value: object, repeated: bool) -> bool:
     """Return True if a reply repeats the first one: receipts may be kept for longer than a day."""
-    return repeated and first.value == value
+    return repeated and drop_reasons(first.value) == drop_reasons(value)
+
+
+def drop_reasons(value: Any) -> Any:
+    """Return a reply as a receipt tells it: without the reasons that a model gave.
+
+    The first reply under a key may have them, and the next one comes from the receipt.
+    """
+    if isinstance(value, RecordAdded):
+        return attrs.evolve(value, facts=drop_reasons(value.facts))
+    fields = {name: getattr(value, name, None) for name in REASONED}
+    return attrs.evolve(value, **{
+        name: tuple(attrs.evolve(one, reason="") for one in found)
+        for name, found in fields.items() if found is not None
+    }) if attrs.has(type(value)) else value  # fmt: skip
 
 
 # Edits of a block, read from docs/spec/kelpie.md alone: block in, block out.
 
 
+REASONED: Final = ("relations", "routing")  # fields of a reply that hold what a model said
 Edit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 EDITS: Final = (CreateBlock, UpdateBlock, AppendToBlock, ReplaceInBlock, DeleteBlock)
 Slot = tuple[str, str]  # kind and label

@@ -27,6 +27,7 @@ from umi_core.messages.results import Memorized, RecordAdded, Remembered, Stored
 from umi_core.rows import Receipt
 from umi_core.values import BLOCK_KINDS, MEMORY_TYPES
 from umi_sim.judge.limits import SUMMARY_MEMBER_COUNT_MAX
+from umi_sim.judge.oracle.api_blocks import REASONED, drop_reasons
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import Batch, BatchLog, Claim, read_reflection
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units
@@ -51,7 +52,6 @@ from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
 CHANGES: Final = ("created", "forgot", "ended")
-REASONED: Final = ("relations", "routing")  # fields of a reply that hold what a model said
 TYPES: Final = ("profile", "event")
 FULL_COUNT: Final = 100
 FULL_BYTES: Final = 100_000  # of a session that a model is shown
@@ -375,10 +375,4 @@ def add_retold(batch: Batch | None, due: list[Any], value: Any) -> list[Any]:
     reasons."""
     if batch is None or not (getattr(value, "repeated", False) or len(batch.op.plans) > 1):
         return due
-    return due + [
-        attrs.evolve(it, **{
-            name: tuple(attrs.evolve(one, reason="") for one in getattr(it, name))
-            for name in REASONED if hasattr(it, name)
-        })
-        for it in due
-    ]  # fmt: skip
+    return due + [drop_reasons(it) for it in due]
