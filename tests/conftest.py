@@ -1,5 +1,6 @@
 """Settings for every test. Fixtures stand beside the tests that need them."""
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -11,6 +12,7 @@ from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
 import umi_core
+from umi_sim.__main__ import GC_OBJECTS_MIN
 
 # ci: the same examples on every machine, every day. dev: fresh ones, `tools/test --hypothesis-profile=dev`.
 # No deadlines and no too_slow: both read the wall clock, and a busy machine is not a bug.
@@ -18,6 +20,9 @@ WITHOUT_CLOCK = settings(deadline=None, suppress_health_check=[HealthCheck.too_s
 settings.register_profile("ci", WITHOUT_CLOCK, derandomize=True, database=None)
 settings.register_profile("dev", WITHOUT_CLOCK)
 settings.load_profile("ci")
+
+# As in the command: worlds make hardly any cycles, and each look for them goes through all collected tests.
+gc.set_threshold(GC_OBJECTS_MIN)
 
 JUDGED: Final = (
     "block_refusals",

@@ -23,7 +23,7 @@ from umi_sim.testing.conformance import (
 
 UNSHRUNK = settings(conformance.HOW, phases=[Phase.generate])  # is it found, not how small
 PATIENT = settings(UNSHRUNK, max_examples=3_000)
-SHORT = settings(conformance.HOW, max_examples=30)  # where the same contract is held at length elsewhere
+SHORT = settings(conformance.HOW, max_examples=15)  # where the same contract is held at length elsewhere
 Answer = Committed | EffectFailed | None
 
 
@@ -43,7 +43,7 @@ class Noting(SimStorage):
 
 @pytest.mark.slow
 def test_the_simulated_storage_keeps_the_contract_and_gives_several_values_of_each_field() -> None:
-    run_storage_conformance(Noting, settings(conformance.HOW, max_examples=60))
+    run_storage_conformance(Noting, settings(conformance.HOW, max_examples=30))
     fields = [(kind, field.name) for kind, cls in BODIES.items() for field in attrs.fields(cls)]
     assert [it for it in fields if len(Noting.given.get(it, ())) < 2] == []
 

@@ -68,7 +68,7 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile import item_json
 
-verdicts = [run_once(draw(find("storm"), seed))[0] for seed in range(4)]
+verdicts = [run_once(draw(find("storm"), seed))[0] for seed in range(1, 4)]
 print(json.dumps([[item_json.to_json(item) for item in verdict.items] for verdict in verdicts]))
 """
 

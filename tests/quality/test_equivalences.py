@@ -14,6 +14,14 @@ SEEN_BESIDES = (
     "cached-rewrite-forgets-its-terms",
 )  # the oracle says of a resolution again what it was first
 TOLD_AGAIN = tuple(map(rule_of, ("E-BATCH", "E-CLEAR", "E-FAIL")))  # which need worlds with texts
+SOON = {
+    "planned-again-without-details": 1, "edit-of-two-instants": 2, "batch-loses-members": 2,
+    "range-without-its-end": 1, "bytes-in-order-of-arrival": 4, "forged-totals-believed": 1,
+    "forged-facts-believed": 5, "patience-kept-outside-state": 5, "patience-outlives-a-life": 5,
+    "jump-wakes-one-at-a-time": 1, "waits-no-longer": 3, "says-what-did-not-win": 3,
+    "member-of-nobody": 19, "segments-of-another-text": 9, "expired-together-count-once": 4,
+}  # fmt: skip
+"""Seeds that showed a bug in little time; they are tried first."""
 BUGS = [
     it
     for it in MUTANTS.values()
@@ -25,7 +33,7 @@ BUGS = [
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_only_the_equivalence_sees_the_bug(bug: Mutant) -> None:
     only = tuple(name for name in NAMES if rule_of(name) == bug.rules[0])
-    for seed in range(SEED_COUNT):
+    for seed in sorted(range(SEED_COUNT), key=lambda seed: seed != SOON.get(bug.name)):
         config = attrs.evolve(draw(find(bug.scenario), seed, bug.overrides), equivalences=only)
         with_bug = attrs.evolve(config, planted=bug.name, off=bug.rules[1:])
         verdict, _ = run_once(with_bug)

@@ -37,7 +37,8 @@ def test_the_table_of_needs_was_measured_with_these_bugs_and_lacks_nothing() -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_its_kind_a_bug_is_not_seen(kind: str) -> None:
-    assert matrix.rule_without_fault(BUGS[kind], 2) == ""
+    """In the run that shows it with its kind; `tools/matrix.py` has tried eight seeds at least."""
+    assert matrix.run_with_bug(BUGS[kind], NEEDS[kind]["seed"], BUGS[kind].overrides_without) is None
 
 
 def test_every_rule_that_a_run_judges_is_named_by_a_planted_bug() -> None:

@@ -10,13 +10,20 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find, list_shipped
 
 SEED = 1  # more of them is what a sweep is for; seed 0 happens to live four times as long, in most scenarios
+QUICK_SEEDS = {
+    "all_faults": 11, "bounds": 5, "brimful": 6, "equivalences": 4, "growth": 3, "moves": 9,
+    "neighbours": 6, "rendering": 3, "revisions": 11, "seasons": 9, "takeovers": 12,
+    "years": 3,
+}  # fmt: skip
+"""Where seed 1 takes two to eight times as long as another one that asks for and meets about as much."""
+DOUBT_SEED = 11  # met all of it when it was last looked for
 DOUBT_SEEDS_MAX = 60  # a dozen are enough, nearly always
 SCENARIOS = sorted(name for name in list_shipped() if not find(name).manual)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_promise_is_kept_and_the_record_replays(name: str) -> None:
-    config = draw(find(name), SEED)
+    config = draw(find(name), QUICK_SEEDS.get(name, SEED))
     verdict, _ = run_once(config)
     assert verdict.failure is None, verdict.failure
     assert words_told.unknown(words_told.of_a_run(as_json(verdict))) == []
@@ -48,9 +55,9 @@ def test_a_run_without_faults_degrades_nothing() -> None:
 @pytest.mark.slow
 def test_doubt_soon_meets_reads_that_settle_and_their_failures() -> None:
     wanted = ("recover.settle: ok", "settle: timeout", "settle: unavailable", "an earlier plan won")
-    lacking, seed = list(wanted), 0
+    lacking, seeds = list(wanted), iter((DOUBT_SEED, *range(DOUBT_SEEDS_MAX)))
     while lacking:
-        assert seed < DOUBT_SEEDS_MAX, lacking
+        seed = next(seeds, None)
+        assert seed is not None, lacking
         verdict, _ = run_once(attrs.evolve(draw(find("doubt"), seed), equivalences=()))
         lacking = [mark for mark in lacking if not any(met.endswith(mark) for met in verdict.marks)]
-        seed += 1

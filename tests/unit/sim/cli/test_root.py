@@ -460,6 +460,7 @@ def test_a_mutant_whose_place_has_gone_is_told_with_the_place(monkeypatch: pytes
 @pytest.mark.slow
 def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_edits, "list_files", lambda: ["umi_core/text.py", "umi_core/ids.py"])
+    monkeypatch.setattr(source_hunt, "fails_a_test", lambda folder: False)  # tests/properties take long
     (edit,) = draw_edits(5, 1)
     drawn = umi("mutants", "--source", "--sample", "1", "--seed", "5", "--runs", "1", "--json")
     found, told = json.loads(drawn.stdout)

@@ -67,7 +67,7 @@ def test_a_replay_without_faults_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 def ways_apart(way: gate.Way) -> bool:
     """Whether some seed of a stormy scenario has another trace in this way than when drawn."""
     file = scenario.find("crash_storm")
-    hashes = (gate.hashes(scenario.draw(file, seed)) for seed in range(3))
+    hashes = (gate.hashes(scenario.draw(file, seed)) for seed in range(1, 4))
     return any(each[way] != each["fresh"] for each in hashes)
 
 

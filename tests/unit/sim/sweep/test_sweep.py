@@ -322,7 +322,7 @@ def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatc
         return futures.wait(*args, **how)
 
     monkeypatch.setattr(conductor, "wait", wait)
-    result = sweep("own.toml", "--seeds", "0..99")
+    result = sweep("own.toml", "--seeds", "0..49")
     assert result.exit_code == 130
     first, second, *_ = result.stdout.splitlines()
     found = re.match(r"STOPPED sweep of 1 scenario, seeds 0\.\.(\d+): (\d+) runs, ", first)
@@ -330,7 +330,7 @@ def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatc
     assert int(found[1]) + 1 == int(found[2]) >= 10
     assert second == "  stopped  interrupted: this is what had been run by then"
     looks = iter(range(1))
-    said = json.loads(sweep("bad.toml", "--seeds", "0..99", "--json").stdout)
+    said = json.loads(sweep("bad.toml", "--seeds", "0..49", "--json").stdout)
     assert (said["result"], said["exit"]) == ("fail", 130)
     looks = iter(range(0))
     monkeypatch.setattr(conductor, "blindness", BLINDNESS)
