@@ -1,12 +1,18 @@
 """Goal: two operations never share a commit key, unless their requests share a request key."""
 
+from contextlib import nullcontext
+
 import attrs
 
 from tests.histories import broken
+from umi_core.kelpie.requests import AddArchival
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import Forget, Remember
+from umi_core.messages.results import RecordAdded, Remembered
+from umi_core.rows import Relation
 from umi_core.values import Scope
+from umi_sim.judge.oracle.api_blocks import Keys
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.seedfile.fields import PLAIN
@@ -55,3 +61,23 @@ def test_a_storage_that_was_wiped_knows_no_keys() -> None:
     commit(heard, "o1", "k1")
     heard.observe_wipe()
     commit(heard, "o2", "k1")
+
+
+# Request keys: what a repeated request may reply.
+
+
+def added(reason: str, seq: int = 1) -> RecordAdded:
+    """The reply of a record that ended a fact, with the reason that a model gave, or none."""
+    relation = Relation("rel_1", "update", ("fct_1", 1), ("fct_2", 1), 900_000, reason, "model", 5)
+    return RecordAdded("archival", seq, 1, 5, facts=Remembered((), (relation,)))
+
+
+def test_a_repeated_reply_may_lack_the_reasons_that_a_model_gave() -> None:
+    """`umi-sim run records_of_facts --seed 6`: the receipt of an add_archival keeps no reasons."""
+    for value, is_fair in ((added(""), True), (added("so"), True), (added("", seq=2), False)):
+        keys = Keys()
+        for op_id in ("o1", "o2"):
+            keys.begin(op_id, "k", AddArchival(1, "Ann moved", request_key="k"))
+        keys.judge_done("o1", "k", added("so"), repeated=False, now_ms=9)
+        with nullcontext() if is_fair else broken("key-once"):
+            keys.judge_done("o2", "k", value, repeated=True, now_ms=10)
