@@ -39,7 +39,7 @@ def test_a_case_writes_the_same_bytes_every_time() -> None:
 
 @pytest.mark.slow
 def test_a_journal_whose_deletion_is_not_synced_is_found_and_made_small() -> None:
-    found = hunt(range(2, 20), "delete")  # the first two break another promise, or none
+    found = hunt(range(7, 20), "delete")  # the first seven break another promise, or none
     assert found.first is not None
     assert found.small is not None
     assert found.broken.startswith("what was acknowledged is there")

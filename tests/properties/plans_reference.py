@@ -16,18 +16,15 @@ Linked = tuple[str, int, str, str]  # an entity, its version, a category, and wh
 def linked(
     links: Iterable[Linked], rows: Mapping[Address, Row], scope: Scope, now_ms: int
 ) -> dict[Address, Body]:
-    """Return the memberships that are missing or older, and their categories."""
+    """Return the memberships that are missing or damaged, and their categories."""
     written: dict[Address, Body] = {}
     added = dict.fromkeys(CATEGORIES, 0)
     for entity_id, version, name, by in {(it[0], it[2]): it for it in links}.values():
         parent = category_id(scope, name)
         where = Address(scope, "membership", membership_id(scope, entity_id, parent))
-        old = rows[where].body if where in rows else None
-        if isinstance(old, Membership) and old.entity_version >= version:
+        if where in rows and isinstance(rows[where].body, Membership):
             continue
-        new = Membership(where.id, entity_id, version, parent, by, now_ms)
-        kept = attrs.evolve(old, entity_version=version) if isinstance(old, Membership) else new
-        written[where] = attrs.evolve(kept, subcategory_id=None, confidence_ppm=None, keywords_matched=())
+        written[where] = Membership(where.id, entity_id, version, parent, by, now_ms)
         added[name] += where not in rows
         at = Address(scope, "category", parent)
         written[at] = grown(rows.get(at), parent, name, added[name], now_ms)

@@ -138,14 +138,14 @@ def expect_memberships(entity_id: str, rows: Iterable[Row], view: View) -> tuple
 
 
 def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
-    """Return the memberships that are missing or of an older version, and the categories that count them."""
+    """Return the memberships that are missing, and the categories that count them."""
     scope = view.scope
     # By address, so that a fact that is named twice for one category is one membership.
     wanted = {address(scope, "membership", link_id(scope, it.entity_id, it.category)): it for it in links}
-    news = {where: link for where, link in wanted.items() if is_news(link, rows.get(where))}
-    writes = [Write(where, membership(where.id, link, rows.get(where), view)) for where, link in news.items()]
+    news = {where: link for where, link in wanted.items() if not is_linked(rows.get(where))}
+    writes = [Write(where, membership(where.id, link, view)) for where, link in news.items()]
     touched = {category_id(scope, link.category): link.category for link in news.values()}
-    # A membership that only names a newer version of its fact is no further member.
+    # A damaged membership is written again, and was counted when it came.
     counts = Counter(link.category for where, link in news.items() if where not in rows)
     for key, name in touched.items():
         row = rows.get(address(scope, "category", key))
@@ -153,14 +153,11 @@ def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -
     return tuple(writes)
 
 
-def is_news(link: Link, row: Row | None) -> bool:
-    old = row.body if row is not None else None
-    return not isinstance(old, Membership) or old.entity_version < link.entity_version
+def is_linked(row: Row | None) -> bool:
+    return row is not None and isinstance(row.body, Membership)
 
 
-def membership(key: str, link: Link, row: Row | None, view: View) -> Membership:
-    if row is not None and isinstance(row.body, Membership):
-        return put_into(attrs.evolve(row.body, entity_version=link.entity_version), link.place)
+def membership(key: str, link: Link, view: View) -> Membership:
     parent = category_id(view.scope, link.category)
     new = Membership(key, link.entity_id, link.entity_version, parent, link.by, view.now_ms)
     return put_into(new, link.place)

@@ -108,11 +108,11 @@ def test_a_text_that_tells_it_finds_the_same_fact() -> None:
     assert entity(pair).reinforced_count == 2
 
 
-def test_a_fact_that_was_forgotten_goes_on_with_its_versions() -> None:
+def test_a_fact_that_was_forgotten_is_new() -> None:
     pair = world()
     created(pair, CreateEntity(1, "Likes tea", "profile"))
     pair.ask(Forget(2, TEA))
-    assert created(pair, CreateEntity(3, "Likes tea", "profile")) == Stored(TEA, 2, "created")
+    assert created(pair, CreateEntity(3, "Likes tea", "profile")) == Stored(TEA, 1, "created")
 
 
 def test_other_lines_of_the_same_words_are_the_same_fact() -> None:
@@ -122,18 +122,15 @@ def test_other_lines_of_the_same_words_are_the_same_fact() -> None:
     assert entity(pair).content == "Likes tea"
 
 
-def test_a_membership_that_storage_has_put_back_goes_on_with_the_fact() -> None:
+def test_a_membership_that_storage_has_put_back_is_that_of_the_fact_told_again() -> None:
     pair = world()
     created(pair, CreateEntity(1, "Likes tea", "profile"))
     (before,) = pair.rows("membership")
     pair.ask(Forget(2, TEA))
     pair.storage.put_back({before.address: before}, pair.now_ms)
     pair.now_ms = 7
-    assert created(pair, CreateEntity(3, "Likes tea", "profile")) == Stored(TEA, 2, "created")
-    (after,) = pair.rows("membership")
-    assert isinstance(before.body, Membership)
-    assert isinstance(after.body, Membership)
-    assert (after.body.entity_version, after.body.created_ms) == (2, before.body.created_ms)
+    assert created(pair, CreateEntity(3, "Likes tea", "profile")) == Stored(TEA, 1, "created")
+    assert [row.body for row in pair.rows("membership")] == [before.body]
 
 
 def test_without_an_embedder_it_is_stored_without_a_vector_and_says_so() -> None:

