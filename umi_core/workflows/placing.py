@@ -80,6 +80,7 @@ def show_successors(
         if home is not None and entity is not None and core.home_of(entity.id) is None:
             entry = entry_of(entity, home[1].promoted_ms)
             scores = scores_of(core, access, view.now_ms)
-            # With score 0 no entry leaves for it, unless it is about the agent itself.
-            core = admit(core, entry, entity.block, 0, scores, view.config).core
+            admission = admit(core, entry, entity.block, 0, scores, view.config)
+            # For a fact about the agent itself any entry would leave, and no reply would name it.
+            core = core if admission.evicted_ids else admission.core
     return core

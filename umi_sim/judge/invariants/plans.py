@@ -13,7 +13,7 @@ from umi_core.limits import PPM
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
 from umi_core.rows import Address, Body, Row
-from umi_sim.judge.oracle.promises import is_damaged, is_foreign
+from umi_sim.judge.oracle.promises import is_damaged, is_foreign, is_left_out
 from umi_sim.judge.plain.hierarchy import read_name
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
@@ -78,8 +78,6 @@ def texts_of(shown: Inputs, name: str) -> tuple[str, ...]:
 
 def is_asked_for(effect: Read, row: Row) -> bool:
     """Return True if a row fits the read, as far as address, condition and numbers tell."""
-    if is_foreign(effect.query, row):
+    if is_foreign(effect.query, row) or is_left_out(effect.query, row):
         return False
-    conditions = effect.query.where if isinstance(effect.query, ByFilter) else ()
-    is_other = not is_damaged(row) and any(getattr(row.body, it.field) != it.value for it in conditions)
-    return not is_other and row.version >= 0 and (row.score_ppm is None or 0 <= row.score_ppm <= PPM)
+    return row.version >= 0 and (row.score_ppm is None or 0 <= row.score_ppm <= PPM)

@@ -50,13 +50,12 @@ class Walk(Owner):
     def admit(self, seat: Seat, *, is_successor: bool = False) -> None:
         if seat.is_self and self.is_over_quota(seat):
             return
-        # A limit of 0 less the margin is below every score, so a successor displaces nothing.
-        score_ppm = 0 if is_successor else seat.score_ppm
         self.seats[seat.entity_id] = seat
         victims = self.victims(seat.entity_id)
         # score 600,000, margin 50,000: entries up to 550,000 may leave, one of 560,000 may not
-        limit_ppm = PPM if seat.is_self else score_ppm - self.config.displace_margin_ppm
-        if victims is None or any(victim.score_ppm > limit_ppm for victim in victims):
+        limit_ppm = PPM if seat.is_self else seat.score_ppm - self.config.displace_margin_ppm
+        is_strong = any(victim.score_ppm > limit_ppm for victim in victims or ())
+        if victims is None or is_strong or (is_successor and victims):
             del self.seats[seat.entity_id]
         else:
             self.leave(victims)
