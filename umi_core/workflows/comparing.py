@@ -37,14 +37,16 @@ COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
 class Comparison(Data):
     """The drafts with their new relations, and what is written of known facts.
 
-    `past`: by id of each draft that ends as it arrives, the write of its row. `ended`: the ids of all facts
-    that end. `heirs`: by the id of each known one of them the new fact that ends it, if that is current.
+    `past`: by id of each draft that ends as it arrives, the write of its row. `current`: the facts of the
+    other drafts; only these are counted as used, and get a block. `ended`: the ids of all facts that end.
+    `heirs`: by the id of each known one of them the new fact that ends it, if that is current.
     """
 
     drafts: tuple[Drafted, ...]
     relations: tuple[Relation, ...]
     dropped_count: int
     past: Mapping[str, Write]
+    current: tuple[Entity, ...]
     ended: tuple[str, ...]
     heirs: Mapping[str, Entity | None]
     writes: tuple[Write, ...]
@@ -65,8 +67,9 @@ def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison
         for key, it in ended.items()
         if key not in after
     }
+    current = tuple(it for it in after.values() if it.id not in past)
     return Comparison(
-        relating.drafts, relating.relations, relating.dropped_count, past, (*past, *heirs), heirs,
+        relating.drafts, relating.relations, relating.dropped_count, past, current, (*past, *heirs), heirs,
         tuple(known_rows(relating, facts, view)), expected_homes(facts, view),
     )  # fmt: skip
 

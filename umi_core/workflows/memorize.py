@@ -230,8 +230,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     core = facts[CORE]
     compared = compare(chain_drafts(mark_missing_vectors(facts), facts[REQUEST].text, None), facts, view)
-    drafts, ended = compared.drafts, compared.ended
-    entities = tuple(draft.entity for draft in drafts)
+    drafts, ended, entities = compared.drafts, compared.ended, compared.current
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     after = show_successors(core, compared.heirs, access, view)
     is_moved = after.blocks != core.blocks

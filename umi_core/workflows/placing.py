@@ -7,7 +7,7 @@ higher score. Law 3. A reply says what is true at the end: a fact that came in a
 the same request was refused.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 
 import attrs
 
@@ -38,18 +38,17 @@ def place(
     succeeded: CoreTier,
     access: AccessTable,
     view: View,
-    past: Container[str],
 ) -> Placement:
     """Return core after these entities, with one decision for each, in their order.
 
     `before` is core as it was read, `succeeded` the same with successors in their places; `access` counts
-    the entities already. `past`: the ids of facts that end as they arrive, which never enter core.
+    the entities already.
     """
     core, outcomes = succeeded, dict[str, str]()
     wanting = [
         (it, entity)
         for it, entity in zip(decisions, entities, strict=True)
-        if it.promote and entity.id not in past and core.home_of(entity.id) is None
+        if it.promote and core.home_of(entity.id) is None
     ]
     scores = {entity.id: score_ppm(access.records[entity.id], view.now_ms) for _, entity in wanting}
     wanting.sort(key=lambda pair: (pair[1].type != "self", -scores[pair[1].id], pair[1].id))

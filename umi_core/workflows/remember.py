@@ -202,14 +202,15 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     core = facts[CORE]
     compared = compare(drafts, facts, view)
-    drafts = compared.drafts
-    decisions, ended = list_decisions(facts, drafts), compared.ended
-    entities = tuple(draft.entity for draft in drafts)
-    text = facts[REQUEST].text
-    names = tuple(name for it in entities for name in (it.name, *it.others))
+    drafts, ended = compared.drafts, compared.ended
+    entities, text = compared.current, facts[REQUEST].text
+    decided = {it.entity_id: it for it in list_decisions(facts, drafts)}
+    decisions = tuple(decided[it.id] for it in entities)
+    told = tuple(draft.entity for draft in drafts)
+    names = tuple(name for it in told for name in (it.name, *it.others))
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     succeeded = show_successors(core, compared.heirs, access, view)
-    placed = place(entities, decisions, core, succeeded, access, view, compared.past)
+    placed = place(entities, decisions, core, succeeded, access, view)
     is_moved = placed.core.blocks != core.blocks
     # Access records that storage lacks ride along, so that they need no commit of their own.
     rides = access.writes(view.scope, ended)
@@ -228,7 +229,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         forgotten=ended,
         decisions=placed.decisions,
-        spoken=(text, names, next(reversed(order_by_text(entities, text)), None)),
+        spoken=(text, names, next(reversed(order_by_text(told, text)), None)),
     )
 
 

@@ -287,6 +287,18 @@ def test_what_the_assistant_says_of_itself_takes_the_place_of_what_it_ends() -> 
     assert [entry.entity_id for entry in block.entries] == [SLEEPS]
 
 
+def test_no_entry_leaves_core_for_a_longer_fact_about_the_assistant() -> None:
+    config = attrs.evolve(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096)
+    pair = told("Umi helps in Oslo", "Alice likes tea", config=config)
+    pair.ask(Rebalance(90))
+    used_bytes = pair.memory.state.tiers.core.used_bytes
+    pair.ask(SetBlock(91, "facts", "x" * (4_096 - used_bytes)))
+    entries = [entry.entity_id for _, entry in pair.memory.state.tiers.core.entries()]
+    assert sorted(entries) == sorted((HELPS, TEA))
+    assert isinstance(pair.ask(UpdateEntity(92, HELPS, "helps in Oslo too")), Done)
+    assert [entry.entity_id for _, entry in pair.memory.state.tiers.core.entries()] == [TEA]
+
+
 def test_its_access_record_goes_and_no_late_answer_brings_it_back() -> None:
     pair = told("Alice lives in Paris")
     pair.step(Recall(2, "Alice Paris"))
@@ -372,6 +384,7 @@ def test_of_two_facts_the_one_that_happened_first_ends(
     value = remembered(pair, attrs.evolve(at(new_ms, "Alice lives in Berlin"), op_id=2))
     first, last = (BERLIN, PARIS) if is_past else (PARIS, BERLIN)
     assert (value.entities, value.ended) == ((Stored(BERLIN, 1, "created"),), (first,))
+    assert [it.entity_id for it in value.routing] == [] if is_past else [BERLIN]
     assert [(it.kind, it.source, it.target) for it in value.relations] == [("update", (first, 1), (last, 1))]
     assert [kinds_under(pair, key) for key in (first, last)] == [["ended"], ["access", "entity", "vector"]]
     assert (ended(pair, first).by, ended(pair, first).fact.relation_count) == (last, 1)
@@ -395,6 +408,7 @@ def test_an_old_conversation_arrives_as_the_past() -> None:
     assert (value.ended, [it.kind for it in value.relations]) == ((BERLIN,), ["update"])
     assert [row.body.by for row in pair.rows("ended") if isinstance(row.body, Ended)] == [PARIS]
     assert not pair.rows("membership")
+    assert list(pair.memory.state.tiers.access.records) == [PARIS]
 
 
 def test_a_fact_that_ends_as_it_comes_is_not_shown_for_the_one_that_it_ends() -> None:

@@ -323,10 +323,16 @@ class SessionsModel(Owner):
         known = self.sessions.get(done.session_id)
         if known is not None and not ending.is_sure:
             return
-        is_new = known is None or not known.must
-        demand(is_new, rules.SESSION_VERSIONS, f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((scope.agent, *ending.request.members))
         acknowledged = {1: None} if ending.is_sure else {}
+        if known is not None and known.must:
+            # create   commits s1 ......................... told s1
+            # load                  s1, version 1: it was shown before its create was answered
+            is_new = 1 not in known.acknowledged
+            demand(is_new, rules.SESSION_VERSIONS, f"create gave the id {done.session_id} a second time")
+            known.acknowledged |= acknowledged
+            known.members |= members
+            return
         versions = {1: [SavedTwin(twin, ending.now_ms)]}
         self.sessions[done.session_id] = Session(
             scope.user, versions, int(ending.is_sure), members, acknowledged

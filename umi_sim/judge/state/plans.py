@@ -362,8 +362,7 @@ def candidates_of(change: CoreChange, facts: Mapping[str, object], access: Acces
     plan, rows, seats = change.plan, facts.get("rows"), list[Seat]()
     if plan.decisions is not None:
         entities = {entity.id: entity for entity in plan.accessed}
-        promoted = [it for it in plan.decisions if it.promote and it.entity_id not in change.endings]
-        wanting = [(entities[it.entity_id], it.block) for it in promoted]
+        wanting = [(entities[it.entity_id], it.block) for it in plan.decisions if it.promote]
         seats = best_first(seats_for(wanting, access, plan.at_ms))
         # Sorting is stable: self entries come first, and among each group the best stay first.
         seats.sort(key=lambda seat: not seat.is_self)

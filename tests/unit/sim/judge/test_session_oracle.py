@@ -38,6 +38,7 @@ from umi_core.rows import Address, Receipt
 from umi_core.values import RoutingDecision, Scope
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.record.run_config import AgentConfig, RunConfig
+from umi_sim.services.atlas import Loss
 from umi_sim.services.calls import Call
 
 OWN = "ses_1"
@@ -201,6 +202,18 @@ def test_a_version_that_was_shown_before_a_save_began_is_not_what_it_saved() -> 
 def test_no_id_is_given_twice() -> None:
     with broken("session-versions"):
         opened().tell("b", CreateSession(0), Done(SessionCreated(OWN, 1_000, 0)))
+
+
+def test_a_create_whose_session_a_load_has_shown_may_be_answered_later() -> None:
+    told = Told()
+    first, second = (told.begin("a", CreateSession(0)) for _ in range(2))
+    made = SessionCreated(OWN, 1_000, 0)
+    told.oracle.surroundings.atlas.losses.append(Loss("storage_ack_early", f"{first}/commit", 1_000, ()))
+    told.hear("a", first, Done(made))
+    told.load("a", 1)
+    told.hear("a", second, Done(made))
+    with broken("session-versions"):
+        told.tell("a", CreateSession(0), Done(made))
 
 
 def test_a_version_that_nobody_saved_is_not_loaded() -> None:
