@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from typing import Final
 from xml.etree import ElementTree
 
+import attrs
+
 from umi_core.errors import Error, SnapshotDoesNotFit
 from umi_core.kelpie.rows import Archival, BlockChange, Log, Message, Sheet
 from umi_core.messages.effects import Commit, Expect
@@ -138,15 +140,24 @@ def check_purged(storage: SimStorage, scope: Scope) -> None:
 
 
 def check_leaving(asked: Commit, workflow: str, storage: SimStorage) -> None:
-    """Demand that a batch deletes a fact only if it is asked to, or puts the fact in its other state."""
-    if workflow in DELETING:
-        return
-    put = {(it.address.kind, it.address.id) for it in asked.writes if it.body is not None}
-    for it in asked.writes:
-        other = OTHER_STATE.get(it.address.kind)
-        if other is not None and it.body is None and it.address in storage.rows:
-            told = f"{workflow} deletes {it.address.id}, and was not asked to forget it"
-            demand((other, it.address.id) in put, rules.ARCHIVE_UNTOUCHED, told)
+    """Demand that a batch deletes a fact only if it is asked to, or puts the fact in its other state.
+
+    A batch that forgets a fact deletes the row that it has.
+    """
+    bodies = {it.address: it.body for it in asked.writes}
+    expected = {it.address: it.version for it in asked.expects}
+    for where, body in bodies.items():
+        if body is not None or where.kind not in OTHER_STATE:
+            continue
+        other = attrs.evolve(where, kind=OTHER_STATE[where.kind])
+        if workflow not in DELETING:
+            told = f"{workflow} deletes {where.id}, and was not asked to forget it"
+            is_moved = where not in storage.rows or bodies.get(other) is not None
+            demand(is_moved, rules.ARCHIVE_UNTOUCHED, told)
+        elif other in storage.rows and expected.get(other) == storage.rows[other].version:
+            # It forgets an ended fact, which it has read, and deletes the row of a current one.
+            told = f"{workflow} deletes {where.id} as {where.kind}, and leaves it as {other.kind}"
+            demand(other in bodies, rules.DELETED_STAYS_DELETED, told)
 
 
 def check_belonging(rows: StoredRows, state: State) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.histories import broken
 from tests.worlds import BOB, QUIET, SCOPE, Pair, id_of_fact, input_of
 from umi_core.ids import entity_id, fact_id, relation_id
-from umi_core.messages.effects import Commit, Write
+from umi_core.messages.effects import Commit, Expect, Write
 from umi_core.messages.requests import (
     CreateSession,
     Forget,
@@ -462,6 +462,27 @@ def test_a_batch_deletes_a_fact_only_if_it_is_to(
         writes.append(Write(Address(SCOPE, put_kind, key), Head("")))
     with nullcontext() if is_allowed else broken("archive-untouched"):
         store.check_leaving(Commit(tuple(writes)), workflow, pair.storage)
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "other", "expected", "is_allowed"),
+    [
+        (COFFEE, "entity", "ended", 0, True),
+        (TEA, "ended", "entity", 0, True),
+        (TEA, "entity", "ended", 1, False),  # it has read the ended row, and deletes none
+        (TEA, "entity", "ended", 0, True),  # it ended meanwhile, so this batch conflicts
+        (COFFEE, "ended", "entity", 1, False),
+    ],
+)
+def test_a_batch_that_forgets_a_fact_deletes_the_row_that_it_has(
+    key: str, kind: str, other: str, expected: int, is_allowed: bool
+) -> None:
+    pair = lived()
+    commit = Commit(
+        (Write(Address(SCOPE, kind, key), None),), expects=(Expect(Address(SCOPE, other, key), expected),)
+    )
+    with nullcontext() if is_allowed else broken("deleted-stays-deleted"):
+        store.check_leaving(commit, "forget", pair.storage)
 
 
 def test_a_segment_tells_no_fact_and_a_text_does() -> None:
