@@ -233,7 +233,7 @@ def topics(target: MemoryOptions, path: str | None) -> None:
     async def use(memory: LiveMemory) -> None:
         if path is not None:
             for fact in await memory.facts_in(path):
-                click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}")
+                click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}")
             return
         for it in await memory.topics():
             about = f"  {show_line(it.text)}" if it.text else ""
@@ -251,7 +251,7 @@ def facts(target: MemoryOptions, name: str) -> None:
 
     async def use(memory: LiveMemory) -> None:
         for fact in await memory.facts(name):
-            click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}")
+            click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}")
 
     asyncio.run(target.read(use))
 
@@ -266,7 +266,7 @@ def history(target: MemoryOptions, name: str) -> None:
         for row in await memory.history(name):
             fact = fact_of(row)
             assert fact is not None
-            click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}{end_of(row)}")
+            click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}{end_of(row)}")
 
     asyncio.run(target.read(use))
 

@@ -90,7 +90,7 @@ def past_line(row: Entity | Ended) -> Line:
     """Return a fact, with how it ended if it has."""
     fact = fact_of(row)
     assert fact is not None
-    line: Line = {"id": fact.id, "content": fact.content, "told_ms": fact.created_ms}
+    line: Line = {"id": fact.id, "content": fact.content, "time_ms": fact.time_ms}
     return {**line, "ended_ms": row.at_ms, "ended_by": row.by} if isinstance(row, Ended) else line
 
 
@@ -124,7 +124,7 @@ class Tools:
     async def facts(self, name: str) -> list[Line]:
         """All that is true of a name now, the oldest first, each with its id."""
         found = await self.memory.facts(name)
-        return [{"id": it.id, "content": it.content, "told_ms": it.created_ms} for it in found]
+        return [{"id": it.id, "content": it.content, "time_ms": it.time_ms} for it in found]
 
     async def history(self, name: str) -> list[Line]:
         """The same with what is true no more: it has `ended_ms`, and `ended_by`, the fact in its place."""

@@ -133,11 +133,12 @@ def is_reading(request: Request) -> bool:
     return isinstance(request, CoreRead | WorkingRequest) or (request.shows and not request.stores)
 
 
-def order_told(row: Entity | Ended) -> tuple[int, bool, str]:
-    """Return what orders facts by the time when they were told; what has ended comes before its successor."""
+def order_by_time(row: Entity | Ended) -> tuple[int, bool, str]:
+    """Return what orders facts by when they happened, or were told; a fact that has ended comes before a
+    current one of the same time."""
     fact = fact_of(row)
     assert fact is not None
-    return fact.created_ms, isinstance(row, Entity), fact.id
+    return fact.time_ms, isinstance(row, Entity), fact.id
 
 
 class AbsentEmbedder:
@@ -454,19 +455,19 @@ class LiveMemory:
                 yield row.body
 
     async def facts(self, entity: str) -> tuple[Entity, ...]:
-        """Return the current facts about an entity, by its name or its id, the oldest first."""
+        """Return the current facts about an entity, by its name or its id, the earliest first."""
         return tuple([it for it in await self.about(("entity",), entity) if isinstance(it, Entity)])
 
     async def history(self, entity: str) -> tuple[Entity | Ended, ...]:
-        """Return the current and the ended facts about an entity, by its name or its id, the oldest first."""
+        """Return the current and the ended facts about an entity, the earliest first."""
         return await self.about(("ended", "entity"), entity)
 
     async def about(self, kinds: tuple[str, ...], entity: str) -> tuple[Entity | Ended, ...]:
-        """Return the rows of these kinds that are about an entity, in the order in which they were told."""
+        """Return the rows of these kinds that are about an entity, in the order in which they happened."""
         key = entity if entity.startswith(ENTITY_PREFIX) else self.entity_id_of(entity)
         where = (Condition("about", "contains", key),)
         bodies = [row.body async for row in self.rows(kinds, where)]
-        return tuple(sorted((it for it in bodies if isinstance(it, Entity | Ended)), key=order_told))
+        return tuple(sorted((it for it in bodies if isinstance(it, Entity | Ended)), key=order_by_time))
 
     async def topics(self) -> tuple[Topic, ...]:
         """Return the categories and their groups, each by its full path, with how many facts are in it."""

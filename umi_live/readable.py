@@ -15,7 +15,7 @@ from umi_core.chats.reader import read_chat_file
 from umi_core.chats.values import Chat
 from umi_core.language.times import format_time
 from umi_core.rows import Ended, Entity, Resource, fact_of
-from umi_live.memory import LiveMemory, order_told
+from umi_live.memory import LiveMemory, order_by_time
 
 
 async def list_messages(memory: LiveMemory) -> AsyncIterator[str]:
@@ -63,13 +63,13 @@ async def list_markdown(memory: LiveMemory) -> AsyncIterator[str]:
     """Yield the lines of a page with the current facts, the oldest first, under their names."""
     groups = dict[str, list[Entity]]()
     facts = [it async for it in memory.entities()]
-    for fact in sorted(facts, key=order_told):
+    for fact in sorted(facts, key=order_by_time):
         groups.setdefault(fact.name if fact.about else "", []).append(fact)
     for name in sorted(groups):
         yield f"# {plain_line(name) or 'Notes'}"
         yield ""
         for fact in groups[name]:
-            day = (format_time(fact.event_time_ms or fact.created_ms) or "")[:10]
+            day = (format_time(fact.time_ms) or "")[:10]
             yield f"- {plain_line(fact.content)} ({day})"
         yield ""
 

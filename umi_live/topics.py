@@ -114,7 +114,7 @@ class TopicReader:
             return None
         rows = await self.rows_of("entity", (it.entity_id for it in await self.members(*where)))
         facts = [row.body for row in rows if isinstance(row.body, Entity)]
-        return tuple(sorted(facts, key=lambda it: (it.created_ms, it.id)))
+        return tuple(sorted(facts, key=lambda it: (it.time_ms, it.id)))
 
     async def paths_of(self, fact_ids: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """Return by fact the paths of the groups and categories that it is in."""

@@ -93,7 +93,7 @@ def test_a_client_is_told_what_has_ended(tmp_path: Path) -> None:
                 new["id"],
                 "I live in Paris.",
             )
-            assert past["told_ms"] < current["told_ms"] <= past["ended_ms"]
+            assert past["time_ms"] < current["time_ms"] <= past["ended_ms"]
             assert (current["id"], "ended_ms" in current) == (new["id"], False)
             assert await told(client, "forget_all_about", name="Ann") == 2
             assert await told(client, "history", name="Ann") == []

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from umi_core.conditions import filter_of
 from umi_core.errors import EmptyText
 from umi_core.messages.requests import CreateSession, List, Recall
 from umi_core.messages.results import Listed, SessionCreated
-from umi_core.rows import Ended, Entity, Membership, Resource
+from umi_core.rows import Ended, Entity, Membership, Resource, fact_of
 from umi_live import (
     Closed,
     LiveMemory,
@@ -162,6 +163,19 @@ def test_a_new_employer_takes_the_place_of_the_old_one_and_history_keeps_both(tm
         assert (await memory.forget(now)).value.existed
         assert await memory.entity(now) is None
         assert [it.id for it in await memory.history(ann)] == [before]
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_facts_come_in_the_order_in_which_they_happened(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        await memory.remember("Ann likes tea.")
+        for text, year in (("Ann owns a boat.", 2019), ("Ann owns a car.", 2017)):
+            happened_ms = int(datetime(year, 1, 1, tzinfo=UTC).timestamp() * 1_000)
+            await memory.memorize(text, happened_ms=happened_ms)
+        told = [it.content for it in await memory.facts("Ann")]
+        assert told == ["Ann owns a car.", "Ann owns a boat.", "Ann likes tea."]
+        assert [fact_of(it) for it in await memory.history("Ann")] == list(await memory.facts("Ann"))
 
     inside(tmp_path / "agent.db", use)
 
