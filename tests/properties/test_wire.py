@@ -13,6 +13,7 @@ import pytest
 
 from tests.properties.laws import Draw, around, law
 from tests.properties.values import SAID, allowed, built
+from tests.properties.wire_reference import check_delegate, check_request, check_response
 from umi_core import errors
 from umi_core.kelpie import errors as kelpie_errors
 from umi_core.kelpie import requests as api
@@ -22,7 +23,6 @@ from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import Argument, arguments_of
 from umi_core.messages.results import Listed, RecordAdded, RecordForgotten
-from umi_sim.judge.invariants.wire import check_delegate, check_request, check_response
 from umi_sim.judge.plain.text import DAY_MS, LAST_MS, MONTHS, is_leap
 from umi_sim.kernel.prng import Stream
 
@@ -125,10 +125,10 @@ def outcome(draw: Draw, cls: type[Request]) -> Outcome:
 def test_a_request_and_its_reply_say_the_same_over_http_and_by_the_object(
     request: Request, outcome: Outcome, number: int
 ) -> None:
-    check_request("request", request, Stream(number, "wire"))
+    check_request(request, Stream(number, "wire"))
     if type(request) is not api.RecentEntities:  # not asked over HTTP
-        check_response("request", outcome)
-    check_delegate("request", request, outcome)
+        check_response(outcome)
+    check_delegate(request, outcome)
 
 
 def test_a_date_is_one_of_the_calendar() -> None:

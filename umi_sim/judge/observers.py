@@ -13,7 +13,6 @@ from umi_sim.judge.invariants.told_texts import ToldTexts
 from umi_sim.judge.invariants.two_stores import TwoStores
 from umi_sim.judge.invariants.upkeep import Tended
 from umi_sim.judge.invariants.whole import WrittenRows
-from umi_sim.judge.invariants.wire import Wire
 from umi_sim.judge.observer import Observer
 from umi_sim.record.run_config import RunConfig
 
@@ -26,7 +25,6 @@ def is_forged(config: RunConfig) -> bool:
 OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
     "umi_core": (
         lambda config: Divisions(Config.of(config.memory)),
-        lambda config: Wire(config.seed),
         lambda config: Tended(Config.of(config.memory), is_forged=is_forged(config)),
         lambda config: ToldTexts(config.revise_every > 0),
         lambda config: RowBytes(),

@@ -15,5 +15,4 @@ blocks      renderings of core, read back
 rows        fields of rows and saved states, ids
 requests    errors of malformed requests, and the values that requests reply with
 scores      promotion, relevance, fusion; attempts and waits
-wire        the HTTP of an agent server
 """

@@ -6,6 +6,16 @@ from typing import Final
 
 import pytest
 
+from tests.properties.wire_reference import (
+    Called,
+    body_of,
+    check_delegate,
+    check_request,
+    check_response,
+    status_of,
+    write_call,
+    write_request,
+)
 from umi_core.errors import StorageFailed, TooBusy
 from umi_core.kelpie import requests as api
 from umi_core.kelpie import wire
@@ -16,12 +26,8 @@ from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import ALL, Get
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered, Stored
-from umi_sim.judge.invariants.wire import Wire, check_delegate, check_request, check_response
-from umi_sim.judge.oracle.api_model import LogModel, RowContents
 from umi_sim.judge.plain.text import DAY_MS, LAST_MS, format_time
-from umi_sim.judge.plain.wire import Called, body_of, status_of, write_call, write_request
 from umi_sim.kernel.prng import Stream
-from umi_sim.record.broken import Broken
 
 
 def ways() -> Iterator[Stream]:
@@ -60,12 +66,17 @@ def test_a_request_is_said_as_the_page_tells(request_: Request, line: str, body:
     assert (line.replace(" ", " /v1/agents/a1/"), json.dumps(body) if body else "") in told
 
 
-def test_each_way_of_being_wrong_is_tried() -> None:
+def test_each_way_of_being_wrong_is_drawn() -> None:
     page = api.ListMessages(1, None, 7, 5)
     lines = [found for draw in ways() if (found := write_request(page, "a1", draw))]
     assert {it.meant for it in lines} == {page, 400, 404, 405}
     paths = {it.path.partition("?")[2] for it in lines if it.meant == 400}
     assert {"after=7&limit=x5", "after=msg_-000000000007&limit=5"} <= paths
+
+
+def test_each_way_of_being_wrong_is_refused() -> None:
+    for draw in ways():
+        check_request(api.ListMessages(1, None, 7, 5), draw)
 
 
 @pytest.mark.parametrize(
@@ -109,12 +120,12 @@ def test_every_request_of_the_api_can_be_said() -> None:
 @pytest.mark.parametrize("request_", SAYABLE)
 def test_in_every_spelling_it_is_the_request_that_was_meant(request_: Request) -> None:
     for draw in ways():
-        check_request("o1", request_, draw)
+        check_request(request_, draw)
 
 
 def test_a_reader_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "number", lambda asked, name: None)
-    with pytest.raises(Broken, match="over HTTP"):
+    with pytest.raises(AssertionError, match="over HTTP"):
         test_in_every_spelling_it_is_the_request_that_was_meant(api.BlockHistory(1, "blk_1", 3))
 
 
@@ -130,7 +141,7 @@ def test_a_reader_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 )  # fmt: skip
 def test_a_response_tells_the_reply(outcome: Done | Refused | Failed | Unknown, status: int) -> None:
     assert status_of(outcome) == status
-    check_response("o1", outcome)
+    check_response(outcome)
 
 
 def test_of_what_a_record_told_a_response_tells_whom() -> None:
@@ -146,15 +157,6 @@ def test_ids_of_rows_stand_beside_their_numbers() -> None:
     assert body["ids"] == ["arc_000000000007", "arc_000000000008"]
 
 
-def test_replies_are_judged_for_whoever_asked_and_lives() -> None:
-    wire = Wire(1)
-    wire.observe_request("a", "o1", api.ListBlocks("o1"))
-    wire.observe_request("b", "o2", api.ListBlocks("o2"))
-    wire.observe_request("b", "o3", Get("o3", "k"))
-    wire.observe_crash("a")
-    assert wire.asked == {"o2": ("b", api.ListBlocks("o2"))}
-
-
 CALLABLE: Final = (
     api.CreateBlock(1, "x", "tea", request_key="k"), api.UpdateBlock(1, "x", "tea", "d", 9, None, 3),
     api.UpdateBlock(1, "x", request_key="k"), api.AppendToBlock(1, "x", "tea", request_key="k"),
@@ -165,8 +167,8 @@ CALLABLE: Final = (
 
 @pytest.mark.parametrize("request_", SAYABLE + CALLABLE)
 def test_the_object_asks_the_same_and_raises_what_is_not_done(request_: Request) -> None:
-    check_delegate("o1", request_, Refused(NotFound("block", "x")))
-    check_delegate("o1", request_, Unknown())
+    check_delegate(request_, Refused(NotFound("block", "x")))
+    check_delegate(request_, Unknown())
 
 
 def test_all_that_a_method_says_is_asked_of_it() -> None:
@@ -174,8 +176,8 @@ def test_all_that_a_method_says_is_asked_of_it() -> None:
 
 
 def test_the_object_returns_what_the_reply_holds() -> None:
-    check_delegate("o1", api.ListBlocks(1), Done(BlocksShown(())))
-    check_delegate("o1", api.BuildSystemPrompt(1), Done(Prompt("Hi", 1, 0)))
+    check_delegate(api.ListBlocks(1), Done(BlocksShown(())))
+    check_delegate(api.BuildSystemPrompt(1), Done(Prompt("Hi", 1, 0)))
 
 
 def test_what_no_method_says_is_not_asked_of_it() -> None:
@@ -189,21 +191,10 @@ def test_what_no_method_says_is_not_asked_of_it() -> None:
 
 def test_an_object_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Delegate, "list_blocks", lambda self: ())
-    with pytest.raises(Broken, match="by list_blocks"):
-        check_delegate("o1", api.ListBlocks(1), Refused(NotFound("block", "x")))
+    with pytest.raises(AssertionError, match="list_blocks"):
+        check_delegate(api.ListBlocks(1), Refused(NotFound("block", "x")))
 
 
 def test_times_are_told_with_their_milliseconds() -> None:
     assert format_time(951_782_400_007) == "2000-02-29T00:00:00.007Z"
     assert (format_time(0), format_time(LAST_MS + 1)) == (None, "9999-12-31T23:59:59.999Z")
-
-
-def test_a_page_lacks_what_was_passed_over_and_nothing_else() -> None:
-    log = LogModel("archival", "arc")
-    for skip, got in ((0, [1, 2]), (1, [2, 3]), (2, []), (3, [])):
-        log.judge_skip("o1", skip, [1, 2] if skip < 3 else [1, 2, 3], [1, 2, 3], got)
-    for skip, got in ((0, [2]), (1, [3]), (1, [1, 2]), (1, []), (0, [1, 3])):
-        with pytest.raises(Broken, match="pager-complete"):
-            log.judge_skip("o1", skip, [1, 2], [1, 2, 3], got)
-    log.open["o2"] = [RowContents("x", ())]
-    log.judge_skip("o1", 1, [1, 2], [1, 2, 3], [1, 2])  # what nobody was told of may stand before

@@ -1,4 +1,4 @@
-"""Write requests of an agent server as HTTP and as method calls, and read its responses."""
+"""Write requests of an agent server as HTTP and as method calls, and check what comes of them."""
 
 import json
 import re
@@ -10,9 +10,12 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.kelpie import requests as api
+from umi_core.kelpie.delegate import OP, Delegate, DelegateError
 from umi_core.kelpie.results import Appended, BlocksShown, Prompt, RecordsShown
+from umi_core.kelpie.wire import AgentCall, Malformed, Response, malformed, parse, respond
 from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.request import Request
+from umi_core.messages.requests import bad_request
 from umi_core.messages.results import Listed
 from umi_sim.judge.plain.text import DAY_MS, LAST_MS, clock_of, date_of, format_time
 
@@ -498,3 +501,66 @@ def expect_result(request: Request, outcome: Outcome) -> object:
     if isinstance(value, Listed):
         return value.rows
     return value.text if isinstance(value, Prompt) else value
+
+
+# The comparison.
+
+AGENT: Final = "a/1 %"  # whose name a path must spell
+OF_TOOLS: Final = (api.AppendToBlock, api.ReplaceInBlock)  # the author may be a model
+HEADERS: Final = {"content-type": "application/json"}
+REPLAYED: Final = {"x-idempotency-replayed": "true"}
+
+
+def check_request(request: Request, draw: Draw) -> None:
+    """Check that the reader gives the request that was meant, or the status of what is wrong."""
+    line = None if bad_request(request) else write_request(request, AGENT, draw)
+    if line is None:
+        return
+    author = "user" if isinstance(request, OF_TOOLS) else getattr(request, "author", "user")
+    # a spoiled request must be refused with a status; any other one must be the request that was meant
+    got = parse(request.op_id, line.method, line.path, line.headers, line.body, author)
+    what = f"over HTTP, {line.method} {line.path} {line.body}"
+    if isinstance(got, Malformed) and isinstance(line.meant, int):
+        wanted = line.meant, HEADERS, {"error": "Malformed", "detail": str(got.reason)}
+        response = unpack_response(malformed(got))
+        assert response == wanted, what
+        assert not line.names or str(got.reason).endswith(line.names), what
+    else:
+        meant = line.meant if isinstance(line.meant, int) else AgentCall(AGENT, line.meant, line.ignored)
+        assert got == meant, what
+
+
+def check_response(outcome: Outcome) -> None:
+    """Check that a response has the status of its outcome, and holds all that the reply holds."""
+    if isinstance(outcome, Done):
+        assert attrs.has(type(outcome.value)), outcome
+    is_again = isinstance(outcome, Done) and getattr(outcome.value, "repeated", False)
+    wanted = status_of(outcome), HEADERS | REPLAYED if is_again else HEADERS, body_of(outcome)
+    got = unpack_response(respond(outcome))
+    assert got == wanted, outcome
+
+
+def check_delegate(request: Request, outcome: Outcome) -> None:
+    """Check that the delegate asks this request, and returns or raises this outcome."""
+    call = None if bad_request(request) else write_call(request)
+    if call is None:
+        return
+    asked: list[Request] = []
+
+    def drive(given: Request) -> Outcome:
+        asked.append(given)
+        return outcome
+
+    wanted = expect_result(request, outcome)
+    try:
+        got = getattr(Delegate(drive, getattr(request, "author", "user")), call.method)(
+            *call.places, **call.names
+        )
+    except DelegateError as ended:
+        got = ended.outcome, str(ended)
+    assert got == wanted, call
+    assert asked == [attrs.evolve(request, op_id=OP)], call
+
+
+def unpack_response(response: Response) -> tuple[int, dict[str, str], object]:
+    return response.status, dict(response.headers), json.loads(response.body)
