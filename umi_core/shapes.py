@@ -192,4 +192,6 @@ def anything(value: object) -> str:
         return SCALARS[cls](value)
     if isinstance(value, tuple):
         return each_of(anything)(value)
-    return dict_of(anything, anything)(value) if isinstance(value, dict) else fields_of(cls)(value)
+    if isinstance(value, dict):
+        return dict_of(anything, anything)(value)
+    return fields_of(cls)(value) if attrs.has(cls) else not_a(value, "a value of a declared type")

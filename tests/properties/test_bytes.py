@@ -13,6 +13,8 @@ import msgpack
 import pytest
 
 from tests.properties.laws import Draw, around, law
+from tests.properties.requests_reference import stored_key
+from tests.properties.rows_reference import STATE_FIELDS
 from tests.properties.test_values import LIFE, SCOPE, saved_state
 from umi_core import errors
 from umi_core.codec import encode
@@ -27,8 +29,6 @@ from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
 from umi_core.tiers import session
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import limits
-from umi_sim.judge.plain.requests import stored_key
-from umi_sim.judge.plain.rows import STATE_FIELDS
 from umi_sim.judge.plain.text import byte_count
 
 # Saved sessions (M5): packed [format, version, body, digest]; a body is [time, entries, session].

@@ -14,6 +14,10 @@ import attrs
 import pytest
 
 from tests.properties.laws import Draw, law
+from tests.properties.requests_reference import FIELDS as OF_REQUESTS
+from tests.properties.requests_reference import WRONG, wrong
+from tests.properties.rows_reference import FIELDS, is_fit
+from tests.properties.rows_reference import STATE_FIELDS as OF_STATES
 from tests.properties.values import (
     CORES,
     FILTERS,
@@ -38,10 +42,7 @@ from umi_core.state import State
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.invariants.row_bytes import check_row_bytes
-from umi_sim.judge.plain.requests import FIELDS as OF_REQUESTS
-from umi_sim.judge.plain.requests import WRONG, is_same, wrong
-from umi_sim.judge.plain.rows import FIELDS, is_fit
-from umi_sim.judge.plain.rows import STATE_FIELDS as OF_STATES
+from umi_sim.judge.plain.requests import is_same
 
 DOMAINS: Final[dict[str, Callable[[str, Any], Error | None]]] = {
     domain.name: domain.wrong

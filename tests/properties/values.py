@@ -11,6 +11,8 @@ from typing import Any, Final, get_args, get_origin
 import attrs
 
 from tests.properties.laws import Draw, around
+from tests.properties.requests_reference import WRONG
+from tests.properties.rows_reference import FIELDS
 from umi_core.rows import BODIES, Body, Entity
 from umi_core.values import (
     BLOCK_KINDS,
@@ -24,8 +26,7 @@ from umi_core.values import (
     Turn,
 )
 from umi_sim.judge import limits
-from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE, WRONG
-from umi_sim.judge.plain.rows import FIELDS
+from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE
 
 WIDE: Final = "é"  # of two bytes
 SIZES: Final = (

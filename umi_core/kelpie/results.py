@@ -1,10 +1,16 @@
 """Replies of the API of an agent server."""
 
+from typing import Annotated
+
 import attrs
 
 from umi_core.data import Data
+from umi_core.domains import Count, Domain, Moment, VersionNumber, one_of
 from umi_core.ids import log_id
+from umi_core.kelpie.domains import ChangeKind, LogName
 from umi_core.kelpie.rows import Archival, BlockChange, Message
+
+AgentChange = Annotated[str, Domain("agent_change", one_of("closed", "opened", "unchanged", "purged"))]
 
 
 @attrs.frozen
@@ -14,10 +20,10 @@ class BlockWritten(Data):
     tag = 150
     id: str
     label: str
-    version: int
-    change: str
-    at_ms: int
-    count: int = 0
+    version: VersionNumber
+    change: ChangeKind
+    at_ms: Moment
+    count: Count = 0
     evicted: tuple[str, ...] = ()
     repeated: bool = False
 
@@ -32,11 +38,11 @@ class ApiBlock(Data):
     kind: str
     value: str
     description: str
-    limit_bytes: int
+    limit_bytes: Count
     read_only: bool
-    version: int
-    created_ms: int
-    updated_ms: int
+    version: VersionNumber
+    created_ms: Moment
+    updated_ms: Moment
 
 
 @attrs.frozen
@@ -59,10 +65,10 @@ class Appended(Data):
     """Rows added to a log: `count` rows, numbered from `first_seq`."""
 
     tag = 154
-    log: str
-    first_seq: int
-    count: int
-    at_ms: int
+    log: LogName
+    first_seq: VersionNumber
+    count: Count
+    at_ms: Moment
     repeated: bool = False
 
     @property
@@ -76,7 +82,7 @@ class MessagesShown(Data):
 
     tag = 155
     messages: tuple[Message, ...]
-    total: int
+    total: Count
     has_older: bool = False
     has_newer: bool = False
 
@@ -113,8 +119,8 @@ class Prompt(Data):
 
     tag = 158
     text: str
-    size_bytes: int
-    version: int
+    size_bytes: Count
+    version: VersionNumber
 
 
 @attrs.frozen
@@ -125,8 +131,8 @@ class AgentSwitched(Data):
     """
 
     tag = 623
-    change: str
-    at_ms: int
+    change: AgentChange
+    at_ms: Moment
     repeated: bool = False
 
 

@@ -1,15 +1,25 @@
 """Values of the replies of operations; working operations reply plain None, bool, int or bytes."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.domains import Count, Domain, Moment, Score, VersionNumber, one_of
 from umi_core.kelpie.results import Appended, Keyed, RecordDeleted
 from umi_core.limits import PPM
 from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Relation, Resource, Subcategory
 from umi_core.values import Block, RoutingDecision
+
+StoredChange = Annotated[str, Domain("stored_change", one_of("created", "updated", "unchanged", "forgotten"))]
+TextChange = Annotated[str, Domain("text_change", one_of("created", "updated", "unchanged"))]
+GroupsChange = Annotated[str, Domain("groups_change", one_of("updated", "unchanged"))]
+ReflectionChange = Annotated[
+    str, Domain("reflection_change", one_of("created", "updated", "unchanged", "removed"))
+]
+Level = Annotated[str, Domain("level", one_of("categories", "entities", "reflections", "resources"))]
+Order = Annotated[str, Domain("order", one_of("vector", "model"))]
 
 
 @attrs.frozen
@@ -18,8 +28,8 @@ class Stored(Data):
 
     tag = 75
     id: str
-    version: int
-    change: str
+    version: VersionNumber
+    change: StoredChange
 
 
 # Below it a model only suspects a contradiction, and a user who is asked each time stops reading.
@@ -45,7 +55,7 @@ class Remembered(Data):
     evicted: tuple[str, ...] = ()
     # (2, "no_name"): the third element of the model's list had no name.
     dropped: tuple[tuple[int, str], ...] = ()
-    relation_dropped_count: int = 0
+    relation_dropped_count: Count = 0
     repeated: bool = False
     ended: tuple[str, ...] = ()
 
@@ -80,13 +90,13 @@ class Hit(Data):
 
     tag = 77
     id: str
-    version: int
+    version: VersionNumber
     type: str
     name: str
     content: str
-    score_ppm: int
-    relevance_ppm: int
-    time_ms: int
+    score_ppm: Score
+    relevance_ppm: Score
+    time_ms: Moment
     contradicts: tuple[str, ...] = ()
     next_id: str | None = None
     next_content: str = ""
@@ -110,8 +120,8 @@ class Resolution(Data):
     query: str
     terms: tuple[str, ...] = ()
     reason: str = ""
-    confidence_ppm: int | None = None
-    turn_count: int = 0
+    confidence_ppm: Score | None = None
+    turn_count: Count = 0
 
     @property
     def certainty_ppm(self) -> int:
@@ -152,11 +162,11 @@ class LevelHit(Data):
     """
 
     tag = 109
-    level: str
+    level: Level
     id: str
-    version: int
-    score_ppm: int
-    vector_ppm: int | None
+    version: VersionNumber
+    score_ppm: Score
+    vector_ppm: Score | None
     name: str
     text: str
 
@@ -166,9 +176,9 @@ class LevelTried(Data):
     """The result of a level for the query that it was asked; `is_failed`: it could not be searched."""
 
     tag = 110
-    level: str
+    level: Level
     query: str
-    found_count: int
+    found_count: Count
     is_failed: bool = False
 
 
@@ -187,9 +197,9 @@ class Retrieved(Data):
     asked: tuple[str, ...]
     tried: tuple[LevelTried, ...]
     stop_reason: StopReason
-    ordered_by: str
+    ordered_by: Order
     context: str
-    left_out_count: int = 0
+    left_out_count: Count = 0
     skipped: tuple[str, ...] = ()
 
     @property
@@ -232,12 +242,12 @@ class Memorized(Data):
 
     tag = 102
     resource_id: str
-    change: str
-    segment_count: int = 0
+    change: TextChange
+    segment_count: Count = 0
     entities: tuple[Stored, ...] = ()
     pending: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
-    relation_dropped_count: int = 0
+    relation_dropped_count: Count = 0
     ended: tuple[str, ...] = ()
 
     @property
@@ -264,7 +274,7 @@ class Group(Data):
     id: str
     name: str
     keywords: tuple[str, ...]
-    member_count: int
+    member_count: Count
 
 
 @attrs.frozen
@@ -272,9 +282,9 @@ class Evolved(Data):
     """`change`: updated or unchanged. The groups as they are now, the largest first; members in none."""
 
     tag = 163
-    change: str
+    change: GroupsChange
     groups: tuple[Group, ...] = ()
-    unassigned_count: int = 0
+    unassigned_count: Count = 0
 
 
 @attrs.frozen
@@ -287,7 +297,7 @@ class Reflected(Data):
 
     tag = 182
     reflection_id: str | None
-    change: str
+    change: ReflectionChange
     text: str = ""
     sources: tuple[tuple[str, int], ...] = ()
     is_degraded: bool = False
@@ -326,23 +336,23 @@ class BlockRemoved(Data):
 class SessionCreated(Data):
     tag = 81
     session_id: str
-    started_ms: int
-    dropped_count: int = 0
+    started_ms: Moment
+    dropped_count: Count = 0
 
 
 @attrs.frozen
 class SessionSaved(Data):
     tag = 82
     session_id: str
-    version: int
-    saved_ms: int
+    version: VersionNumber
+    saved_ms: Moment
 
 
 @attrs.frozen
 class SessionLoaded(Data):
     tag = 83
-    version: int
-    expired_at_rest: int
+    version: VersionNumber
+    expired_at_rest: Count
 
 
 @attrs.frozen
@@ -355,7 +365,7 @@ class Rebalanced(Data):
     repaired: tuple[str, ...] = ()
     pruned: tuple[str, ...] = ()
     cursor: str = ""
-    scanned_count: int = 0
+    scanned_count: Count = 0
 
 
 # What a receipt holds of a reply.

@@ -7,9 +7,10 @@ Law 2. Any other exception is its failure only if its own code raised it, or if 
 """
 
 from collections.abc import Iterator
-from operator import attrgetter
 from typing import Final
 
+from umi_core.shapes import shape_of
+from umi_core.state import State
 from umi_sim.kernel.frames import blamed_frame, is_of_target
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
@@ -18,8 +19,6 @@ from umi_sim.record.rules import id_of
 from umi_sim.record.verdict import Failure
 from umi_sim.target.umi import memory_of
 from umi_sim.world.world import OutOfSteps, World
-
-OF_REST: Final = ("phase", "epoch", "tiers.working.used_bytes")  # what they hold while nothing is in flight
 
 
 def failure_of(world: World, broken: Broken | OutOfSteps) -> Failure:
@@ -52,18 +51,8 @@ def crash_of(world: World, raised: Exception) -> Failure:
 
 
 def wrong_fields(world: World) -> Iterator[str]:
-    """Yield a line for each field of a memory's state that holds a value outside its type or range."""
-    from umi_sim.judge.plain.rows import STATE_FIELDS
-
+    """Yield for each memory the first field of its state that holds a value outside its type or range."""
     for agent in world.lives:
         memory = memory_of(agent.machine)
-        if memory is None:
-            continue
-        for field in STATE_FIELDS:
-            try:
-                value = attrgetter(field)(memory.state)
-            except AttributeError:
-                yield f"{agent.name}: its state has no {field}"
-                return
-            if field not in OF_REST and not STATE_FIELDS[field](value):
-                yield f"{agent.name}: its state holds {value!r} as {field}"
+        if memory is not None and (wrong := shape_of(State)(memory.state)):
+            yield f"{agent.name}: state{wrong}"

@@ -23,10 +23,11 @@ from umi_core.messages.effects import (
     Read,
 )
 from umi_core.rows import BODIES, Address
+from umi_core.shapes import anything
 from umi_core.values import Scope
 from umi_sim.judge.limits import PPM
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.plain.requests import HOLDS, describe_misfit, is_whole
+from umi_sim.judge.plain.requests import HOLDS
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.target.machine import Machine
@@ -66,8 +67,8 @@ def check_query(query: Query, scope: Scope) -> None:
 
 
 def check_types(asked: object) -> None:
-    if not is_whole(asked):
-        demand(False, rules.WHOLE_VALUES, "what is asked for is of another type", "", describe_misfit(asked))
+    wrong = anything(asked)
+    demand(not wrong, rules.WHOLE_VALUES, "what is asked for is of another type", "", wrong)
 
 
 def check_expects(expects: tuple[Expect, ...], scope: Scope) -> None:

@@ -6,8 +6,8 @@ life, a weight or a type that is worth something else there is seen by the first
 """
 
 from umi_core.policies.promotion import score_ppm
+from umi_core.shapes import anything
 from umi_core.tiers.archive import AccessTable
-from umi_sim.judge.plain.rows import list_unfit
 from umi_sim.judge.plain.scores import promotion_ppm
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
@@ -15,8 +15,13 @@ from umi_sim.record.broken import demand
 
 def check_scores(access: AccessTable, now_ms: int) -> None:
     for key, record in access.records.items():
-        wrong = list_unfit(record)
-        told = f"fields out of their range, in the access record of {key}"
-        demand(not wrong, rules.WHOLE_VALUES, told, (), wrong)
+        wrong = anything(record)
+        demand(
+            not wrong,
+            rules.WHOLE_VALUES,
+            f"a field out of its range, in the access record of {key}",
+            "",
+            wrong,
+        )
         wanted, got = promotion_ppm(record, now_ms), score_ppm(record, now_ms)
         demand(wanted == got, rules.SCORE_GOLDENS, f"the score of {key} at {now_ms} ms", wanted, got)

@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.answer_checks import is_whole
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import (
@@ -40,7 +41,6 @@ from umi_core.migration.rows import MigrationPhase, Moved, MovedBegun
 from umi_core.rows import Address, Row
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.plain.rows import is_fit
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
@@ -269,10 +269,7 @@ def is_row_of(query: ByFilter, kinds: Sequence[str], row: Row) -> bool:
 
 def is_sound(row: Row) -> bool:
     """Return True if a row can lie where it does."""
-    body, address = row.body, row.address
-    if body is None or not is_fit(body):
-        return False
-    return body.row_kind == address.kind and body.own_id() == address.id
+    return is_whole(row) and row.body is not None and row.body.own_id() == row.address.id
 
 
 def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:

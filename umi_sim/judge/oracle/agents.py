@@ -21,6 +21,7 @@ from umi_core.messages.requests import (
     Remember,
     Request,
     WorkingRequest,
+    bad_request,
 )
 from umi_core.messages.results import Recalled, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Address, Entity, Receipt
@@ -30,7 +31,7 @@ from umi_sim.judge.oracle.api_blocks import Keys
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.promises import PHASES, Failures, check_refusal
 from umi_sim.judge.oracle.working import WorkingModel
-from umi_sim.judge.plain.requests import is_gone, is_same, wrong
+from umi_sim.judge.plain.requests import is_gone
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
@@ -105,7 +106,7 @@ class Closing(OracleModel):
         self.flying[op_id] = request
         if isinstance(request, DeleteAgent):
             self.deletes.append(op_id)
-        if isinstance(request, AgentRequest) and wrong(request) is None:
+        if isinstance(request, AgentRequest) and bad_request(request) is None:
             self.keys.begin(op_id, request.request_key, request)
 
     def observe_crash(self) -> None:
@@ -131,7 +132,7 @@ class Closing(OracleModel):
         earlier = [self.flying[key] for key in before]
         del self.flying[ending.op_id]
         error = getattr(outcome, "error", None)
-        if isinstance(error, errors.TooBusy) or wrong(request) is not None:
+        if isinstance(error, errors.TooBusy) or bad_request(request) is not None:
             return
         # Before this reply is judged, as it may be the first that shows how a doubted request ended (law 3):
         #   delete_agent   no answer        crash, restart
@@ -312,8 +313,8 @@ class ReplacedLife(Owner):
             # Its own delete_agent may have raised the epoch to
             # 8 without an answer: it then still names its 7.
             is_own = self.is_switching and isinstance(error, Deposed) and 0 < error.epoch <= self.epoch
-            is_deposed = isinstance(outcome, Failed) and (is_own or is_same(Deposed(self.epoch), error))
-            is_wrong = error is not None and is_same(wrong(request), error)
+            is_deposed = isinstance(outcome, Failed) and (is_own or error == Deposed(self.epoch))
+            is_wrong = error is not None and error == bad_request(request)
             holds = is_deposed or is_wrong or isinstance(outcome, Unknown)
             demand(holds, rules.OLD_LIFE_FENCED, f"{message}, which knows of a later one", "Deposed", outcome)
         else:

@@ -21,13 +21,13 @@ from umi_core.kelpie.requests import (
 )
 from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, RecordsShown
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
-from umi_core.messages.requests import RemoveBlock, SetBlock
+from umi_core.messages.requests import RemoveBlock, SetBlock, bad_request
 from umi_core.values import Scope
 from umi_sim.judge.limits import RECEIPT_MS_MAX
 from umi_sim.judge.oracle.api_blocks import EDITS, BlocksModel, Chain, Keys, Slot, name_of
 from umi_sim.judge.oracle.core_model import is_barred
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
-from umi_sim.judge.plain.requests import is_gone, wrong
+from umi_sim.judge.plain.requests import is_gone
 from umi_sim.judge.plain.rows import block_id
 from umi_sim.judge.plain.scores import alone_ppm
 from umi_sim.judge.plain.text import tidy, words
@@ -648,4 +648,4 @@ class ApiModel(OracleModel):
 
 def is_sound(request: Any) -> bool:
     """Return True if the request alone has no error; Promises judges those that have."""
-    return wrong(request) is None
+    return bad_request(request) is None

@@ -8,6 +8,7 @@ import attrs
 from umi_core.data import Owner
 from umi_core.errors import KeyReused
 from umi_core.messages.effects import Done, Refused, Unknown
+from umi_core.messages.requests import bad_request
 from umi_core.migration.requests import (
     AddRow,
     AdvanceMigration,
@@ -25,7 +26,6 @@ from umi_core.migration.requests import (
     StoresCompared,
 )
 from umi_sim.judge.oracle.model import Ending, OracleModel
-from umi_sim.judge.plain.requests import wrong
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
@@ -154,7 +154,7 @@ class MigrationModel(OracleModel):
         return self.rows.setdefault(place, KnownRow())
 
     def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
-        if isinstance(request, WRITES) and wrong(request) is None:
+        if isinstance(request, WRITES) and bad_request(request) is None:
             self.open[op_id] = request
             self.keys.begin(request)
 
@@ -175,7 +175,7 @@ class MigrationModel(OracleModel):
 
     def observe_reply(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
-        if wrong(request) is not None:
+        if bad_request(request) is not None:
             return
         if isinstance(request, WRITES):
             self.judge_write(ending, self.open.pop(ending.op_id))

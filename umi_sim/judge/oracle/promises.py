@@ -7,6 +7,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core import errors
+from umi_core.answer_checks import is_whole
 from umi_core.config import Config
 from umi_core.data import Owner, list_compared
 from umi_core.errors import Error
@@ -50,6 +51,7 @@ from umi_core.messages.requests import (
     SetBlock,
     SetImportance,
     WorkingRequest,
+    bad_request,
 )
 from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, SessionSaved
 from umi_core.migration import requests as moves
@@ -60,8 +62,8 @@ from umi_sim.judge import limits
 from umi_sim.judge.limits import OP_COUNT_MAX, PLAN_COUNT_MAX, PPM
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.working import SessionsModel
-from umi_sim.judge.plain.requests import HOLDS, is_gone, is_same, wrong
-from umi_sim.judge.plain.rows import is_fit, session_id
+from umi_sim.judge.plain.requests import HOLDS, is_gone
+from umi_sim.judge.plain.rows import session_id
 from umi_sim.judge.plain.text import fold_name, tidy
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
@@ -212,10 +214,7 @@ def is_misjudged(query: Query, row: Row) -> bool:
 
 def is_damaged(row: Row) -> bool:
     """Return True if the body of a row is gone, that of another row, or malformed."""
-    body, address = row.body, row.address
-    if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
-        return True
-    return not is_fit(body)
+    return not is_whole(row)
 
 
 # Sentences of errors.
@@ -513,10 +512,10 @@ def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None
         demand(others_count >= OP_COUNT_MAX, rules.NO_SPURIOUS_REFUSAL, message, OP_COUNT_MAX)
     if type(request) not in MET:
         return
-    wanted = wrong(request)
+    wanted = bad_request(request)
     name = type(request).__name__
     if wanted is not None:
-        demand(is_same(wanted, got), rules.REFERENCE_AGREES, f"{name} must be refused", wanted, outcome)
+        demand(got == wanted, rules.REFERENCE_AGREES, f"{name} must be refused", wanted, outcome)
     elif got is not None:
         has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)])) or is_gone(outcome)
         demand(has_reason, rules.REFERENCE_AGREES, f"{name} is refused without a reason", "", got)

@@ -14,13 +14,13 @@ from umi_core.errors import Error, SessionConflict
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, Committed
 from umi_core.messages.effects import Commit, Done, Outcome, Refused, Unknown
-from umi_core.messages.requests import CreateSession, EndSession, LoadSession, SaveSession
+from umi_core.messages.requests import CreateSession, EndSession, LoadSession, SaveSession, bad_request
 from umi_core.messages.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Receipt
 from umi_core.values import Scope
 from umi_sim.judge.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX, WORKING_VALUE_BYTES_MAX
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
-from umi_sim.judge.plain.requests import is_same, may_hold, wrong
+from umi_sim.judge.plain.requests import may_hold
 from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
@@ -625,8 +625,8 @@ def keep_explaining(
 
 def check_refusal(request: requests.WorkingRequest, error: Error) -> None:
     """Demand the error of a malformed request; twins know the errors of a full tier."""
-    wanted = wrong(request)
-    is_fair = wanted is None or is_same(wanted, error)
+    wanted = bad_request(request)
+    is_fair = wanted in (None, error)
     demand(is_fair, rules.REFERENCE_AGREES, f"{type(request).__name__} is refused otherwise", wanted, error)
 
 

@@ -59,7 +59,7 @@ def test_on_a_memory_that_holds_what_none_can_hold_the_judge_may_stumble(
     verdict, _ = run_once(config)
     assert verdict.failure is not None
     assert verdict.failure.kind == "crash"
-    assert verdict.failure.message.endswith("its state holds None as tiers.upkeep")
+    assert verdict.failure.message.endswith("state.tiers.upkeep: None is not a table")
 
 
 def test_what_its_state_holds_is_told() -> None:
@@ -70,6 +70,6 @@ def test_what_its_state_holds_is_told() -> None:
     memory = memory_of(world.lives[0].machine)
     assert memory is not None
     memory.state.tiers.upkeep = None  # type: ignore[assignment]
-    assert [*wrong_fields(world)] == ["a: its state holds None as tiers.upkeep"]
+    assert [*wrong_fields(world)] == ["a: state.tiers.upkeep: None is not a table"]
     memory.state.tiers = None  # type: ignore[assignment]
-    assert next(wrong_fields(world)) == "a: its state has no tiers.decisions"
+    assert next(wrong_fields(world)) == "a: state.tiers: None is not a Tiers"

@@ -33,6 +33,7 @@ from umi_core.messages.requests import (
     Search,
     Summarise,
     UpdateEntity,
+    bad_request,
 )
 from umi_core.messages.results import RecordAdded
 from umi_core.rows import Resource
@@ -49,7 +50,7 @@ from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.extraction import given_fact
 from umi_sim.judge.plain.hierarchy import read_description
-from umi_sim.judge.plain.requests import is_gone, is_same, may_hold, refuse_unlisted, wrong
+from umi_sim.judge.plain.requests import is_gone, is_same, may_hold, refuse_unlisted
 from umi_sim.judge.plain.rows import category_id, resource_id
 from umi_sim.judge.plain.scores import alone_ppm
 from umi_sim.judge.plain.text import show_value
@@ -106,7 +107,7 @@ class ArchiveModel(OracleModel):
         self.context.tick += 1
         self.context.see(now_ms)
         is_bare = isinstance(asked, AddArchival) and not asked.extract
-        is_of_records = isinstance(asked, OF_RECORDS) and (is_bare or wrong(asked) is not None)
+        is_of_records = isinstance(asked, OF_RECORDS) and (is_bare or bad_request(asked) is not None)
         if op_id in self.log.ops or is_of_records:
             # A record without `extract` tells no facts, and a malformed one changes nothing; an op_id that
             # is known was issued again because the agent was closed (AgentModel.observe_closing).
@@ -118,7 +119,7 @@ class ArchiveModel(OracleModel):
     def begin(self, op_id: str, asked: Any, now_ms: int, *, is_unasked: bool = False) -> ArchiveOperation:
         context, record = self.context, asked if isinstance(asked, AddArchival) else None
         listed = context.config.abouts
-        error = wrong(asked) or refuse_unlisted(asked, listed, context.abouts)
+        error = bad_request(asked) or refuse_unlisted(asked, listed, context.abouts)
         # what a record says of people and things is remembered as this would be
         request = Remember(record.op_id, record.content, speaker=record.speaker) if record else asked
         op = ArchiveOperation(

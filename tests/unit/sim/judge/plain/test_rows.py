@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties.rows_reference import FIELDS, check_kinds, is_fit
 from umi_core.declared import Incomplete
 from umi_core.rows import BODIES, Body, Head
-from umi_sim.judge.plain.rows import FIELDS, check_kinds, is_fit
 from umi_sim.services.unfit_rows import WRONG, can_be_unfit, unfit
 from umi_sim.testing.random_rows import bodies_of
 
