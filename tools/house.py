@@ -95,6 +95,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
+    "umi_core.answer_checks.is_whole",  # the domains of fields, which tests/properties compares value by value
     "umi_core.characters",
     "umi_core.config",
     "umi_core.data",
@@ -109,6 +110,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.migration.requests",
     "umi_core.migration.rows",
     "umi_core.rows",
+    "umi_core.shapes",  # the domains again
     "umi_core.values",
     "umi_sim.judge.limits",  # the numbers, as judges know them
     "umi_sim.judge.oracle",
@@ -117,7 +119,6 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_sim.services.atlas",  # what the world owns up to have lost
     "umi_sim.services.calls",
 )
-REFUSALS: Final = ("bad_request", "contradiction", "wrong")  # what messages say about themselves
 CORE_PACKAGES: Final = {"attrs", "msgpack", "numpy", "snowballstemmer"}
 CORE_STDLIB: Final = set(
     "__future__ abc base64 binascii bisect collections contextlib copy dataclasses enum fractions functools "
@@ -416,10 +417,8 @@ class Walk(ast.NodeVisitor):
         if not self.path.startswith(JUDGES):
             return
         is_known = any(f"{module}.{name}.".startswith(f"{spoken}.") for spoken in SPOKEN_OF)
-        is_refusal = name in REFUSALS and not module.startswith("umi_sim.judge.plain")
-        if is_refusal or not is_known:
-            what = f"{module}.{name}" if is_refusal else module
-            self.find(node, f"{what} decides what is judged here, use a reader of umi_sim/judge/plain")
+        if not is_known:
+            self.find(node, f"{module} decides what is judged here, use a reader of umi_sim/judge/plain")
 
     # banned calls, methods, numbers
 
@@ -442,8 +441,6 @@ class Walk(ast.NodeVisitor):
         excused = self.is_core or self.is_live or self.path in SIM_ATTRIBUTES.get(node.attr, ("", ()))[1]
         if not excused and node.attr in SIM_ATTRIBUTES:
             self.find(node, f".{node.attr} is banned in umi_sim, use {SIM_ATTRIBUTES[node.attr][0]}")
-        if node.attr in REFUSALS:
-            self.check_judge(node, "umi_core.messages.requests", node.attr)
         is_math = isinstance(node.value, ast.Name) and node.value.id == "math" and not self.is_live
         if is_math and node.attr not in MATH_EXACT:
             self.find(node, f"math.{node.attr} rounds per machine, use whole numbers (MATH_EXACT in {ME})")
