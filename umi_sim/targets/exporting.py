@@ -1,7 +1,8 @@
 """Exporting: a run as a script that needs the store and Python, and nothing of ours.
 
-The script has the source of the adapter's module in it. The world of the run is made by copies of files of
-ours, which need the standard library alone; a module in the place of `umi_sim.targets` has them all.
+The script has the source of the adapter's module in it. Calls, restarts and time that passes are plain
+Python, if a trial shows that they give what was recorded. Any other run needs the world of the simulator,
+made by copies of files of ours, which need the standard library alone.
 """
 
 import inspect
@@ -10,16 +11,19 @@ from functools import partial
 from pprint import pformat
 from typing import Final
 
+from attrs import evolve
+
 from umi_sim.runs import time_limit
 from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.lines import text_of
+from umi_sim.targets.lines import as_taken, text_of
+from umi_sim.targets.plain_script import write_plainly
 
 MARK: Final = "Written by `umi-sim target --export`"
 SCRIPT: Final = '''\
-"""{op} breaks: {rule}.
+"""{title}
 
 {mark}; it needs no umi_sim. Its last line is its verdict.
 Exit 1: it happens still, as recorded. 0: it no longer does. A store that does not end is stopped.
@@ -122,11 +126,17 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
     said = world.replay(adapter, case, verdict.seed)
     if broken.rule == "hang" and not world.is_hang(said[-1]):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
+    source, title = source_of(adapter), f"{broken.op} breaks: {RULES[broken.rule]}."
+    taken = [evolve(item, ops=tuple(as_taken(adapter, op) for op in item.ops)) for item in verdict.items]
+    told = broken.allowed or "no error"
+    plain = write_plainly((adapter.__name__, source), taken, said, title, MARK, f"expected  {told}")
+    if plain is not None:
+        return plain
     lay_out = partial(pformat, width=WIDTH, sort_dicts=False)
     parts = {each.__name__: inspect.getsource(each) for each in PARTS}
     return SCRIPT.format(
-        op=broken.op, rule=RULES[broken.rule], mark=MARK, adapter=source_of(adapter), name=adapter.__name__,
-        case=lay_out(case), said=lay_out(said), expected=broken.allowed or "no error", seed=verdict.seed,
+        title=title, mark=MARK, adapter=source, name=adapter.__name__,
+        case=lay_out(case), said=lay_out(said), expected=told, seed=verdict.seed,
         parts="\n".join(f"    {name!r}: {text!r}," for name, text in parts.items()),
     )  # fmt: skip
 

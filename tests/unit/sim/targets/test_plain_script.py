@@ -1,0 +1,147 @@
+"""Goal: a failure that calls alone can show is exported as plain Python, which shows it."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.exporting import script_of
+from umi_sim.targets.hunt import hunt
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import TargetVerdict
+from umi_sim.targets.plain_script import is_plain, without_ours
+
+LOST = """
+import asyncio
+
+from umi_sim.targets import MISSING, Kv
+
+
+class Lost(Kv):
+    def make(self):
+        self.rows = {}
+
+    async def put(self, key, value):
+        self.rows[key] = value
+
+    async def get(self, key):
+        return self.rows.get(key, MISSING)
+
+    async def incr(self, key, by=1):
+        now = self.rows.get(key, 0)
+        await asyncio.sleep(0)
+        self.rows[key] = now + by
+        return now + by
+
+
+TestLost = Lost.pytest(seconds=1)
+"""
+LATE = """
+import time
+
+from umi_sim.targets import MISSING, Kv
+
+
+class Late(Kv):
+    def make(self):
+        self.rows = {}
+
+    def put(self, key, value, ttl=None):
+        self.rows[key] = value, None if ttl is None else time.time() + ttl
+
+    def get(self, key):
+        value, until = self.rows.get(key, (MISSING, None))
+        return value if until is None or time.time() < until + 0.5 else MISSING
+"""
+FORGETS = """
+import json
+
+from umi_sim.targets import MISSING, Kv
+
+
+class Forgets(Kv):
+    durable = True
+
+    def make(self):
+        self.file = self.folder / "rows.json"
+        self.rows = json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def put(self, key, value):
+        self.rows[key] = value
+
+    def get(self, key):
+        return self.rows.get(key, MISSING)
+"""
+STORES = (
+    ("Lost", LOST, "        await asyncio.sleep(0)\n", ""),
+    ("Late", LATE, " + 0.5", ""),
+    ("Forgets", FORGETS, "= value\n", "= value\n        self.file.write_text(json.dumps(self.rows))\n"),
+)
+
+
+def found_in(folder: Path, name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> TargetVerdict:
+    (folder / f"plain_{name}.py".lower()).write_text(source)
+    monkeypatch.syspath_prepend(folder)
+    small = hunt(store_of(name), range(300)).small
+    assert small is not None
+    return small
+
+
+def store_of(name: str) -> type[Adapter]:
+    store: type[Adapter] = getattr(import_module(f"plain_{name}".lower()), name)
+    return store
+
+
+def run_alone(script: Path) -> tuple[int, str]:
+    done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.returncode, done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("name", "source", "wrong", "right"), STORES, ids=[name for name, *_ in STORES])
+def test_a_failure_is_shown_by_plain_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str, wrong: str, right: str
+) -> None:
+    small = found_in(tmp_path, name, source, monkeypatch)
+    text = script_of(store_of(name), small)
+    assert len(text.splitlines()) < len(source.splitlines()) + 56
+    script = tmp_path / "show.py"
+    script.write_text(text)
+    assert run_alone(script) == (1, "it happens still")
+    fixed = text.replace(wrong, right)
+    assert fixed != text
+    script.write_text(fixed)
+    status, last = run_alone(script)
+    assert (status, last.startswith("it no longer happens")) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        Item("fail", (ContractOp("get", {"key": "a"}),), 1, "write"),
+        Item("at_once", (ContractOp("get", {"key": "a"}),) * 2, number=7),
+        Item("at_once", (ContractOp("get", {"key": "a"}),) * 2, pauses=(1,)),
+        Item("cancel", (ContractOp("get", {"key": "a"}),), 1),
+    ],
+)
+def test_a_fault_or_an_order_of_ours_is_not_plain(item: Item) -> None:
+    assert not is_plain(item)
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("from umi_sim.targets import Kv\n\nx = 1\n", "x = 1"),
+        ("from umi_sim.targets import (\n    MISSING,\n    Kv,\n)\nx = 1", "x = 1"),
+        ("from umi_sim.targets import Known\nx = 1", None),
+        ("from umi_sim.targets import Kv as Base\nx = 1", None),
+        ("import umi_sim\nx = 1", None),
+        ("self.outside['server'] = 1", None),
+        ("x = 1\nTestMine = Mine.machine().TestCase\ny = 2", "x = 1\n\ny = 2"),
+    ],
+)
+def test_what_an_adapter_takes_from_umi_sim_is_left_out_or_too_much(source: str, left: str | None) -> None:
+    assert without_ours(source) == left
