@@ -18,7 +18,7 @@ from umi_sim.cli.root import cli
 from umi_sim.scenario import files as scenario
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SKILL.md", *sorted(DOCS.rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))

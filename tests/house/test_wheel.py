@@ -48,9 +48,12 @@ def test_the_planted_bugs_that_pages_name_are_there() -> None:
     assert {name: page for name, page in named.items() if name not in MUTANTS} == {}
 
 
-def test_the_wheel_carries_the_page_about_adapters(unzipped: Path, tmp_path: Path) -> None:
-    said = run_python(["-m", "umi_sim", "target", "--manual"], tmp_path, PYTHONPATH=str(unzipped))
-    assert said.strip() == (ROOT / "docs/targets.md").read_text().strip()
+@pytest.mark.parametrize(("option", "page"), [("--manual", "docs/targets.md"), ("--skill", "SKILL.md")])
+def test_the_wheel_carries_the_pages_about_adapters(
+    unzipped: Path, tmp_path: Path, option: str, page: str
+) -> None:
+    said = run_python(["-m", "umi_sim", "target", option], tmp_path, PYTHONPATH=str(unzipped))
+    assert said.strip() == (ROOT / page).read_text().strip()
 
 
 def test_the_wheel_carries_nothing_of_the_workshop(unzipped: Path) -> None:

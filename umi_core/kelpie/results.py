@@ -5,7 +5,7 @@ from typing import Annotated
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import Count, Domain, Moment, VersionNumber, one_of
+from umi_core.domains import Count, Domain, EventTime, VersionNumber, one_of
 from umi_core.ids import log_id
 from umi_core.kelpie.domains import ChangeKind, LogName
 from umi_core.kelpie.rows import Archival, BlockChange, Message
@@ -22,7 +22,7 @@ class BlockWritten(Data):
     label: str
     version: VersionNumber
     change: ChangeKind
-    at_ms: Moment
+    at_ms: EventTime
     count: Count = 0
     evicted: tuple[str, ...] = ()
     repeated: bool = False
@@ -41,8 +41,8 @@ class ApiBlock(Data):
     limit_bytes: Count
     read_only: bool
     version: VersionNumber
-    created_ms: Moment
-    updated_ms: Moment
+    created_ms: EventTime
+    updated_ms: EventTime
 
 
 @attrs.frozen
@@ -68,7 +68,7 @@ class Appended(Data):
     log: LogName
     first_seq: VersionNumber
     count: Count
-    at_ms: Moment
+    at_ms: EventTime
     repeated: bool = False
 
     @property
@@ -132,7 +132,7 @@ class AgentSwitched(Data):
 
     tag = 623
     change: AgentChange
-    at_ms: Moment
+    at_ms: EventTime
     repeated: bool = False
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeVar
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import Count, Domain, Moment, Score, VersionNumber, one_of
+from umi_core.domains import Count, Domain, EventTime, Score, VersionNumber, one_of
 from umi_core.kelpie.results import Appended, Keyed, RecordDeleted
 from umi_core.limits import PPM
 from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Relation, Resource, Subcategory
@@ -96,7 +96,7 @@ class Hit(Data):
     content: str
     score_ppm: Score
     relevance_ppm: Score
-    time_ms: Moment
+    time_ms: EventTime
     contradicts: tuple[str, ...] = ()
     next_id: str | None = None
     next_content: str = ""
@@ -336,7 +336,7 @@ class BlockRemoved(Data):
 class SessionCreated(Data):
     tag = 81
     session_id: str
-    started_ms: Moment
+    started_ms: EventTime
     dropped_count: Count = 0
 
 
@@ -345,7 +345,7 @@ class SessionSaved(Data):
     tag = 82
     session_id: str
     version: VersionNumber
-    saved_ms: Moment
+    saved_ms: EventTime
 
 
 @attrs.frozen

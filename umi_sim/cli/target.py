@@ -1,7 +1,7 @@
 """Options and output of the command target. The work is done in umi_sim.targets."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -15,7 +15,7 @@ import click
 
 from umi_sim.cli import implementations
 from umi_sim.cli.console import refuse, seeds_of, shows
-from umi_sim.kernel.folders import DOCS
+from umi_sim.kernel.folders import DOCS, SKILL
 from umi_sim.kernel.report import Report, ReportRow, row, whole
 
 if TYPE_CHECKING:
@@ -29,11 +29,15 @@ SECONDS: Final = 30
 COUNT_MAX: Final = 1_000_000
 
 
-def show_manual(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
-    """The page about adapters, as it is in this package."""
-    if is_asked:
-        click.echo((DOCS / "targets.md").read_text(encoding="utf-8"))
-        ctx.exit()
+def show_page(path: Path) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Return the callback of an option that shows a page of this package and ends."""
+
+    def show(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+        if is_asked:
+            click.echo(path.read_text(encoding="utf-8"))
+            ctx.exit()
+
+    return show
 
 
 @click.command()
@@ -56,8 +60,12 @@ def show_manual(ctx: click.Context, param: click.Parameter, is_asked: bool) -> N
 )
 @click.option("--contract", metavar="KIND", help="Its contract: kv, sessions, memory; or umi, all of ours.")
 @click.option(
-    "--manual", is_flag=True, is_eager=True, expose_value=False, callback=show_manual,
+    "--manual", is_flag=True, is_eager=True, expose_value=False, callback=show_page(DOCS / "targets.md"),
     help="Show docs/targets.md: what each operation has to give, and how stores may differ.",
+)  # fmt: skip
+@click.option(
+    "--skill", is_flag=True, is_eager=True, expose_value=False, callback=show_page(SKILL),
+    help="Show SKILL.md: the same work step by step, for a coding agent.",
 )  # fmt: skip
 @click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="For umi: only these worlds.")
 @shows()

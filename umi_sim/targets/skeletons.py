@@ -22,7 +22,7 @@ class Mine({base}):
 '''
 TAIL: Final = """
 
-TestMine = Mine.pytest(seconds=20)  # pytest mine.py; plain pytest collects test_*.py only
+TestMine = Mine.pytest(seconds=20)  # pytest {module}.py; plain pytest collects test_*.py only
 """
 KV: Final = """    values = "json"  # "text": no numbers, lists or objects
 
@@ -120,4 +120,8 @@ def skeleton(kind: str, module: str) -> str:
     base = CONTRACTS[kind]
     contract = base.contract
     ops = "\n".join(f"    {name}({', '.join(list_parameters(contract, name))})" for name in contract.ops)
-    return HEAD.format(module=module, names=names, base=base.__name__, ops=ops) + body + TAIL
+    return (
+        HEAD.format(module=module, names=names, base=base.__name__, ops=ops)
+        + body
+        + TAIL.format(module=module)
+    )

@@ -88,7 +88,7 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
     assert umi("broken_store:Mine", "--replay", told["saved"]).exit_code == 0
     other = CliRunner().invoke(cli, ["replay", told["saved"]])
     assert (other.exit_code, "umi-sim target MODULE:CLASS --replay FILE" in other.output) == (2, True)
-    assert "[('delete', {'key'" in (here / "show.py").read_text()
+    assert "lambda: store.delete(key=" in (here / "show.py").read_text()
     words = " ".join(
         umi("broken_store:Mine", "--replay", told["saved"], "--export", "show.py").output.split()
     )
