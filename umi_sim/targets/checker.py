@@ -362,11 +362,12 @@ class Checker:
 
         Or if an entry had the time to live of an earlier one: a timer that was not cancelled removes both.
         """
-        around = (at_ms for end_ms in self.deadlines for at_ms in (end_ms - 1, end_ms + 1))
+        ends_ms = sorted(self.deadlines)
+        around = (at_ms for end_ms in ends_ms for at_ms in (end_ms - 1, end_ms + 1))
         earlier = (
             new
             for state in self.possible
-            for end_ms in self.deadlines
+            for end_ms in ends_ms
             for new in self.contract.with_deadline(state, end_ms)
         )
         is_near = any(self.would_answer(self.possible, op, got, at_ms) for at_ms in around)

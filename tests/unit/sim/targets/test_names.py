@@ -168,7 +168,7 @@ def failed(name: str, text: str) -> Item:
 SEARCH = Item("op", (ContractOp("search", {"query": "milk", "user": "ann", "limit": 2}),))
 
 
-@pytest.mark.parametrize("first", [Item("cancel", (add("m9", "tea"),), 1), failed("m9", "tea")])
+@pytest.mark.parametrize("first", [Item("cancel", (add("m9", "tea"),), 2), failed("m9", "tea")])
 def test_a_listing_is_explained_by_each_add_that_gave_no_id(first: Item) -> None:
     """The first add is there and the second one failed: the row was taken for that of the second."""
     verdict = run(Rows, (first, failed("m12", "tea"), SEARCH, LIST))
@@ -178,7 +178,7 @@ def test_a_listing_is_explained_by_each_add_that_gave_no_id(first: Item) -> None
 
 def test_a_failed_add_that_was_applied_is_seen_though_another_add_says_the_same() -> None:
     """Two rows are there, and only one of the adds that say this may have been applied."""
-    cut_off, later = Item("cancel", (add("m1", "tea"),), 1), Item("op", (add("m3", "milk"),))
+    cut_off, later = Item("cancel", (add("m1", "tea"),), 2), Item("op", (add("m3", "milk"),))
     broken = run(AppliesWhatFails, (cut_off, failed("m2", "tea"), later, LIST)).broken
     assert broken is not None
     assert (broken.rule, broken.op) == ("error-applied", "list")
@@ -203,7 +203,7 @@ def test_only_the_id_of_what_was_deleted_may_come_again() -> None:
 
 @pytest.mark.parametrize("order", range(12))
 def test_an_id_that_an_add_gives_at_the_same_time_is_of_that_add(order: int) -> None:
-    cut_off = Item("cancel", (add("m1", "tea"),), 1)
+    cut_off = Item("cancel", (add("m1", "tea"),), 2)
     both = Item("at_once", (add("m2", "tea"), *LIST.ops), order)
     verdict = run(NeverAgain, (cut_off, both, LIST))
     assert verdict.broken is None
