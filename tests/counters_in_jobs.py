@@ -1,10 +1,11 @@
-"""Counters whose jobs read, change and write: three that lose updates, and correct twins of them."""
+"""Counters whose jobs read, change and write: four that lose updates, and correct twins of them."""
 
 import asyncio
 import json
 import queue
 import sqlite3
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -106,9 +107,6 @@ class InSqlite(Counts):
         return n
 
 
-LOSING = (InDict, InFile, InSqlite)
-
-
 class WithLock(Counts):
     """A mixin: one job at a time reads and writes."""
 
@@ -144,14 +142,6 @@ class LockedSqlite(WithLock, InSqlite):
         return threading.Semaphore(1)
 
 
-AT_IMPORT = threading.Lock()
-
-
-class LockedAtImport(WithLock, InDict):
-    def _make_lock(self) -> Any:
-        return AT_IMPORT
-
-
 class Ticket:
     """A lock made of a queue: whatever takes the only ticket goes on."""
 
@@ -166,9 +156,52 @@ class Ticket:
         self.tickets.put(1)
 
 
+class SimpleTicket(Ticket):
+    def __init__(self) -> None:
+        self.tickets: queue.SimpleQueue[int] = queue.SimpleQueue()  # type: ignore[assignment] # it is alike
+        self.tickets.put(1)
+
+
 class QueuedFile(WithLock, InFile):
     def _make_lock(self) -> Any:
         return Ticket()
+
+
+class AtImport:
+    lock, rlock, semaphore = threading.Lock(), threading.RLock(), threading.Semaphore(1)
+    condition, locked_condition = threading.Condition(), threading.Condition(threading.Lock())
+    queue, simple_queue = Ticket(), SimpleTicket()
+
+
+class LockedAtImport(WithLock, Counts):
+    """A job can pause between reading and writing, and the lock was made at import."""
+
+    kind = "lock"
+
+    def _make_lock(self) -> Any:
+        return getattr(AtImport, self.kind)
+
+    def _save(self, rows: dict[str, int]) -> None:
+        time.sleep(0)
+        super()._save(rows)
+
+
+class Submits(InDict):
+    """Jobs are given to an executor without the help of the loop."""
+
+    def make(self) -> None:
+        super().make()
+        self.pool = ThreadPoolExecutor(max_workers=2)
+
+    def close(self) -> None:
+        self.pool.shutdown()
+
+    async def _job(self, function: Callable[..., Any], *args: Any) -> Any:
+        return await asyncio.wrap_future(self.pool.submit(function, *args))
+
+
+class SubmitsLocked(WithLock, Submits):
+    pass
 
 
 class Immediate(InSqlite):
@@ -205,7 +238,8 @@ class OneThread(InSqlite):
         return await asyncio.get_running_loop().run_in_executor(self.pool, function, *args)
 
 
+LOSING = (InDict, InFile, InSqlite, Submits)
 CORRECT = (
-    LockedDict, LockedFile, LockedSqlite, LockedAtImport, QueuedFile, Immediate, ImmediateInWal, Atomic,
-    OneThread,
+    LockedDict, LockedFile, LockedSqlite, QueuedFile, Immediate, ImmediateInWal, Atomic, OneThread,
+    SubmitsLocked,
 )  # fmt: skip

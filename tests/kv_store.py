@@ -81,6 +81,82 @@ class LosesUpdates(PlainStore):
         return found + by
 
 
+class LocksUpdates(LosesUpdates):
+    """Increments that run concurrently wait for each other, and for other writes."""
+
+    def make(self) -> None:
+        super().make()
+        self.lock = asyncio.Lock()
+
+    async def put(self, ns: str, key: str, value: object, ttl: float | None = None) -> None:
+        async with self.lock:
+            await super().put(ns, key, value, ttl)
+
+    async def delete(self, ns: str, key: str) -> bool:
+        async with self.lock:
+            return await super().delete(ns, key)
+
+    async def incr(self, ns: str, key: str, by: int = 1) -> int:
+        async with self.lock:
+            found = self._read(ns, key)
+            new = by if found is MISSING else found + by  # type: ignore[operator] # a text is refused
+            await super().put(ns, key, new)
+            return new
+
+
+class EndsByTimers(Kv):
+    """Entries end by timers of the event loop, without a bug."""
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+        self.timers: dict[str, asyncio.TimerHandle] = {}
+
+    async def put(self, key: str, value: object, ttl: float | None = None) -> None:
+        self._cancel(key)
+        self.rows[key] = value
+        if ttl is not None:
+            self.timers[key] = asyncio.get_running_loop().call_later(ttl, self._end, key)
+
+    async def get(self, key: str) -> object:
+        await asyncio.sleep(0)
+        return self.rows.get(key, MISSING)
+
+    async def keys(self) -> list[str]:
+        return list(self.rows)
+
+    async def delete(self, key: str) -> bool:
+        self._cancel(key)
+        return self.rows.pop(key, MISSING) is not MISSING
+
+    def _end(self, key: str) -> None:
+        del self.rows[key]
+
+    def _cancel(self, key: str) -> None:
+        if timer := self.timers.pop(key, None):
+            timer.cancel()
+
+
+class LeavesTimers(EndsByTimers):
+    """What replaces an entry ends with the timer of that one."""
+
+    def _end(self, key: str) -> None:
+        self.rows.pop(key, None)
+
+    def _cancel(self, key: str) -> None:
+        pass
+
+
+class DeletesPrefix(EndsByTimers):
+    """A delete of "a" also deletes "ab"."""
+
+    odd = False
+
+    async def delete(self, key: str) -> bool:
+        for each in [each for each in self.rows if each.startswith(key) and each != key]:
+            await super().delete(each)
+        return await super().delete(key)
+
+
 class SwallowsEmpty(Kv):
     """An empty text is read back as nothing."""
 

@@ -5,9 +5,8 @@ Law 2. Beside the states that may be, it keeps those that must not: of an error 
        of a batch that was applied in part. When no state is left that may be, these name the promise.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, permutations
+from itertools import chain, permutations, product
 from typing import Any, Final
 
 import attrs
@@ -24,7 +23,7 @@ from umi_sim.targets.model import (
     members_during,
     resolve_flags,
 )
-from umi_sim.targets.values import MISSING, key_of, same, show_value
+from umi_sim.targets.values import MISSING, key_of, show_value
 
 STATE_COUNT_MAX: Final = 256
 SUSPECT_COUNT_MAX: Final = 12
@@ -117,7 +116,8 @@ class Checker:
         self.possible: list[State] = [contract.initial(each) for each in resolve_flags(contract, flags, ops)]
         self.suspects: list[Suspects] = []
         self.blamed = NO_SUSPECTS
-        self.written: Counter[object] = Counter()  # how many operations wrote each value
+        self.past: list[ContractOp] = []
+        self.deadlines: set[int] = set()  # of all entries so far, also of those that were replaced
 
     # What happened.
 
@@ -127,7 +127,7 @@ class Checker:
         """Follow an operation that ended. `spared`: the promise at stake if it was not applied after all."""
         if got.error == NOT_ASKED:
             return None
-        self.note_written([op])
+        self.note_past([op])
         before = self.possible
         if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
             return self.describe_break(op, got, times_ms)
@@ -145,7 +145,7 @@ class Checker:
         ops, gots = [op for op, _ in asked], [got for _, got in asked]
         if not asked:
             return None
-        self.note_written(ops)
+        self.note_past(ops)
         before, each = self.possible, range(len(ops))
 
         def in_some_order(states: Sequence[State]) -> list[State]:
@@ -197,7 +197,7 @@ class Checker:
 
     def take_failure(self, op: ContractOp, times_ms: Sequence[int]) -> None:
         """Follow an operation that raised as something under it failed: it must not have been applied."""
-        self.note_written([op])
+        self.note_past([op])
         # `put k 1` raised: k is absent, and k=1 is only suspected. If the next get says 1, no possible state
         # fits, and the suspected one names the promise: what raised was applied all the same
         after = self.states_unanswered(self.possible, op, times_ms)
@@ -208,7 +208,7 @@ class Checker:
 
     def take_cut_off(self, op: ContractOp, times_ms: Sequence[int], rule: str) -> None:
         """Follow an operation that was cut off: it was applied, or it was not."""
-        self.note_written([op])
+        self.note_past([op])
         after = self.states_unanswered(self.possible, op, times_ms)
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *after, *allowed])
@@ -222,8 +222,9 @@ class Checker:
         else:
             self.possible, self.suspects = distinct(empty), []
 
-    def note_written(self, ops: Iterable[ContractOp]) -> None:
-        self.written.update(key_of(value) for op in ops for value in self.contract.values_written(op))
+    def note_past(self, ops: Iterable[ContractOp]) -> None:
+        self.past += ops
+        self.deadlines.update(end_ms for state in self.possible for end_ms in self.contract.deadlines(state))
 
     def infer_flags(self, given: Flags, ops: Mapping[str, Sequence[str]]) -> tuple[tuple[str, object], ...]:
         """Return each flag that the class does not set and that only one value explains, with that value."""
@@ -314,33 +315,68 @@ class Checker:
         reasons = {self.contract.absence(state, op, times_ms[-1]) for state in self.possible}
         if len(reasons) == 1:
             allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
-        rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers)
+        rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])
         return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame)
 
-    def rule_of(self, op: ContractOp, got: Got, answers: Sequence[Any]) -> str:
+    def rule_of(self, op: ContractOp, got: Got, answers: Sequence[Any], now_ms: int) -> str:
         if op.name == "scan":
             return "pages"
-        values = got.value if isinstance(got.value, list) else [got.value]
-        foreign = [each for state in self.possible for each in self.contract.foreign(state, op)]
-        # a value written twice may be of this scope as well: then it proves no leak between scopes
-        foreign = [each for each in foreign if self.written[key_of(each)] < 2]
-        if any(same(value, each) for value in values for each in foreign):
-            return "scope"
-        if op.name == "ttl" or self.is_explained_by_time(op, got):
+        if op.name == "ttl" or self.is_explained_by_time(op, got, now_ms):
             return "ttl"
         expected = [getattr(answer, "value", None) for answer in answers]
-        is_ordered = any(isinstance(each, list) and AnyOrder(each).takes(got.value) for each in expected)
-        return "order" if is_ordered else "answer"
+        if any(isinstance(each, list) and AnyOrder(each).takes(got.value) for each in expected):
+            return "order"
+        return "scope" if self.is_explained_elsewhere(op, got, now_ms) else "answer"
 
-    def is_explained_by_time(self, op: ContractOp, got: Got) -> bool:
-        """Return whether the answer would be right just before or just after some time to live is over."""
-        return any(
-            answer.takes(got.value)
+    def is_explained_elsewhere(self, op: ContractOp, got: Got, now_ms: int) -> bool:
+        """Return whether an earlier operation would explain the answer only if its place were another one.
+
+        `put("ab", 1)`, then `get("a")` says 1: right if the put had been one of "a". What also fails without
+        the put is not reported so, since the shrinker leaves it out.
+        """
+        is_explained = False
+        for state, (past, moved) in product(self.possible, self.moves(op)):
+            after = (new for _, new in self.contract.outcomes(state, moved, now_ms))
+            if self.would_answer(after, op, got, now_ms):
+                if self.contract.bind(past, state.flags) == self.contract.bind(moved, state.flags):
+                    return False
+                is_explained = True
+        return is_explained
+
+    def moves(self, op: ContractOp) -> list[tuple[ContractOp, ContractOp]]:
+        """Return each earlier operation, and the same at the place of `op`, or at each if that names none."""
+        places: dict[str, dict[object, object]] = {name: {} for name in self.contract.names}
+        for name, value in chain.from_iterable(past.args.items() for past in self.past):
+            if name in places:
+                places[name][key_of(value)] = op.args.get(name, value)
+        found = {}
+        for past in self.past[:-1]:
+            named = [name for name in past.args if name in places]
+            for values in product(*(places[name].values() for name in named)):
+                moved = ContractOp(past.name, {**past.args, **dict(zip(named, values, strict=True))})
+                found[key_of((past, moved))] = past, moved
+        return [*found.values()]
+
+    def is_explained_by_time(self, op: ContractOp, got: Got, now_ms: int) -> bool:
+        """Return whether the answer would be right just before or just after some time to live is over.
+
+        Or if an entry had the time to live of an earlier one: a timer that was not cancelled removes both.
+        """
+        ends_ms = sorted(self.deadlines)
+        around = (at_ms for end_ms in ends_ms for at_ms in (end_ms - 1, end_ms + 1))
+        earlier = (
+            new
             for state in self.possible
-            for end_ms in {*self.contract.deadlines(state)}
-            for at_ms in (end_ms - 1, end_ms + 1)
-            for answer, _ in self.contract.outcomes(state, op, at_ms)
+            for end_ms in ends_ms
+            for new in self.contract.with_deadline(state, end_ms)
         )
+        is_near = any(self.would_answer(self.possible, op, got, at_ms) for at_ms in around)
+        return is_near or self.would_answer(earlier, op, got, now_ms)
+
+    def would_answer(self, states: Iterable[State], op: ContractOp, got: Got, now_ms: int) -> bool:
+        """Return whether this answer would be right in one of these states."""
+        outcomes = (each for state in states for each in self.contract.outcomes(state, op, now_ms))
+        return any(answer.takes(got.value) for answer, _ in outcomes)
 
 
 def distinct(states: Iterable[State]) -> list[State]:

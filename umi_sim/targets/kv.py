@@ -181,17 +181,6 @@ class KvContract(Contract):
             several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
             yield from (state.without(*each) for each in several)
 
-    def foreign(self, state: KvState, op: ContractOp) -> Iterator[object]:
-        own = op.args.get("ns", ""), op.args.get("key")
-        for (ns, key), entry in state.entries.items():
-            if ns != own[0] or (own[1] is not None and key != own[1]):
-                yield entry.value
-
-    def values_written(self, op: ContractOp) -> Iterator[object]:
-        pairs = op.args.get("pairs")
-        yield from [op.args["value"]] if "value" in op.args else []
-        yield from pairs.values() if isinstance(pairs, dict) else ()
-
     def absence(self, state: KvState, op: ContractOp, now_ms: int) -> str:
         key: Any = op.args.get("ns", ""), op.args.get("key")
         if "key" not in op.args or state.alive(key, now_ms):
@@ -203,6 +192,10 @@ class KvContract(Contract):
 
     def deadlines(self, state: KvState) -> Iterator[int]:
         yield from (it.deadline_ms for it in state.entries.values() if it.deadline_ms is not None)
+
+    def with_deadline(self, state: KvState, end_ms: int) -> Iterator[KvState]:
+        for key, entry in state.entries.items():
+            yield state.set(key, attrs.evolve(entry, deadline_ms=end_ms))
 
     # Operations.
 

@@ -19,9 +19,11 @@ from _thread import get_ident
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any, TypeVar
 
 from umi_sim.targets import clocks, threads
 from umi_sim.targets.threads import JobThread
@@ -31,7 +33,7 @@ DELAY_MAX = 6  # steps until a task begins
 FINISH_STEPS = 1_000
 ADVANCE_STEPS_MAX = 20_000  # while time passes: a store may do something each millisecond
 RESOLUTION_S = 1 / 1_000_000  # of sums of times: a clock of milliseconds tells no less apart
-PATIENCE = 100  # steps until a job that has paused goes on all the same: a task may wait for it by asking
+PATIENCE = 100  # steps until a job goes on, or begins, all the same: a task may wait for it by asking
 POINTS_MAX = 1_000  # until a job pauses in any case: it may wait for another by asking
 THREADS_MAX = 32  # of an executor that sets no limit
 SQLITE_BUSY = 5
@@ -40,7 +42,6 @@ MOMENTS_MAX = 10_000
 OUTSIDE = """add_reader add_signal_handler add_writer create_connection create_server subprocess_exec
 subprocess_shell""".split()
 T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
 
 
 class Stuck(BaseException):
@@ -59,10 +60,9 @@ class Jobs:
 
     def __init__(self, loop: "Loop", limit: int, is_single: bool = False) -> None:
         self.loop, self.limit, self.is_single = loop, limit, is_single
-        self.waiting: deque[tuple[Any, Callable[[], Any]]] = deque()
+        self.waiting: deque[tuple[Any, Callable[[], Any]]] = deque()  # each with its future
         self.idle: deque[JobThread] = deque()
         self.flying: dict[JobThread, Any] = {}  # with the future of the job
-        loop.jobs.append(self)
 
     def put_nowait(self, job: tuple[Any, Callable[[], Any]]) -> None:
         self.waiting.append(job)
@@ -72,10 +72,11 @@ class Jobs:
         return bool(self.waiting) and len(self.flying) < self.limit
 
     def begin_one(self) -> None:
-        free = min(len(self.waiting), self.limit - len(self.flying))
-        at = 0 if self.limit == 1 else self.loop.pick(free)
+        at = self.loop.pick(min(len(self.waiting), self.limit - len(self.flying)))
         future, function = self.waiting[at]
         del self.waiting[at]
+        if isinstance(future, Future) and not future.set_running_or_notify_cancel():
+            return
         worker = self.idle.popleft() if self.idle else self.loop.make_worker()
         self.flying[worker] = future
         self.loop.begin(worker, self, function)
@@ -102,8 +103,7 @@ class Loop(asyncio.BaseEventLoop):
         self.clock, self.thread = clock, get_ident()
         self.ready: deque[asyncio.Handle] = vars(self)["_ready"]
         self.timers: list[asyncio.TimerHandle] = vars(self)["_scheduled"]
-        self.jobs: list[Jobs] = []
-        self.executors: dict[Any, Jobs] = {}
+        self.jobs: dict[Any, Jobs] = {}  # by executor, or connection of aiosqlite
         self.pick: Callable[[int], int] = lambda n: 0
         self.turn = 0  # one after the other, so that no task waits for ever
         self.job_count = 0  # of executors
@@ -113,25 +113,17 @@ class Loop(asyncio.BaseEventLoop):
         self.pauses: deque[int] = deque()  # how many points until a job pauses, and until the next pause
         self.pause_count = self.whole_count = 0  # jobs that paused; that ran whole while another waited
         self.paused_at: list[str] = []  # of the last item, places in the code of the store
-        self.can_cancel = False  # whether the task of a job may be cancelled while that pauses
+        self.can_end_early = False  # whether a task may be cancelled while its job pauses
         self.progress = 0
-        self.passed_over = 0  # steps since a job could have gone on
+        self.passed_over = 0  # steps in which a job could have gone on, since one did
         self.moment_count = 0  # of real time, in which a thread of the store was waited for
         self.known_threads = set(threading.enumerate())
+        self.set_default_executor(ThreadPoolExecutor(THREADS_MAX))
 
     # What asyncio asks of a loop.
 
     def time(self) -> float:
         return float(self.clock.seconds())
-
-    def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        executor = vars(self)["_default_executor"] if executor is None else executor
-        if executor not in self.executors:
-            self.executors[executor] = Jobs(self, getattr(executor, "_max_workers", THREADS_MAX))
-        self.job_count += 1
-        future: asyncio.Future[T] = self.create_future()
-        self.executors[executor].put_nowait((future, lambda: func(*args)))
-        return future
 
     def _write_to_self(self) -> None:
         """Do nothing: no other thread sleeps in this loop and has to be woken."""
@@ -150,7 +142,8 @@ class Loop(asyncio.BaseEventLoop):
         return task.result()
 
     def run(self, tasks: Sequence[Any], steps_max: int = STEPS_MAX) -> bool:
-        """Until all tasks are done, or so many steps: whether they are done. Raises Stuck."""
+        """Run until all tasks are done, or for so many steps; return whether they are done. Raises Stuck."""
+        self.can_end_early = steps_max < STEPS_MAX
         with self.running():
             for _ in range(steps_max):
                 if all(task.done() for task in tasks):
@@ -187,16 +180,15 @@ class Loop(asyncio.BaseEventLoop):
         """The process is gone, and with it whatever was to be done."""
         self.ready.clear()
         self.timers.clear()
-        self.executors.clear()
-        for jobs in self.jobs:
+        for jobs in self.jobs.values():
             jobs.waiting.clear()
         self.abandon_flights()
 
     def finish_jobs(self) -> None:
-        """Wait for jobs in flight, as a program does that ends."""
+        """Wait for all jobs, as a program does that ends."""
         with self.running():
-            while able := self.next_able():
-                self.resume(able)
+            while self.run_job() or self.wake_sleeper(NEVER):
+                pass
 
     def abandon_flights(self) -> None:
         for worker, jobs in list(self.flights.values()):
@@ -236,12 +228,15 @@ class Loop(asyncio.BaseEventLoop):
     def step(self) -> None:
         self.wake_due()
         able = self.next_able() if self.flights else None
-        busy = [jobs for jobs in self.jobs if jobs.can_begin]
-        if able is not None and (self.passed_over >= PATIENCE or not (self.ready or busy)):
+        busy = [jobs for jobs in self.jobs.values() if jobs.can_begin]
+        has_waited = self.passed_over >= PATIENCE
+        self.passed_over += able is not None or bool(busy)
+        if able is not None and (has_waited or not (self.ready or busy)):
+            self.passed_over = 0
             self.resume(able)
-            return
-        self.passed_over += able is not None
-        if busy and (not self.ready or self.pick(2)):
+        elif busy and (has_waited or not self.ready or self.pick(2)):
+            if able is None:
+                self.passed_over = 0
             self.turn += 1
             busy[(self.pick(len(busy)) + self.turn) % len(busy)].begin_one()
         elif self.ready:
@@ -262,6 +257,23 @@ class Loop(asyncio.BaseEventLoop):
 
     # Jobs.
 
+    def submit(self, executor: Any, function: Callable[[], Any]) -> "Future[Any]":
+        if executor not in self.jobs:
+            self.jobs[executor] = Jobs(self, executor._max_workers)
+        self.job_count += 1
+        future = Future[Any]()
+        future._condition = threading.Condition(threads.QuietLock())  # type: ignore[arg-type] # it is alike
+        self.jobs[executor].put_nowait((future, function))
+        return future
+
+    def shut_down(self, executor: Any, is_waited_for: bool, is_cancelled: bool) -> None:
+        if (jobs := self.jobs.get(executor)) is None:
+            return
+        for future, _ in jobs.waiting if is_cancelled else ():
+            future.cancel()
+        if is_waited_for:
+            self.wait(lambda: not (jobs.waiting or jobs.flying))
+
     def make_worker(self) -> JobThread:
         self.workers.append(JobThread(self.clock.threads))
         return self.workers[-1]
@@ -280,7 +292,6 @@ class Loop(asyncio.BaseEventLoop):
 
     def resume(self, worker: JobThread) -> None:
         """Let a job go on until it ends or pauses. Raises its error if that is no Exception."""
-        self.passed_over = 0
         jobs = self.flights[worker.ident][1]
         try:
             if not worker.go_on():
@@ -302,7 +313,7 @@ class Loop(asyncio.BaseEventLoop):
         return next((worker for worker, _ in self.flights.values() if worker.can_go_on()), None)
 
     def next_jobs(self) -> Jobs | None:
-        return next((jobs for jobs in self.jobs if jobs.can_begin), None)
+        return next((jobs for jobs in self.jobs.values() if jobs.can_begin), None)
 
     def run_job(self) -> bool:
         """Let a job go on, or one begin; return whether there was one."""
@@ -368,7 +379,7 @@ class Loop(asyncio.BaseEventLoop):
 
     def can_others_go_on(self, worker: JobThread) -> bool:
         others = (each for each, _ in self.flights.values() if each is not worker and each.can_go_on())
-        return self.can_cancel or bool(self.ready) or self.next_jobs() is not None or any(others)
+        return self.can_end_early or bool(self.ready) or self.next_jobs() is not None or any(others)
 
     def wait(self, is_free: Callable[[], bool], until: float | None = None) -> bool:
         """Let others go on until it is free; return False if it is not before this time. Raises Stuck."""
@@ -447,10 +458,34 @@ async def delay_start(start: Callable[[], Any], count: int) -> Any:
     return await start()
 
 
+def submitting(loop: Loop, real: Any) -> Any:
+    def submit(self: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if get_ident() not in loop.clock.threads:
+            return real(self, function, *args, **kwargs)
+        if getattr(self, "_shutdown", False) or getattr(self, "_shutdown_thread", False):
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        return loop.submit(self, partial(function, *args, **kwargs))
+
+    return submit
+
+
+def shutting_down(loop: Loop, real: Any) -> Any:
+    def shutdown(self: Any, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if get_ident() in loop.clock.threads:
+            loop.shut_down(self, wait, cancel_futures)
+        real(self, wait, cancel_futures=cancel_futures)
+
+    return shutdown
+
+
 @contextmanager
 def install(loop: Loop) -> Iterator[None]:
-    """Until the block ends, jobs of aiosqlite and anyio are those of this loop."""
+    """Until the block ends, jobs of executors, aiosqlite and anyio are those of this loop."""
     with ExitStack() as stack:
+        for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
+            for name, method in (("submit", submitting), ("shutdown", shutting_down)):
+                stack.callback(setattr, kind, name, getattr(kind, name))
+                setattr(kind, name, method(loop, getattr(kind, name)))
         with suppress(ImportError):
             core = import_module("aiosqlite.core")  # many import it as late as they connect
             real = core.Connection.__init__
@@ -459,6 +494,7 @@ def install(loop: Loop) -> Iterator[None]:
             def begin(self: Any, *args: Any, **kwargs: Any) -> None:
                 real(self, *args, **kwargs)
                 self._tx, self._thread = Jobs(loop, limit=1, is_single=True), NoThread()
+                loop.jobs[self] = self._tx
 
             core.Connection.__init__ = begin
         if "anyio" in sys.modules:
@@ -466,7 +502,7 @@ def install(loop: Loop) -> Iterator[None]:
             stack.callback(setattr, owner, WORKER, vars(owner)[WORKER])
 
             async def run(cls: Any, func: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-                return await loop.run_in_executor("anyio", func, *args)
+                return await loop.run_in_executor(None, func, *args)
 
             setattr(owner, WORKER, classmethod(run))
         yield

@@ -179,10 +179,6 @@ class MemoryContract(Contract):
             drawn["text"] = pool.repeat(chance, place, drawn["text"])
         return drawn
 
-    def foreign(self, state: MemoryState, op: ContractOp) -> Iterator[object]:
-        scope = self.bind(op, state.flags).get("scope", (None, None, None))
-        yield from ([name, it.text] for name, it in state.entries.items() if not is_within(it.scope, scope))
-
     def absence(self, state: MemoryState, op: ContractOp, now_ms: int) -> str:
         is_absent = op.name in ("get", "delete") and op.args["id"] not in state.entries
         return "it was not added, or was deleted" if is_absent else ""

@@ -234,20 +234,16 @@ class Contract(ABC):
         """Yield the states after an operation that gave what it made the name of something deleted."""
         return iter(())
 
-    def foreign(self, state: State, op: ContractOp) -> Iterator[object]:
-        """Values of other scopes than that of the operation."""
-        return iter(())
-
-    def values_written(self, op: ContractOp) -> Iterator[object]:
-        """Yield the values that this operation writes, as `foreign` has them."""
-        return iter(())
-
     def absence(self, state: State, op: ContractOp, now_ms: int) -> str:
         """Return why there is nothing for this operation to read; nothing if there is something."""
         return ""
 
     def deadlines(self, state: State) -> Iterator[int]:
         """Yield the times at which something ends by itself."""
+        return iter(())
+
+    def with_deadline(self, state: State, end_ms: int) -> Iterator[State]:
+        """Yield states in which one entry ends at this time."""
         return iter(())
 
     # Drawing.

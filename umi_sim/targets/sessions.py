@@ -170,19 +170,9 @@ class SessionsContract(Contract):
             for count in range(len(args["items"])):
                 yield state.plus(args["of"], args["items"][:count], now_ms)
 
-    def foreign(self, state: SessionsState, op: ContractOp) -> Iterator[object]:
-        own = self.bind(op, state.flags).get("of")
-        told = [(key == own, each) for key, messages in state.messages.items() for _, each in messages]
-        mine = [each for is_own, each in told if is_own]
-        yield from (each for is_own, each in told if not is_own and each not in mine)
-
     def absence(self, state: SessionsState, op: ContractOp, now_ms: int) -> str:
         is_empty = op.name in ("get", "pop") and not state.of(self.bind(op, state.flags)["of"])
         return "the session has no message" if is_empty else ""
-
-    def values_written(self, op: ContractOp) -> Iterator[object]:
-        items = op.args.get("items")
-        yield from items if isinstance(items, list) else ()
 
     # Operations.
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from time import process_time, sleep
-from types import ModuleType
+from types import BuiltinMethodType, ModuleType
 from typing import Any
 
 from umi_sim.targets import clocks
@@ -28,7 +28,9 @@ REAL_SECONDS = 1 / 20  # in which a thread that the store has begun may release 
 MOMENT_SECONDS = 1 / 1_000
 ENDING_TRIES = 100  # of a job that goes on whatever is raised in it
 PACKAGES = "site-packages", "dist-packages"
-KINDS = type(allocate_lock()), type(threading.RLock())
+KINDS = type(allocate_lock()), type(threading.RLock()), queue.SimpleQueue
+DEPTH_MAX = 4  # from a module to its class, its object there, a queue of that, and a condition of this
+HOLDERS = threading.Condition, threading.Event, threading.Semaphore, threading.Barrier, queue.Queue
 
 
 class Abandoned(BaseException):
@@ -169,6 +171,8 @@ class Lock:
     store itself, it is like any other.
     """
 
+    is_point = True  # whether a job may pause before it
+
     def __init__(self) -> None:
         self.real = allocate_lock()
 
@@ -176,7 +180,8 @@ class Lock:
         loop = running[-1] if running else None
         if loop is None or not blocking or get_ident() not in loop.clock.threads:
             return self.real.acquire(blocking, timeout)
-        loop.switch()
+        if self.is_point:
+            loop.switch()
         if self.real.acquire(False) or (find_own_threads(loop) and self.real.acquire(True, REAL_SECONDS)):
             return True
         until = None if timeout < 0 else loop.time() + timeout
@@ -203,6 +208,12 @@ class Lock:
         self.real = allocate_lock()
 
 
+class QuietLock(Lock):
+    """A lock within the future of a job: no other program has a point there."""
+
+    is_point = False
+
+
 running: list[Any] = []  # the loop of the run that goes on
 
 
@@ -223,29 +234,55 @@ def install(loop: Any) -> Iterator[None]:
         put(queue, "SimpleQueue", queue._PySimpleQueue)  # type: ignore[attr-defined]
         for owner, name, real in clocks.find_places(tuple(ours), len(sys.modules)):
             put(owner, name, ours[real])
+        made: dict[Any, Any] = {}
         for owner, name, real in find_locks(len(sys.modules)):
-            if vars(owner).get(name) is real and real.acquire(blocking=False):  # else another thread has it
-                real.release()
-                put(owner, name, Lock() if isinstance(real, KINDS[0]) else threading.RLock())
+            lock = getattr(real, "__self__", real)  # a Condition has methods of its lock
+            if vars(owner).get(name) is real and (own := made.setdefault(lock, make_own(lock))):
+                put(owner, name, own if lock is real else getattr(own, real.__name__))
         yield
+
+
+def make_own(real: Any) -> Any:
+    """Return what stands for a lock or a queue in the run; None for a lock that another thread has."""
+    if isinstance(real, KINDS[2]):
+        own = queue._PySimpleQueue()  # type: ignore[attr-defined]
+        for each in [real.get() for _ in range(real.qsize())]:
+            real.put(each)
+            own.put(each)
+        return own
+    if not real.acquire(blocking=False):
+        return None
+    real.release()
+    return Lock() if isinstance(real, KINDS[0]) else threading.RLock()
 
 
 @lru_cache(maxsize=1)
 def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
-    """Find the locks that were made at import: in modules of others, and in their classes and objects."""
+    """Find the locks and queues that were made at import: in modules of others, their classes and objects.
 
-    def is_own(name: object) -> bool:
-        return str(name).partition(".")[0] not in clocks.NOT_THEIRS
-
+    Also those within the attributes of such an object, and within a Condition, a Semaphore or a Queue there.
+    """
     found = list[tuple[Any, str, Any]]()
-    for module_name, module in tuple(sys.modules.items()):
-        for owner in (
-            (module, *tuple(getattr(module, "__dict__", {}).values())) if is_own(module_name) else ()
-        ):
+
+    def is_own(kind: Any) -> bool:
+        return str(kind.__module__).partition(".")[0] not in clocks.NOT_THEIRS
+
+    def look(owner: Any, depth: int = 0) -> None:
+        for name, value in tuple(vars(owner).items()):
             with suppress(Exception):  # some objects are not what they seem
-                kind = owner if isinstance(owner, type) else type(owner)
-                if owner is module or (is_own(kind.__module__) and not isinstance(owner, ModuleType)):
-                    found += [(owner, k, v) for k, v in tuple(vars(owner).items()) if isinstance(v, KINDS)]
+                if isinstance(value.__self__ if type(value) is BuiltinMethodType else value, KINDS):
+                    found.append((owner, name, value))
+                elif depth < DEPTH_MAX and (isinstance(value, HOLDERS) or is_owner(value, owner)):
+                    look(value, depth + 1)
+
+    def is_owner(value: Any, owner: Any) -> bool:
+        if isinstance(value, type):
+            return isinstance(owner, ModuleType) and is_own(value)
+        return not isinstance(value, ModuleType) and is_own(type(value)) and hasattr(value, "__dict__")
+
+    for name, module in tuple(sys.modules.items()):
+        if name.partition(".")[0] not in clocks.NOT_THEIRS and hasattr(module, "__dict__"):
+            look(module)
     return found
 
 

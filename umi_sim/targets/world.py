@@ -182,17 +182,13 @@ class TargetWorld:
     def cancel(self, steps: int, pauses: Sequence[int], call: Call) -> Any:
         """Cancel a call after so many steps, if it goes on for so long, and wait for all that it began."""
         self.loop.pauses.extend(pauses)
-        self.loop.can_cancel = True
         task = self.loop.create_task(self.start(*call))
         try:
-            is_done = self.loop.run([task], steps)
-            self.loop.can_cancel = False
-            if not is_done:
+            if not self.loop.run([task], steps):
                 task.cancel()
                 self.loop.run([task])
             self.loop.settle(SETTLING_STEPS)
         finally:
-            self.loop.can_cancel = False
             self.loop.pauses.clear()
         return asyncio.CancelledError() if task.cancelling() else loop.outcome_of(task)
 

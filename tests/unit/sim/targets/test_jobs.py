@@ -11,19 +11,19 @@ import threading
 import time
 from _thread import _count, allocate_lock
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from itertools import product
 from pathlib import Path
 from subprocess import run as run_process
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from tests import counters_in_jobs
 from tests.counters_in_jobs import (
     CORRECT,
     LOSING,
+    AtImport,
     Counts,
     Immediate,
     InSqlite,
@@ -36,6 +36,7 @@ from umi_sim.targets.hunt import Hunt, hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.lines import lines_of
+from umi_sim.targets.loop import PATIENCE
 
 INCR, GET = ContractOp("incr", {"key": "a", "by": 1}), ContractOp("get", {"key": "a"})
 BOTH = INCR, INCR
@@ -91,6 +92,14 @@ def test_a_job_pauses_only_where_it_is_told_to(store: type[Adapter]) -> None:
     assert traces == [verdict.trace for verdict in outcomes]
 
 
+@pytest.mark.parametrize("kind", [name for name in vars(AtImport) if not name.startswith("_")])
+def test_a_lock_that_was_made_at_import_is_one_of_the_run(kind: str) -> None:
+    store = type(f"By{kind}", (LockedAtImport,), {"kind": kind})
+    found: Hunt = hunt(store, range(30))
+    assert (found.small, found.not_recurring, found.jobs.whole_count) == (None, [], 0)
+    assert found.jobs.pause_count > 0
+
+
 # What a job waits for.
 
 
@@ -109,6 +118,7 @@ class Waits(Kv):
         return await asyncio.to_thread(self._get, key)
 
     def _put(self, key: str, value: object) -> None:
+        time.sleep(0)
         self.rows[key] = value
         self.event.set()
         with self.condition:
@@ -151,6 +161,37 @@ class ByAskingSqlite(Waits):
         return self.rows[key]
 
 
+class ByAskingForLong(ByAskingSqlite):
+    """A job asks for what a task writes after more steps than a job is passed over."""
+
+    async def put(self, key: str, value: object) -> None:
+        for _ in range(2 * PATIENCE):
+            await asyncio.sleep(0)
+        self.rows[key] = value
+
+
+class ByAskingInTask(Waits):
+    """A task asks for what a job writes that has paused."""
+
+    async def get(self, key: str) -> object:
+        while key not in self.rows:
+            await asyncio.sleep(0)
+        return self.rows[key]
+
+
+class ByAskingInPool(Waits):
+    """A task asks by jobs of an executor of its own."""
+
+    def make(self) -> None:
+        super().make()
+        self.pool = ThreadPoolExecutor()
+
+    async def get(self, key: str) -> object:
+        while not await asyncio.get_running_loop().run_in_executor(self.pool, self.rows.get, key):
+            pass
+        return self.rows[key]
+
+
 class ForTheLoop(Waits):
     """A job waits for a task, which the loop runs meanwhile."""
 
@@ -170,7 +211,13 @@ class ForTheLoop(Waits):
         return self.rows[key]
 
 
-@pytest.mark.parametrize("store", [ForEvent, ForCondition, ByAsking, ByAskingSqlite, ForTheLoop])
+@pytest.mark.parametrize(
+    "store",
+    [
+        ForEvent, ForCondition, ByAsking, ByAskingSqlite, ByAskingForLong, ByAskingInTask, ByAskingInPool,
+        ForTheLoop,
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("pauses", [(), (1,), (2,), (1, 1, 1)])
 def test_a_job_that_waits_lets_the_others_go_on(store: type[Waits], pauses: tuple[int, ...]) -> None:
     item = at_once(*pauses, ops=(GET, PUT))
@@ -254,6 +301,141 @@ def test_a_lock_that_no_run_can_see_ends_the_command(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(BadAdapter, match="a job waits for a lock that was made before the run"):
         run(Hidden, (at_once(ops=(GET, GET)),))
+
+
+# Executors.
+
+
+class InPool(Waits):
+    """Three jobs, which `put` does not wait for."""
+
+    durable = True
+    written: ClassVar[list[int]] = []
+    counts: ClassVar[list[int]] = []  # how many were written when a process began
+
+    def make(self) -> None:
+        self.pool = ThreadPoolExecutor(max_workers=2)
+        self.counts.append(len(self.written))
+
+    async def put(self, key: str, value: object) -> None:
+        for n in range(3):
+            self.pool.submit(self._write, n)
+        for _ in range(9):
+            await asyncio.sleep(0)
+
+    def _write(self, n: int) -> None:
+        try:
+            time.sleep(1 / 2)
+        finally:
+            time.sleep(0)
+            self.written.append(n)
+
+
+LATER = Item("advance", number=9_000)
+
+
+@pytest.mark.parametrize(("ending", "count"), [("reopen", 6), ("crash", 0)])
+@pytest.mark.parametrize("number", range(5))
+def test_a_restart_waits_for_all_jobs_and_a_crash_for_none(ending: str, count: int, number: int) -> None:
+    InPool.written.clear()
+    InPool.counts.clear()
+    assert run(InPool, (Item("at_once", (PUT, PUT), number), Item(ending), LATER)).broken is None
+    assert (InPool.counts, len(InPool.written)) == ([0, count], count)
+
+
+def test_a_job_that_sleeps_is_woken_after_a_timer_that_ends_before() -> None:
+    class Both(Waits):
+        async def put(self, key: str, value: object) -> None:
+            asyncio.get_running_loop().call_later(1, seen.append, "timer")
+            await asyncio.to_thread(self._sleep)
+
+        def _sleep(self) -> None:
+            time.sleep(2)
+            seen.append("job")
+
+    seen: list[str] = []
+    run(Both, (Item("op", (PUT,)),))
+    assert seen == ["timer", "job"]
+
+
+def test_of_two_threads_none_begins_with_the_third_job() -> None:
+    class Begins(InPool):
+        def _write(self, n: int) -> None:
+            begun.append(n)
+
+    begun: list[int] = []
+    first = set()
+    for number in range(20):
+        begun.clear()
+        run(Begins, (Item("at_once", (PUT,), number), LATER))
+        first.add(begun[0])
+    assert first == {0, 1}
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_an_executor_ends_its_jobs_and_takes_no_more(kind: type[Executor]) -> None:
+    class Ends(Waits):
+        def put(self, key: str, value: object) -> None:  # type: ignore[override] # in the thread of the loop
+            with kind(max_workers=1) as pool:  # type: ignore[call-arg] # both have it
+                futures = [pool.submit(self.rows.setdefault, n, n) for n in "abc"]
+                assert [*pool.map(len, ("", "a"))] == [0, 1]
+                assert all(it.done() for it in futures)
+                late = [pool.submit(self.rows.setdefault, n, n) for n in "de"]
+                assert late[0].cancel()
+            assert late[1].done()
+            with pytest.raises(RuntimeError, match="after shutdown"):
+                pool.submit(str)
+            pool = kind(max_workers=1)  # type: ignore[call-arg]
+            never = pool.submit(self.rows.setdefault, "f", "f")
+            pool.shutdown(cancel_futures=True)
+            assert never.cancelled()
+            seen.extend(self.rows)
+
+    seen: list[str] = []
+    verdict = run(Ends, (Item("op", (PUT,)),))
+    assert (said(verdict), seen) == (["None"], [*"abce"])
+    assert (verdict.jobs.count, verdict.threads) == (8, ())
+
+
+def test_a_lone_job_does_not_pause() -> None:
+    cancelled, alone = Item("cancel", (INCR,), 30), at_once(1, ops=(INCR,))
+    assert run(InSqlite, (cancelled, alone)).jobs.pause_count == 0
+
+
+def test_a_job_that_computes_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "SILENT_SECONDS_MAX", threads.LOOK_SECONDS)
+
+    class Computes(Waits):
+        def _get(self, key: str) -> object:
+            before_s = time.process_time()
+            while time.process_time() - before_s < 3 * threads.LOOK_SECONDS:
+                pass
+            return MISSING
+
+    assert said(run(Computes, (Item("op", (GET,)),))) == ["nothing"]
+
+
+def test_a_lock_that_another_thread_has_stays() -> None:
+    class Sees(Waits):
+        def _get(self, key: str) -> object:
+            seen.append(AtImport.lock.locked())
+            return MISSING
+
+    seen: list[bool] = []
+    with AtImport.lock:
+        run(Sees, (Item("op", (GET,)),))
+    run(Sees, (Item("op", (GET,)),))
+    assert seen == [True, False]
+
+
+def test_a_debugger_follows_jobs() -> None:
+    before, seen = threading.gettrace(), set[str]()
+    threading.settrace(lambda frame, *_: seen.add(frame.f_code.co_name))
+    try:
+        run(InSqlite, (Item("op", (INCR,)),))
+    finally:
+        threading.settrace(before)
+    assert "_incr" in seen
 
 
 # Threads.
@@ -353,19 +535,105 @@ def test_a_transaction_that_has_read_fails_at_once_where_another_writes(store: t
     assert outcomes(store) == {"", LOCKED}
 
 
-def test_that_transaction_does_not_wait_for_the_other() -> None:
-    class Timed(Writes):
-        def _change(self, db: sqlite3.Connection, key: str, by: int) -> int:
-            before = time.monotonic()
-            try:
-                return super()._change(db, key, by)
-            except sqlite3.OperationalError:
-                waited.append(time.monotonic() - before)
-                raise
+class Timed(Writes):
+    waited: ClassVar[list[float]] = []  # until an error
 
-    waited: list[float] = []
+    def _change(self, db: sqlite3.Connection, key: str, by: int) -> int:
+        before = time.monotonic()
+        try:
+            return super()._change(db, key, by)
+        except sqlite3.OperationalError:
+            self.waited.append(time.monotonic() - before)
+            raise
+
+
+def test_that_transaction_does_not_wait_for_the_other() -> None:
+    Timed.waited.clear()
     assert LOCKED in outcomes(Timed)
-    assert set(waited) == {0}
+    assert set(Timed.waited) == {0}
+
+
+def test_only_a_busy_database_is_waited_for() -> None:
+    class NoTable(Timed):
+        def _read(self, db: sqlite3.Connection, key: str) -> int | None:
+            db.execute("SELECT * FROM nowhere")
+            return None
+
+    broken = run(NoTable, (at_once(1),)).broken
+    assert broken is not None
+    assert "no such table" in broken.got
+    assert set(NoTable.waited) == {0}
+
+
+class FreedLate(Blind):
+    """`get` writes; it waits for a transaction, which ends as each class below says."""
+
+    waited: ClassVar[list[float]] = []
+
+    def make(self) -> None:
+        super().make()
+        self.free = threading.Event()
+
+    async def get(self, key: str) -> Any:
+        return await self._job(self._write_and_tell)
+
+    def _write_and_tell(self) -> Any:
+        before = time.monotonic()
+        self._incr("other", 1)
+        self.waited.append(time.monotonic() - before)
+        self.free.set()
+        return MISSING
+
+    def _begin(self) -> sqlite3.Connection:
+        db = self._open()
+        db.execute("BEGIN IMMEDIATE")
+        return db
+
+
+class ByTask(FreedLate):
+    async def incr(self, key: str, by: int) -> int:
+        with closing(self._begin()):
+            for _ in range(20):
+                await asyncio.sleep(0)
+        return by
+
+
+class ByJob(FreedLate):
+    """It waits for the other one after it has ended its transaction."""
+
+    def _incr(self, key: str, by: int) -> int:
+        if key != "other":
+            with closing(self._begin()) as db:
+                time.sleep(0)
+                db.execute("COMMIT")
+            self.free.wait()
+        return super()._incr(key, by)
+
+
+class ByEndOfJob(FreedLate):
+    """The operation does not wait for its job."""
+
+    def make(self) -> None:
+        super().make()
+        self.pool = ThreadPoolExecutor()
+
+    async def incr(self, key: str, by: int) -> int:
+        self.pool.submit(self._hold)
+        await asyncio.sleep(0)
+        return by
+
+    def _hold(self) -> None:
+        with closing(self._begin()):
+            time.sleep(0)
+
+
+@pytest.mark.parametrize("store", [ByTask, ByJob, ByEndOfJob])
+def test_a_statement_goes_on_when_the_other_transaction_has_ended(store: type[FreedLate]) -> None:
+    store.waited.clear()
+    for number, point in product(range(6), range(1, 6)):
+        verdict = run(store, (Item("at_once", (INCR, GET), number, pauses=(point,)),))
+        assert said(verdict) == ["1; nothing"]
+    assert set(store.waited) == {0}
 
 
 class OneByOne(Waits):
@@ -481,18 +749,24 @@ def test_a_cancelled_operation_leaves_its_job_to_the_end() -> None:
     """The lock is free as soon as the task is cancelled, and the job goes on without it."""
 
     class Cancelled(InSqlite):
+        has_begun = False
+
+        def _incr(self, key: str, by: int) -> int:
+            self.has_begun = True
+            return super()._incr(key, by)
+
         async def incr(self, key: str, by: int) -> int:
             try:
                 return await super().incr(key, by)
             except asyncio.CancelledError:
-                seen.append(self._get(key))
+                seen.append((self.has_begun, self._get(key)))
                 raise
 
-    seen: list[object] = []
+    seen: list[tuple[bool, object]] = []
     for steps, point in product(range(1, 9), range(1, 4)):
         verdict = run(Cancelled, (Item("cancel", (INCR,), steps, pauses=(point,)), Item("op", (GET,))))
         assert said(verdict)[1] in ("1", "nothing")
-    assert MISSING in seen
+    assert (True, MISSING) in seen
 
 
 # The same each time.
@@ -514,7 +788,9 @@ def test_it_does_not_depend_on_the_system() -> None:
 def test_locks_and_threads_are_as_before_a_run() -> None:
     def list_patched() -> list[object]:
         found = [vars(threading).get(name) for name in ("Lock", "_allocate_lock", "_CRLock")]
-        return [*found, queue.SimpleQueue, counters_in_jobs.AT_IMPORT]
+        own = [value for name, value in vars(AtImport).items() if not name.startswith("_")]
+        inner = [list(vars(value).values()) for value in own if hasattr(value, "__dict__")]
+        return [*found, queue.SimpleQueue, *own, *inner]
 
     before = list_patched()
     run(LockedAtImport, (at_once(2), Item("op", (GET,))))

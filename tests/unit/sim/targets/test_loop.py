@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import sys
+import time
 
 import pytest
 
@@ -102,6 +103,21 @@ def test_timers_run_at_their_own_times_and_end_with_their_process() -> None:
     for ending in ("crash", "reopen"):
         run(Times, (put_for("a", 1_500), Item(ending), advance, count))
     assert seen == []
+
+
+def test_time_does_not_go_back_after_a_timer_that_sleeps() -> None:
+    class Sleeps(Timed):
+        def _end(self, key: str) -> None:
+            time.sleep(60)
+            self.outside["now"] = self.now()
+
+        def count(self) -> int:
+            seen.append(self.now() - self.outside["now"])
+            return 0
+
+    seen: list[float] = []
+    run(Sleeps, (put_for("a", 500), Item("advance", number=1_000), Item("op", (ContractOp("count", {}),))))
+    assert seen == [0]
 
 
 class Ticks(Kv):

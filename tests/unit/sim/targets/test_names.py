@@ -1,13 +1,12 @@
 """A store that makes its ids is judged although some of them were never told, or come again."""
 
 import asyncio
-import sqlite3
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
 
 import pytest
 
+from tests.memory_rows import AppliesWhatFails, NeverAgain, Rows
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets import MISSING, MemoryStore
 from umi_sim.targets.hunt import hunt
@@ -117,64 +116,6 @@ def test_what_was_told_keeps_its_name_where_a_store_dedupes() -> None:
     assert (broken.rule, broken.got, broken.allowed) == ("answer", "'m2'", "'m1' or MISSING or None")
 
 
-class Rows(MemoryStore):
-    """Correct: one transaction for each operation, and ids of SQLite, which come again after a delete."""
-
-    durable = True
-
-    def make(self) -> None:
-        self.db = sqlite3.connect(self.folder / "rows.db", check_same_thread=False)
-        self._do("CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, user TEXT, text TEXT)")
-
-    def close(self) -> None:
-        self.db.close()
-
-    def _do(self, sql: str, *args: object) -> sqlite3.Cursor:
-        with self.db:
-            return self.db.execute(sql, args)
-
-    async def _write(self, sql: str, *args: object) -> sqlite3.Cursor:
-        return await asyncio.to_thread(self._do, sql, *args)
-
-    async def _read(self, sql: str, *args: object) -> list[Any]:
-        return await asyncio.to_thread(lambda: self.db.execute(sql, args).fetchall())
-
-    async def add(self, text: str, user: str) -> int | None:
-        return (await self._write("INSERT INTO rows (user, text) VALUES (?, ?)", user, text)).lastrowid
-
-    async def get(self, id: int) -> object:
-        found = await self._read("SELECT text FROM rows WHERE id = ?", id)
-        return found[0][0] if found else MISSING
-
-    async def update(self, id: int, text: str) -> bool:
-        return (await self._write("UPDATE rows SET text = ? WHERE id = ?", text, id)).rowcount > 0
-
-    async def delete(self, id: int) -> bool:
-        return (await self._write("DELETE FROM rows WHERE id = ?", id)).rowcount > 0
-
-    async def search(self, query: str, user: str | None = None, limit: int = 10) -> list[Any]:
-        sql = "SELECT id, text FROM rows WHERE user = ? OR ? IS NULL ORDER BY text = ? DESC LIMIT ?"
-        return await self._read(sql, user, user, query, limit)
-
-    async def list(self, user: str | None = None) -> list[Any]:
-        return await self._read("SELECT id, text FROM rows WHERE user = ? OR ? IS NULL", user, user)
-
-    async def count(self, user: str | None = None) -> int:
-        return len(await self.list(user))
-
-    async def delete_all(self, user: str) -> None:
-        await self._write("DELETE FROM rows WHERE user = ?", user)
-
-
-class NeverAgain(Rows):
-    """Correct: no id comes twice."""
-
-    def make(self) -> None:
-        self.db = sqlite3.connect(self.folder / "rows.db", check_same_thread=False)
-        key = "INTEGER PRIMARY KEY AUTOINCREMENT"
-        self._do(f"CREATE TABLE IF NOT EXISTS rows (id {key}, user TEXT, text TEXT)")
-
-
 WEIGHTS = {"add": 8, "get": 2, "update": 1, "delete": 2, "search": 3, "list": 3, "count": 1, "delete_all": 1}
 KINDS = {"op": 5, "cancel": 4, "fail": 4, "crash_in": 2, "at_once": 4, "crash": 1, "reopen": 1}
 
@@ -227,7 +168,7 @@ def failed(name: str, text: str) -> Item:
 SEARCH = Item("op", (ContractOp("search", {"query": "milk", "user": "ann", "limit": 2}),))
 
 
-@pytest.mark.parametrize("first", [Item("cancel", (add("m9", "tea"),), 1), failed("m9", "tea")])
+@pytest.mark.parametrize("first", [Item("cancel", (add("m9", "tea"),), 2), failed("m9", "tea")])
 def test_a_listing_is_explained_by_each_add_that_gave_no_id(first: Item) -> None:
     """The first add is there and the second one failed: the row was taken for that of the second."""
     verdict = run(Rows, (first, failed("m12", "tea"), SEARCH, LIST))
@@ -235,21 +176,9 @@ def test_a_listing_is_explained_by_each_add_that_gave_no_id(first: Item) -> None
     assert (verdict.steps[2].told == "[]") == (first.kind == "fail")
 
 
-class AppliesWhatFails(NeverAgain):
-    """An add whose commit fails is stored all the same, by the next write."""
-
-    async def add(self, text: str, user: str) -> int | None:
-        def insert() -> int | None:
-            cursor = self.db.execute("INSERT INTO rows (user, text) VALUES (?, ?)", (user, text))
-            self.db.commit()
-            return cursor.lastrowid
-
-        return await asyncio.to_thread(insert)
-
-
 def test_a_failed_add_that_was_applied_is_seen_though_another_add_says_the_same() -> None:
     """Two rows are there, and only one of the adds that say this may have been applied."""
-    cut_off, later = Item("cancel", (add("m1", "tea"),), 1), Item("op", (add("m3", "milk"),))
+    cut_off, later = Item("cancel", (add("m1", "tea"),), 2), Item("op", (add("m3", "milk"),))
     broken = run(AppliesWhatFails, (cut_off, failed("m2", "tea"), later, LIST)).broken
     assert broken is not None
     assert (broken.rule, broken.op) == ("error-applied", "list")
@@ -274,7 +203,7 @@ def test_only_the_id_of_what_was_deleted_may_come_again() -> None:
 
 @pytest.mark.parametrize("order", range(12))
 def test_an_id_that_an_add_gives_at_the_same_time_is_of_that_add(order: int) -> None:
-    cut_off = Item("cancel", (add("m1", "tea"),), 1)
+    cut_off = Item("cancel", (add("m1", "tea"),), 2)
     both = Item("at_once", (add("m2", "tea"), *LIST.ops), order)
     verdict = run(NeverAgain, (cut_off, both, LIST))
     assert verdict.broken is None
