@@ -95,7 +95,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
-    "umi_core.answer_checks.is_whole",  # domains of fields: tests/properties compares each value
+    "umi_core.answer_checks.is_whole_body",  # domains of fields: tests/properties compares each value
     "umi_core.characters",
     "umi_core.config",
     "umi_core.data",

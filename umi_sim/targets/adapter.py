@@ -94,6 +94,9 @@ class Adapter:
     def killed(self) -> None:
         """End what lives outside of a process that has died, such as a server that the store has started."""
 
+    def check(self) -> Any:
+        """Raise an error if an invariant of the store's own does not hold. Called after each item."""
+
     def now(self) -> float:
         """Seconds since 1970 of this run; `time.time` says the same."""
         return self.clock.seconds()

@@ -43,6 +43,7 @@ RULES: Final[Mapping[str, str]] = {
     "ttl": "what has a time to live is there until that time is over, and not longer",
     "pages": "pages are complete, and nothing is in them twice",
     "alike": "two implementations of one interface answer alike",
+    "invariant": "what the adapter checks after each item holds",
     "hang": "every operation ends",
     "process": "the process of the store lives and speaks its protocol",
 }
@@ -273,7 +274,7 @@ class Checker:
             for answer, new in self.outcomes(state, op, times_ms):
                 if answer.takes(REFUSED if got.is_refusal else got.value):
                     found.append(new)
-            found += [] if got.is_refusal else self.contract.follow_reuse(state, op, got.value)
+            found += [] if got.is_refusal else self.contract.follow_reuse(state, op, got.value, times_ms[-1])
             if got.is_busy or (got.is_refusal and self.contract.is_odd(op)):
                 found.append(state)
         return distinct(found)

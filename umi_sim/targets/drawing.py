@@ -20,6 +20,7 @@ SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a + 
 PAUSE_COUNTS: Final = (0, 1, 1, 2, 4, 8)
 PAUSE_POINTS_MAX: Final = (1, 4, 12, 40)  # from one pause to the next
 RENEWED: Final = (7, 8)  # of two alike at once, how many write different values
+CROWDED: Final = 12  # one run in so many has more entries than a page
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
     "add": 4, "put": 4, "get": 4, "delete": 2, "clear": 1, "delete_all": 1, "sweep": 1, "put_many": 2,
@@ -49,6 +50,11 @@ def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Ite
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
         items += draw_next(plan, chance, len(items))
+    # A stream of its own, which moves no other draw.
+    own = Stream(seed, "target", "crowd")
+    crowd = adapter.contract.crowd(pool, ops) if own.chance(1, CROWDED) else None
+    if crowd is not None:
+        items.insert(own.below(len(items)), Item("op", (crowd,)))
     return tuple(items)
 
 

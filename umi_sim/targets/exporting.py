@@ -67,7 +67,7 @@ def Known(*args, **kwargs):
     return None
 
 
-Kv = Sessions = Memory = Adapter
+Kv = Sessions = MemoryStore = Adapter
 """
 
 

@@ -170,6 +170,7 @@ def read_op(value: Json, known: Mapping[str, Sequence[str]]) -> ContractOp:
 TYPES: Final[Mapping[str, type]] = {
     **dict.fromkeys(("ns", "key", "prefix", "user", "session", "id", "text", "query", "agent", "run",
                      "version"), str),
-    **dict.fromkeys(("ttl", "by", "limit"), int), **dict.fromkeys(("keys", "items"), list), "pairs": dict,
+    **dict.fromkeys(("ttl", "by", "limit"), int), **dict.fromkeys(("keys", "items"), list),
+    **dict.fromkeys(("pairs", "metadata", "where"), dict),
 }  # fmt: skip
 NEEDED: Final = {"key", "value", "pairs", "keys", "session", "items", "id", "text", "query", "version"}

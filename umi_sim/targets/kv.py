@@ -3,7 +3,7 @@
     put(key, value, ttl)       get(key)              has(key)          delete(key)       pop(key)
     put_many(pairs, ttl)       get_many(keys)        delete_many(keys) add(key, value, ttl)
     incr(key, by)              touch(key, ttl)       ttl(key)          clear()           sweep()
-    keys(prefix)               items()               count()           scan(cursor, limit)
+    keys(prefix, limit)        items()               count()           scan(cursor, limit)
 
 `get` and `pop` give None for what is not there, or MISSING, or raise KeyError. Every operation may have `ns`,
 a namespace. `ttl` is in seconds; call the argument `ttl_ms` to have milliseconds.
@@ -19,6 +19,8 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
+    CROWD,
+    CROWD_LIMITS,
     NOTHING,
     REFUSAL,
     WHATEVER,
@@ -27,6 +29,7 @@ from umi_sim.targets.model import (
     Either,
     Exactly,
     Expectation,
+    FirstFew,
     Flags,
     Outcomes,
     Pool,
@@ -92,7 +95,7 @@ class KvContract(Contract):
         "get_many": ("ns", "keys"),
         "delete_many": ("ns", "keys"), "add": ("ns", "key", "value", "ttl"), "incr": ("ns", "key", "by"),
         "touch": ("ns", "key", "ttl"), "ttl": ("ns", "key"), "clear": ("ns",), "sweep": (),
-        "keys": ("ns", "prefix"), "items": ("ns",), "count": ("ns",), "scan": ("ns", "limit"),
+        "keys": ("ns", "prefix", "limit"), "items": ("ns",), "count": ("ns",), "scan": ("ns", "limit"),
     }  # fmt: skip
     flags: ClassVar = {
         "boundary": (None, "alive", "expired"),
@@ -142,7 +145,7 @@ class KvContract(Contract):
             "value": lambda: pool.draw_value(chance, f"v{at}"),
             "ttl": lambda: chance.pick(TTLS_MS) if name == "touch" or chance.chance(1, 2) else None,
             "by": lambda: chance.pick((1, 2, -1, 0)),
-            "limit": lambda: chance.pick((1, 2, 3)),
+            "limit": lambda: chance.pick((1, 2, 3) if name == "scan" else (None, 1, 2, 3, *CROWD_LIMITS)),
             "prefix": lambda: chance.pick(pool.names)[:1] if chance.chance(1, 2) else None,
         }  # fmt: skip
 
@@ -155,6 +158,12 @@ class KvContract(Contract):
         if "value" in drawn and "key" in drawn:
             drawn["value"] = pool.repeat(chance, (drawn.get("ns"), drawn["key"]), drawn["value"])
         return drawn
+
+    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]]) -> ContractOp | None:
+        if "put_many" not in ops:
+            return None
+        where = {"ns": pool.scopes[0]} if "ns" in ops["put_many"] else {}
+        return ContractOp("put_many", {**where, "pairs": {f"c{n}": f"crowd {n}" for n in range(CROWD)}})
 
     def is_usual(self, name: str, value: object) -> bool:
         if name == "pairs" and isinstance(value, dict):
@@ -279,9 +288,12 @@ class KvContract(Contract):
         gone = [key for key, each in state.entries.items() if not strict.lives(each, now_ms)]
         yield WHATEVER, state.without(*gone)
 
-    def on_keys(self, state: KvState, now_ms: int, ns: str, prefix: str = "") -> Outcomes:
+    def on_keys(
+        self, state: KvState, now_ms: int, ns: str, prefix: str = "", limit: int | None = None
+    ) -> Outcomes:
         alive, rest = state.of(ns, now_ms, prefix)
-        yield AnyOrder(list(alive), list(rest)), state
+        found = AnyOrder(list(alive), list(rest))
+        yield found if limit is None else FirstFew(found, limit), state
 
     def on_scan(self, state: KvState, now_ms: int, ns: str, limit: int = 0) -> Outcomes:
         return self.on_keys(state, now_ms, ns)

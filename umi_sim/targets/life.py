@@ -174,7 +174,16 @@ class TargetRun:
             with computing_at_most(COMPUTING_SECONDS_MAX):
                 self.world.restart(item.kind)
             self.checker.take_reopening(self.adapter.durable)
-        return broken
+        return broken or self.check_own()
+
+    def check_own(self) -> BrokenContract | None:
+        """Return what is broken of the store's own invariants."""
+        with computing_at_most(COMPUTING_SECONDS_MAX):
+            error = self.world.check()
+        if error is None:
+            return None
+        got = self.got_of(error)
+        return BrokenContract("invariant", "check", str(got), "", got.error, got.frame)
 
     def judge(self, item: Item, gots: Sequence[Got]) -> BrokenContract | None:
         times_ms, has_failed = self.world.times_ms, self.world.has_failed

@@ -1,12 +1,13 @@
 """The contract `memory`: texts that are remembered for a user, and searched.
 
-    add(text, user)            get(id)               update(id, text)  delete(id)
-    search(query, user, limit) list(user)            count(user)       delete_all(user)      history(id)
-    drain()
+    add(text, user, metadata, ttl)                   get(id)           update(id, text)      delete(id)
+    search(query, user, limit, where)                list(user, where) count(user, where)    delete_all(user)
+    history(id)                drain()
 
 `add` gives the id, or has `id` as an argument if the user makes ids. `search` and `list` give pairs
 [id, text].
 Operations with `user` may have `agent` and `run` too; one that is None in a search stands for all.
+`metadata` is a dict; with `where`, a dict too, only entries count whose metadata has these values.
 A store that needs time to find what it was told waits for that in its own `search` and `list`; or it is
 `eventual`, and `drain` waits until whatever was told before is found.
 """
@@ -38,16 +39,22 @@ from umi_sim.targets.model import (
 from umi_sim.targets.values import MISSING, show_value
 
 Scope = tuple[str | None, str | None, str | None]
+Where = Mapping[str, object]  # what the metadata of an entry must have
 ALL: Final = ("user", "agent", "run")
+NO_WHERE: Final[Where] = {}
+TOPICS: Final = ("work", "food", "travel")
+TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
 
 
 @attrs.frozen
 class MemoryEntry(Data):
-    """`is_untold`: who added it was cut off, and may never have been told its id."""
+    """`is_untold`: its add was cut off, and may never have told its id. `end_ms`: when it ends by itself."""
 
     scope: Scope
     texts: tuple[str, ...]
     is_untold: bool = False
+    metadata: Mapping[str, object] = {}
+    end_ms: int | None = None
 
     @property
     def text(self) -> str:
@@ -106,39 +113,51 @@ class MemoryState(Data):
             return ()
         return (*self.before, *((name, self.entries.get(name)) for name in names))
 
-    def of(self, scope: Scope) -> dict[str, MemoryEntry]:
-        return {name: each for name, each in self.entries.items() if is_within(each.scope, scope)}
+    def at(self, now_ms: int) -> "MemoryState":
+        """Return the state without the entries that have ended by now."""
+        last_ms = now_ms - (self.flags["boundary"] == "alive")
+        ends = ((name, each.end_ms) for name, each in self.entries.items())
+        ended = [name for name, end_ms in ends if end_ms is not None and end_ms <= last_ms]
+        return self.without(*ended) if ended else self
 
-    def split_listing(self, scope: Scope) -> tuple[list[object], list[object]]:
+    def of(self, scope: Scope, where: Where = NO_WHERE) -> dict[str, MemoryEntry]:
+        return {name: each for name, each in self.entries.items() if is_within(each, scope, where)}
+
+    def split_listing(self, scope: Scope, where: Where = NO_WHERE) -> tuple[list[object], list[object]]:
         """Pairs of a listing: those that must be in it, and those that may be."""
         recent = {name for name, _ in self.before}
-        pairs: list[tuple[str, object]] = [(name, [name, each.text]) for name, each in self.of(scope).items()]
+        pairs: list[tuple[str, object]] = [
+            (name, [name, each.text]) for name, each in self.of(scope, where).items()
+        ]
         must = [pair for name, pair in pairs if name not in recent]
         may = [pair for name, pair in pairs if name in recent]
-        old = [[name, it.text] for name, it in self.before if it and is_within(it.scope, scope)]
+        old = [[name, it.text] for name, it in self.before if it and is_within(it, scope, where)]
         return must, [*may, *old]
 
 
-def is_within(scope: Scope, asked: Scope) -> bool:
-    return all(want is None or have == want for have, want in zip(scope, asked, strict=True))
+def is_within(entry: MemoryEntry, asked: Scope, where: Where) -> bool:
+    is_there = all(want is None or have == want for have, want in zip(entry.scope, asked, strict=True))
+    return is_there and all(entry.metadata.get(name) == value for name, value in where.items())
 
 
 class MemoryContract(Contract):
     name = "memory"
     ops: ClassVar = {
-        "add": ("id", "text", *ALL), "get": ("id",), "update": ("id", "text"), "delete": ("id",),
-        "search": ("query", *ALL, "limit"), "list": ALL, "count": ALL, "delete_all": ALL, "history": ("id",),
-        "drain": (),
+        "add": ("id", "text", *ALL, "metadata", "ttl"), "get": ("id",), "update": ("id", "text"),
+        "delete": ("id",), "search": ("query", *ALL, "limit", "where"), "list": (*ALL, "where"),
+        "count": (*ALL, "where"), "delete_all": ALL, "history": ("id",), "drain": (),
     }  # fmt: skip
     flags: ClassVar = {
+        "boundary": (None, "alive", "expired"),
         "delete_reports": (None, "existed", "nothing"),
         "finds_own": (True, False),
+        "fills_limit": (False, True),
         "dedupes": (False, True),
         "eventual": (False, True),
         "scope_ids": tuple(FORMS),
     }
     settings = ("recall_floor",)
-    concerns: ClassVar = {"delete_reports": "delete"}
+    concerns: ClassVar = {"delete_reports": "delete", "boundary": "ttl"}
     names: ClassVar = ALL
     reads: ClassVar = ("get", "list", "search", "count", "history")
     fills: ClassVar = ("add",)
@@ -154,6 +173,16 @@ class MemoryContract(Contract):
             args["scope"] = tuple(each if each is None else form(each) for each in named)
         return args
 
+    def outcomes(self, state: MemoryState, op: ContractOp, now_ms: int) -> Outcomes:
+        return super().outcomes(state.at(now_ms), op, now_ms)
+
+    def deadlines(self, state: MemoryState) -> Iterator[int]:
+        yield from (it.end_ms for it in state.entries.values() if it.end_ms is not None)
+
+    def with_deadline(self, state: MemoryState, end_ms: int) -> Iterator[MemoryState]:
+        for name, entry in state.entries.items():
+            yield attrs.evolve(state, entries={**state.entries, name: attrs.evolve(entry, end_ms=end_ms)})
+
     # Drawing.
 
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
@@ -166,6 +195,9 @@ class MemoryContract(Contract):
             "user": lambda: chance.pick(pool.scopes),
             "agent": lambda: chance.pick((None, "bot", "Bot")),
             "run": lambda: chance.pick((None, "r1", "r2")),
+            "metadata": lambda: draw_topics(chance),
+            "where": lambda: draw_topics(chance) if chance.chance(1, 2) else None,
+            "ttl": lambda: chance.pick(TTLS_MS) if chance.chance(1, 2) else None,
         }
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
@@ -185,7 +217,10 @@ class MemoryContract(Contract):
 
     # Operations.
 
-    def on_add(self, state: MemoryState, now_ms: int, id: str, text: str, scope: Scope) -> Outcomes:
+    def on_add(
+        self, state: MemoryState, now_ms: int, id: str, text: str, scope: Scope,
+        metadata: Where = NO_WHERE, ttl: int | None = None,
+    ) -> Outcomes:  # fmt: skip
         twins = same(state.entries, scope, text) if state.flags["dedupes"] else []
         if twins:
             yield any_of(*twins, MISSING, None), state
@@ -194,8 +229,9 @@ class MemoryContract(Contract):
             )
         else:
             known = same(state.gone, scope, text) if state.flags["dedupes"] else []
+            entry = new_entry(now_ms, text, scope, metadata, ttl)
             for name in (id, *known):
-                yield Exactly(name), state.set(name, MemoryEntry(scope, (text,)))
+                yield Exactly(name), state.set(name, entry)
 
     def untold(self, state: MemoryState, op: ContractOp) -> MemoryState:
         name = str(op.args.get("id"))
@@ -213,10 +249,12 @@ class MemoryContract(Contract):
                 if other != name and other in state.entries and state.entries[other].is_untold:
                     yield state.exchange_names(name, other).pin_name(name)
 
-    def follow_reuse(self, state: MemoryState, op: ContractOp, got: object) -> Iterator[MemoryState]:
+    def follow_reuse(
+        self, state: MemoryState, op: ContractOp, got: object, now_ms: int
+    ) -> Iterator[MemoryState]:
         if op.name == "add" and isinstance(got, str) and got in state.gone and not state.flags["dedupes"]:
             args = self.bind(op, state.flags)
-            yield state.set(got, MemoryEntry(args["scope"], (args["text"],)))
+            yield state.set(got, new_entry(now_ms, **{it: args[it] for it in args if it != "id"}))
 
     def on_get(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)
@@ -227,7 +265,7 @@ class MemoryContract(Contract):
         if entry is None:
             yield Either((Truth(False), NOTHING, REFUSAL)), state
         else:
-            yield WHATEVER, state.set(id, MemoryEntry(entry.scope, (*entry.texts, text)))
+            yield WHATEVER, state.set(id, attrs.evolve(entry, texts=(*entry.texts, text), is_untold=False))
 
     def on_delete(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         told = Truth(id in state.entries, is_told=True)
@@ -237,21 +275,23 @@ class MemoryContract(Contract):
         entry = state.entries.get(id)
         yield WHATEVER if entry is None else Exactly(list(entry.texts)), state
 
-    def on_list(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        yield AnyOrder(*state.split_listing(scope)), state
+    def on_list(self, state: MemoryState, now_ms: int, scope: Scope, where: Where = NO_WHERE) -> Outcomes:
+        yield AnyOrder(*state.split_listing(scope, where)), state
 
-    def on_count(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        must, may = state.split_listing(scope)
+    def on_count(self, state: MemoryState, now_ms: int, scope: Scope, where: Where = NO_WHERE) -> Outcomes:
+        must, may = state.split_listing(scope, where)
         yield any_of(*range(len(must), len(must) + len(may) + 1)), state
 
     def on_delete_all(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
         yield WHATEVER, state.without(*state.of(scope))
 
     def on_search(
-        self, state: MemoryState, now_ms: int, query: str, scope: Scope, limit: int = 10
-    ) -> Outcomes:
-        own, recent = state.split_listing(scope)
-        found = ExpectedHits(own, query if state.flags["finds_own"] else None, limit, recent)
+        self, state: MemoryState, now_ms: int, query: str, scope: Scope, limit: int = 10,
+        where: Where = NO_WHERE,
+    ) -> Outcomes:  # fmt: skip
+        own, recent = state.split_listing(scope, where)
+        fills = state.flags["fills_limit"] is True
+        found = ExpectedHits(own, query if state.flags["finds_own"] else None, limit, recent, fills)
         floor = state.flags.get("recall_floor")
         if not isinstance(floor, int) or query not in (text for _, text in pairs_of(own)):
             yield found, state
@@ -266,6 +306,16 @@ class MemoryContract(Contract):
         yield WHATEVER, attrs.evolve(state, before=())
 
 
+def new_entry(
+    now_ms: int, text: str, scope: Scope, metadata: Where = NO_WHERE, ttl: int | None = None
+) -> MemoryEntry:
+    return MemoryEntry(scope, (text,), metadata=metadata, end_ms=None if ttl is None else now_ms + ttl)
+
+
+def draw_topics(chance: Stream) -> dict[str, object]:
+    return {"topic": chance.pick(TOPICS)}
+
+
 def pairs_of(rows: Sequence[Any]) -> list[tuple[str, str]]:
     return [(name, text) for name, text in rows]
 
@@ -278,13 +328,15 @@ def same(entries: Mapping[str, MemoryEntry], scope: Scope, text: str) -> list[st
 class ExpectedHits(Expectation):
     """Some of what there is, each once, with its text; what says exactly what was asked is among it.
 
-    `recent`: what may have come, or be gone, since the store was drained.
+    `recent`: what may have come, or be gone, since the store was drained. `fills`: as many as there are, up
+    to the limit.
     """
 
     own: Sequence[object]
     query: str | None
     limit: int
     recent: Sequence[object] = ()
+    fills: bool = False
 
     def takes(self, got: object) -> bool:
         if not isinstance(got, list) or len(got) > self.limit:
@@ -295,8 +347,10 @@ class ExpectedHits(Expectation):
         is_sound = len(pairs) == len(got) and all(each in allowed for each in pairs)
         asked = [name for name, text in pairs_of(self.own) if text == self.query]
         has_own = len(asked) > self.limit or set(asked) <= set(names)
-        return is_sound and len(set(names)) == len(names) and has_own
+        has_all = not self.fills or len(got) >= min(self.limit, len(self.own))
+        return is_sound and len(set(names)) == len(names) and has_own and has_all
 
     def __str__(self) -> str:
-        own = f"at most {self.limit} of {show_value([*self.own, *self.recent])}"
+        count = f"{min(self.limit, len(self.own))}" if self.fills else f"at most {self.limit}"
+        own = f"{count} of {show_value([*self.own, *self.recent])}"
         return own if self.query is None else f"{own}, with all that say {show_value(self.query)}"

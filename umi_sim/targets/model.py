@@ -83,6 +83,25 @@ class AnyOrder(Expectation):
         return f"{show_value(list(self.must))} in any order{more}"
 
 
+@attrs.frozen
+class FirstFew(Expectation):
+    """At most `limit` of these in any order, and none twice; all of them, if they are no more than that."""
+
+    all: AnyOrder
+    limit: int
+
+    def takes(self, got: object) -> bool:
+        if not isinstance(got, list) or len(got) > self.limit:
+            return False
+        must, left = self.all.must, list(got)
+        must_count = take(left, must)
+        take(left, self.all.may)
+        return not left and (must_count == len(must) or len(got) == self.limit)
+
+    def __str__(self) -> str:
+        return f"{min(self.limit, len(self.all.must))} of {self.all}"
+
+
 def members_during(answers: Sequence[Any]) -> AnyOrder:
     """Return what a slow reader must meet: what all of these have; what only some have is allowed."""
     must = [value for value in answers[0].must if all(holds(each.must, value) for each in answers)]
@@ -132,6 +151,8 @@ WHATEVER: Final = Whatever()
 NOTHING: Final = any_of(MISSING, None)
 
 NUMBER_FIRST: Final = 100
+CROWD: Final = 130  # entries: more than the hundred of a usual page
+CROWD_LIMITS: Final = (CROWD - 10, CROWD)
 REPEATED: Final = 16  # one write in so many repeats the value that its place had
 
 State = Any  # of one contract, which alone looks into it
@@ -193,7 +214,7 @@ class Contract(ABC):
     ops: ClassVar[Mapping[str, Sequence[str]]]
     flags: ClassVar[Mapping[str, Sequence[object]]]
     settings: ClassVar[Sequence[str]] = ()  # flags that are numbers
-    concerns: ClassVar[Mapping[str, str]] = {}  # the operation, or argument, without which a flag is idle
+    concerns: ClassVar[Mapping[str, str]] = {}  # the operation, argument or setting, without which it is idle
     made: ClassVar[
         Mapping[str, str]
     ] = {}  # by operation, an argument that is of the run alone, not of the store
@@ -209,6 +230,10 @@ class Contract(ABC):
         """Yield the allowed answers, each with the state after it."""
         found: Outcomes = getattr(self, f"on_{op.name}")(state, now_ms, **self.bind(op, state.flags))
         return found
+
+    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]]) -> ContractOp | None:
+        """Return an operation that puts more into one place than a page of a store holds."""
+        return None
 
     @abstractmethod
     def bind(self, op: ContractOp, flags: Flags) -> dict[str, Any]:
@@ -230,7 +255,7 @@ class Contract(ABC):
         """Yield the states in which an id of this name, which was seen, is of its own add or of another."""
         yield state
 
-    def follow_reuse(self, state: State, op: ContractOp, got: object) -> Iterator[State]:
+    def follow_reuse(self, state: State, op: ContractOp, got: object, now_ms: int) -> Iterator[State]:
         """Yield the states after an operation that gave what it made the name of something deleted."""
         return iter(())
 
@@ -273,7 +298,7 @@ def resolve_flags(
 ) -> list[dict[str, object]]:
     """Every reading of the flags that are given; of one that concerns no operation, the first."""
     choices = []
-    met = {"", *ops, *chain.from_iterable(ops.values())}
+    met = {"", *given, *ops, *chain.from_iterable(ops.values())}
     for name, values in contract.flags.items():
         value = given.get(name, values[0])
         is_met = contract.concerns.get(name, "") in met

@@ -4,11 +4,13 @@
     clear(session)             delete(session)       sessions()
     put_state(session, key, value)                   state(session)
     version(session)           append(session, items, version)
+    replace(session, items)
 
 A message is {"role": "user", "content": "..."}. `get` gives the latest `limit` of them, the oldest first;
 `pop` takes the last one away and gives it, or None. Every operation may have `user`.
 `version` gives whatever says how the session is now; `append` gets it back, and adds to the session if it is
-still so, else it raises one of `stale`.
+still so, else it raises one of `stale`. `replace` puts other messages in the place of all that there are.
+With `default_ttl_ms` a session ends so long after it was written to, with its messages and its state.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +23,8 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
+    CROWD,
+    CROWD_LIMITS,
     FORMS,
     NOTHING,
     REFUSAL,
@@ -53,13 +57,32 @@ class SessionVersion(Data):
 
 @attrs.frozen
 class SessionsState(Data):
-    """`counts`: how many operations may have changed a session. `seen`: by the name of a version."""
+    """`counts`: how many operations may have changed a session. `seen`: by the name of a version.
+
+    `ends_ms`: when each session ends, where sessions have a time to live.
+    """
 
     messages: Mapping[Key, tuple[Message, ...]]
     states: Mapping[Key, Mapping[str, object]]
     flags: Flags
     counts: Mapping[Key, int] = {}
     seen: Mapping[str, SessionVersion] = {}
+    ends_ms: Mapping[Key, int] = {}
+
+    def at(self, now_ms: int) -> "SessionsState":
+        """Return the state without the sessions that have ended by now."""
+        last_ms = now_ms - (self.flags["boundary"] == "alive")
+        state = self
+        for of in [of for of, end_ms in self.ends_ms.items() if end_ms <= last_ms]:
+            state = state.without(of)
+        return state
+
+    def live_on(self, key: Key, now_ms: int) -> "SessionsState":
+        """Return the state after a write to this session, from which its time to live may begin again."""
+        ttl: Any = self.flags.get("default_ttl_ms")
+        if ttl is None or (key in self.ends_ms and not self.flags["writes_renew"]):
+            return self
+        return attrs.evolve(self, ends_ms={**self.ends_ms, key: now_ms + ttl})
 
     def of(self, key: Key) -> tuple[Message, ...]:
         return self.messages.get(key, ())
@@ -68,11 +91,14 @@ class SessionsState(Data):
         return attrs.evolve(self.count_change(key), messages={**self.messages, key: messages})
 
     def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
-        return self.set(key, (*self.of(key), *((now_ms, each) for each in values)))
+        return self.set(key, (*self.of(key), *((now_ms, each) for each in values))).live_on(key, now_ms)
 
     def without(self, key: Key) -> "SessionsState":
         messages = {of: each for of, each in self.messages.items() if of != key}
-        return attrs.evolve(self.count_change(key), messages=messages, states=self.states_without(key))
+        ends_ms = {of: each for of, each in self.ends_ms.items() if of != key}
+        return attrs.evolve(
+            self.count_change(key), messages=messages, states=self.states_without(key), ends_ms=ends_ms
+        )
 
     def states_without(self, key: Key) -> dict[Key, Mapping[str, object]]:
         return {of: each for of, each in self.states.items() if of != key}
@@ -95,8 +121,11 @@ class SessionsContract(Contract):
         "clear": ("user", "session"), "delete": ("user", "session"), "sessions": ("user",),
         "put_state": ("user", "session", "key", "value"), "state": ("user", "session"),
         "version": ("user", "session", "version"), "append": ("user", "session", "items", "version"),
+        "replace": ("user", "session", "items"),
     }  # fmt: skip
     flags: ClassVar = {
+        "boundary": (None, "alive", "expired"),
+        "writes_renew": (None, True, False),
         "limit_zero": (None, "nothing", "all"),
         "limit_negative": (None, "nothing", "all"),
         "limit_takes": ("latest", "first"),
@@ -107,11 +136,13 @@ class SessionsContract(Contract):
     }
     concerns: ClassVar = {
         "limit_zero": "limit", "limit_negative": "limit", "clear_ends_state": "state",
+        "boundary": "default_ttl_ms", "writes_renew": "default_ttl_ms",
     }  # fmt: skip
+    settings: ClassVar = ("default_ttl_ms",)
     made: ClassVar = {"version": "version"}  # the name of what it gives
     names: ClassVar = ("user", "session", "key")
     reads: ClassVar = ("get", "count", "sessions", "state", "version")
-    fills: ClassVar = ("add", "append", "put_state")
+    fills: ClassVar = ("add", "append", "put_state", "replace")
 
     def initial(self, flags: Flags) -> SessionsState:
         return SessionsState({}, {}, flags)
@@ -124,7 +155,24 @@ class SessionsContract(Contract):
         form = FORMS[str(flags["session_ids"])]
         return {"of": (user, form(args.pop("session"))), **args}
 
+    def outcomes(self, state: SessionsState, op: ContractOp, now_ms: int) -> Outcomes:
+        return super().outcomes(state.at(now_ms), op, now_ms)
+
+    def deadlines(self, state: SessionsState) -> Iterator[int]:
+        yield from state.ends_ms.values()
+
+    def with_deadline(self, state: SessionsState, end_ms: int) -> Iterator[SessionsState]:
+        for key in state.ends_ms:
+            yield attrs.evolve(state, ends_ms={**state.ends_ms, key: end_ms})
+
     # Drawing.
+
+    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]]) -> ContractOp | None:
+        if "add" not in ops:
+            return None
+        where = {"user": pool.scopes[0]} if "user" in ops["add"] else {}
+        items = [{"role": ROLES[n % 2], "content": f"crowd {n}"} for n in range(CROWD)]
+        return ContractOp("add", {**where, "session": pool.names[0], "items": items})
 
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
         return {
@@ -134,7 +182,7 @@ class SessionsContract(Contract):
                 {"role": chance.pick(ROLES), "content": pool.draw_value(chance, f"v{at}.{n}", (3, 4))}
                 for n in range(chance.pick((0, 1, 1, 1, 2, 3)))
             ],
-            "limit": lambda: chance.pick((None, None, -1 if pool.is_odd else 0, 0, 1, 2, 3, 100)),
+            "limit": lambda: chance.pick((None, None, -1 if pool.is_odd else 0, 0, 1, 2, 3, CROWD_LIMITS[0])),
             "key": lambda: chance.pick(("k1", "k2")),
             "value": lambda: pool.draw_value(chance, f"v{at}", (1, 2)),
             "version": lambda: f"r{at}" if name == "version" else chance.pick(pool.made or ["r0"]),
@@ -162,13 +210,17 @@ class SessionsContract(Contract):
 
     def is_batch(self, op: ContractOp) -> bool:
         items = op.args.get("items")
-        return isinstance(items, list) and len(items) > 1
+        # A replacement removes first, and writes then.
+        return op.name == "replace" or (isinstance(items, list) and len(items) > 1)
 
     def halves(self, state: SessionsState, op: ContractOp, now_ms: int) -> Iterator[SessionsState]:
         args = self.bind(op, state.flags)
         if op.name in ("add", "append"):
             for count in range(len(args["items"])):
                 yield state.plus(args["of"], args["items"][:count], now_ms)
+        if op.name == "replace":
+            for count in range(len(args["items"]) or 1):
+                yield state.set(args["of"], ()).plus(args["of"], args["items"][:count], now_ms)
 
     def absence(self, state: SessionsState, op: ContractOp, now_ms: int) -> str:
         is_empty = op.name in ("get", "pop") and not state.of(self.bind(op, state.flags)["of"])
@@ -178,6 +230,9 @@ class SessionsContract(Contract):
 
     def on_add(self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object]) -> Outcomes:
         yield WHATEVER, state.plus(of, items, now_ms)
+
+    def on_replace(self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object]) -> Outcomes:
+        yield WHATEVER, state.set(of, ()).plus(of, items, now_ms)
 
     def on_get(self, state: SessionsState, now_ms: int, of: Key, limit: int | None = None) -> Outcomes:
         yield self.window(state, state.of(of), limit), state
@@ -223,7 +278,8 @@ class SessionsContract(Contract):
 
     def on_put_state(self, state: SessionsState, now_ms: int, of: Key, key: str, value: object) -> Outcomes:
         own = {**state.states.get(of, {}), key: value}
-        yield WHATEVER, attrs.evolve(state.count_change(of), states={**state.states, of: own})
+        after = attrs.evolve(state.count_change(of), states={**state.states, of: own})
+        yield WHATEVER, after.live_on(of, now_ms)
 
     def on_state(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         yield exactly(dict(state.states.get(of, {}))), state

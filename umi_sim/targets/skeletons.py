@@ -103,7 +103,14 @@ BODIES: Final = {
 DEFAULTS: Final = {  # of what not every request gives
     "kv": {"ttl": "ttl=None", "prefix": 'prefix=""', "by": "by=1", "cursor": "cursor=None"},
     "sessions": {"limit": "limit=None"},
-    "memory": {"agent": "agent=None", "run": "run=None", "limit": "limit=10"},
+    "memory": {
+        "agent": "agent=None",
+        "run": "run=None",
+        "limit": "limit=10",
+        "metadata": "metadata=None",
+        "ttl": "ttl=None",
+        "where": "where=None",
+    },
 }
 
 
@@ -112,6 +119,8 @@ def list_parameters(contract: Contract, name: str) -> list[str]:
     more = [CURSOR] if name == PAGED else []
     own = [each for each in contract.ops[name] if each != contract.made.get(name)] + more
     may_lack = {} if name == "touch" else DEFAULTS[contract.name]
+    if name == "keys":
+        may_lack = {**may_lack, "limit": "limit=None"}
     return sorted((may_lack.get(each, each) for each in own), key=lambda each: "=" in each)
 
 

@@ -110,6 +110,11 @@ class TargetWorld:
         if isinstance(outcome, BaseException):
             raise NotOpened(name, outcome) from outcome
 
+    def check(self) -> BaseException | None:
+        """Return the error that the store raises about invariants of its own; None if it raises none."""
+        outcome = self.outcome(self.store.check) if hasattr(self.store, "check") else None
+        return outcome if isinstance(outcome, BaseException) else None
+
     def restart(self, kind: str) -> None:
         """The next life, after an item that ends one. Raises NotOpened."""
         if kind == "reopen":
@@ -354,6 +359,10 @@ def replay_item(world: TargetWorld, item: Sequence[Any]) -> Iterator[str]:
     if item[0] in RESTARTS:
         with computing_at_most(COMPUTING_SECONDS_MAX):
             world.restart(item[0])
+    with computing_at_most(COMPUTING_SECONDS_MAX):
+        error = world.check()
+    if error is not None:
+        yield f"check {show_outcome(error, world)}"
 
 
 def is_hang(line: str) -> bool:

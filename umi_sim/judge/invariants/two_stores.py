@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.answer_checks import is_whole
+from umi_core.answer_checks import is_whole_body
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import (
@@ -269,7 +269,10 @@ def is_row_of(query: ByFilter, kinds: Sequence[str], row: Row) -> bool:
 
 def is_sound(row: Row) -> bool:
     """Return True if a row can lie where it does."""
-    return is_whole(row) and row.body is not None and row.body.own_id() == row.address.id
+    body, address = row.body, row.address
+    if body is None or not is_whole_body(body):
+        return False
+    return body.row_kind == address.kind and body.own_id() == address.id
 
 
 def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core import errors
-from umi_core.answer_checks import is_whole
+from umi_core.answer_checks import is_whole_body
 from umi_core.config import Config
 from umi_core.data import Owner, list_compared
 from umi_core.errors import Error
@@ -56,7 +56,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, SessionSaved
 from umi_core.migration import requests as moves
 from umi_core.migration.requests import NotReady
-from umi_core.rows import Row
+from umi_core.rows import BODIES, Row
 from umi_core.values import Scope
 from umi_sim.judge import limits
 from umi_sim.judge.limits import OP_COUNT_MAX, PLAN_COUNT_MAX, PPM
@@ -214,7 +214,10 @@ def is_misjudged(query: Query, row: Row) -> bool:
 
 def is_damaged(row: Row) -> bool:
     """Return True if the body of a row is gone, that of another row, or malformed."""
-    return not is_whole(row)
+    body, address = row.body, row.address
+    if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
+        return True
+    return address.kind in BODIES and not is_whole_body(body)
 
 
 # Sentences of errors.

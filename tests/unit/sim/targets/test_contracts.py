@@ -150,6 +150,9 @@ class Lists(Sessions):
             raise Stale
         self.add(user, session, items)
 
+    def replace(self, user: str, session: str, items: list[Any]) -> None:
+        self.rows[user, session] = [*items]
+
 
 class Notes(MemoryStore):
     """All versions of each text, by an id that the user makes."""
@@ -256,6 +259,9 @@ class Lowered(Lists):
 
     def get(self, user: str, session: str, limit: int | None = None) -> list[Any]:
         return super().get(user, session.lower(), limit)
+
+    def replace(self, user: str, session: str, items: list[Any]) -> None:
+        super().replace(user, session.lower(), items)
 
     def pop(self, user: str, session: str) -> Any:
         return super().pop(user, session.lower())

@@ -10,6 +10,7 @@ import pytest
 from tests.kv_store import LivesTooLong
 from tests.sessions_store import AddsOneByOne, ClearSwallows, PopReadsThenDeletes
 from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes, Stale
+from tests.wide_stores import CountsTwice
 from tools.tables import DOCS
 from umi_sim.targets import MISSING, Kv, Sessions
 from umi_sim.targets.adapter import CONTRACTS, Adapter
@@ -163,6 +164,7 @@ CASES: dict[str, tuple[type[Adapter], Sequence[Item]]] = {
     "order": (Backwards, (op("add", user="", session="a", items=TWO), op("get", user="", session="a"))),
     "ttl": (LivesTooLong, (TIMED_PUT, Item("advance", number=1_500), GET)),
     "pages": (LosesTheLastPage, (PUT, op("scan", ns="", limit=1))),
+    "invariant": (CountsTwice, (PUT, PUT)),
     "hang": (Waits, (op("count"),)),
 }  # fmt: skip
 

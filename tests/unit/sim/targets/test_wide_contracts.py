@@ -1,0 +1,83 @@
+"""Goal: pages, replaced histories, times to live, filters and own invariants are judged as all else."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import wide_stores as stores
+from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.exporting import script_of
+from umi_sim.targets.hunt import hunt
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import run
+from umi_sim.targets.model import CROWD, AnyOrder, FirstFew
+
+BROKEN = (
+    (stores.FirstPage, "answer", "keys"),
+    (stores.CountsTwice, "invariant", "check"),
+    (stores.LosesWhileReplacing, "batch-split", "get"),
+    (stores.EndsLate, "ttl", "get"),
+    (stores.FiltersTheCut, "answer", "search"),
+)
+
+
+@pytest.mark.parametrize(("store", "rule", "op"), BROKEN, ids=[store.__name__ for store, *_ in BROKEN])
+def test_a_broken_promise_is_found_and_named(store: type[Adapter], rule: str, op: str) -> None:
+    small = hunt(store, range(400)).small
+    assert small is not None
+    assert small.broken is not None
+    assert (small.broken.rule, small.broken.op) == (rule, op)
+    assert len(small.items) <= 4
+
+
+@pytest.mark.parametrize(
+    "store", [stores.Paged, stores.Counting, stores.Replacing, stores.Ending, stores.Filtering]
+)
+def test_a_store_that_keeps_them_is_not_accused(store: type[Adapter]) -> None:
+    assert hunt(store, range(120)).small is None
+
+
+def test_a_broken_invariant_is_shown_by_its_script(tmp_path: Path) -> None:
+    small = hunt(stores.CountsTwice, range(400)).small
+    assert small is not None
+    script = tmp_path / "show.py"
+    script.write_text(script_of(stores.CountsTwice, small))
+    done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "check raises AssertionError('counted 2 of 1')" in done.stdout
+
+
+def test_a_page_too_short_is_shown_with_one_key_more_than_it_holds() -> None:
+    small = hunt(stores.FirstPage, range(400)).small
+    assert small is not None
+    (crowd,) = (op for item in small.items for op in item.ops if op.name == "put_many")
+    pairs = crowd.args["pairs"]
+    assert isinstance(pairs, dict)
+    assert stores.PAGE < len(pairs) <= CROWD
+
+
+@pytest.mark.parametrize(
+    ("got", "is_allowed"),
+    [(["a", "b"], True), (["b", "c"], True), (["a"], False), (["a", "a"], False), (["a", "d"], False),
+     (["a", "b", "c"], False), ("ab", False), (["e", "a"], True), (["e"], False)],
+)  # fmt: skip
+def test_a_limit_cuts_and_nothing_else_does(got: object, is_allowed: bool) -> None:
+    assert FirstFew(AnyOrder(["a", "b", "c"], ["e"]), 2).takes(got) == is_allowed
+
+
+def test_all_that_is_asked_for_is_returned_if_it_is_no_more_than_the_limit() -> None:
+    assert FirstFew(AnyOrder(["a"], ["e"]), 2).takes(["a"])
+    assert not FirstFew(AnyOrder(["a"], ["e"]), 2).takes(["e"])
+
+
+def test_a_session_lives_on_from_its_first_or_its_last_write() -> None:
+    """What it does is inferred, and must then stay the same."""
+    add = Item("op", (ContractOp("add", {"session": "s", "items": [{"role": "user", "content": "x"}]}),))
+    get = Item("op", (ContractOp("get", {"session": "s"}),))
+    wait = Item("advance", number=3_000)
+    assert run(stores.Ending, (add, wait, add, wait, get)).broken is None
+    broken = run(stores.EndsLate, (add, Item("advance", number=5_500), get)).broken
+    assert broken is not None
+    assert broken.rule == "ttl"

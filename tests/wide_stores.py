@@ -1,0 +1,164 @@
+"""Stores that keep, or break, the promises beyond the first ones: pages, replaced histories, sessions and
+entries with a time to live, filters. The last argument of each says which mistake it makes."""
+
+import json
+import sqlite3
+from typing import Any
+
+from umi_sim.targets import MISSING, Kv, MemoryStore, Sessions
+
+PAGE = 100
+
+
+class Paged(Kv):
+    """Its listing goes on from page to page; with `breaks` it knows the first one alone."""
+
+    breaks = False
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = value
+
+    def put_many(self, pairs: dict[str, object]) -> None:
+        self.rows.update(pairs)
+
+    def get(self, key: str) -> object:
+        return self.rows.get(key, MISSING)
+
+    def keys(self, prefix: str = "", limit: int | None = None) -> list[str]:
+        found = [key for key in sorted(self.rows) if key.startswith(prefix)]
+        return found[: min(PAGE, len(found) if limit is None else limit) if self.breaks else limit]
+
+
+class FirstPage(Paged):
+    breaks = True
+
+
+class Counting(Kv):
+    """Keeps a count beside its rows; with `breaks` it counts a key that is put again."""
+
+    breaks = False
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+        self.row_count = 0
+
+    def put(self, key: str, value: object) -> None:
+        self.row_count += self.breaks or key not in self.rows
+        self.rows[key] = value
+
+    def get(self, key: str) -> object:
+        return self.rows.get(key, MISSING)
+
+    def check(self) -> None:
+        assert self.row_count == len(self.rows), f"counted {self.row_count} of {len(self.rows)}"
+
+
+class CountsTwice(Counting):
+    breaks = True
+
+
+class Replacing(Sessions):
+    """Replaces a history in one transaction; with `breaks` in two."""
+
+    breaks = False
+
+    def make(self) -> None:
+        self.db = sqlite3.connect(self.folder / "rows.db", isolation_level=None)
+        self.db.execute("CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, session TEXT, item TEXT)")
+
+    def close(self) -> None:
+        self.db.close()
+
+    def _write(self, session: str, items: list[Any]) -> None:
+        rows = [(session, json.dumps(item)) for item in items]
+        self.db.executemany("INSERT INTO rows (session, item) VALUES (?, ?)", rows)
+
+    def _transaction(self, *steps: Any) -> None:
+        self.db.execute("BEGIN")
+        try:
+            for step in steps:
+                step()
+            self.db.execute("COMMIT")
+        except BaseException:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            raise
+
+    def add(self, session: str, items: list[Any]) -> None:
+        self._transaction(lambda: self._write(session, items))
+
+    def get(self, session: str) -> list[Any]:
+        rows = self.db.execute("SELECT item FROM rows WHERE session = ? ORDER BY id", (session,))
+        return [json.loads(item) for (item,) in rows]
+
+    def replace(self, session: str, items: list[Any]) -> None:
+        steps = (
+            lambda: self.db.execute("DELETE FROM rows WHERE session = ?", (session,)),
+            lambda: self._write(session, items),
+        )
+        if self.breaks:
+            for step in steps:
+                self._transaction(step)
+        else:
+            self._transaction(*steps)
+
+
+class LosesWhileReplacing(Replacing):
+    breaks = True
+
+
+class Ending(Sessions):
+    """Sessions end 5 s after the last write to them; with `breaks` 1 ms later."""
+
+    default_ttl_ms = 5_000
+    extra_s = 0.0
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[list[Any], float]] = {}
+
+    def add(self, session: str, items: list[Any]) -> None:
+        self.rows[session] = [*self.get(session), *items], self.now() + 5 + self.extra_s
+
+    def get(self, session: str) -> list[Any]:
+        messages, until = self.rows.get(session, ([], 0.0))
+        return messages if self.now() < until else []
+
+
+class EndsLate(Ending):
+    extra_s = 1.0
+
+
+class Filtering(MemoryStore):
+    """Filters by metadata and ends entries; with `breaks` it cuts a search before it filters."""
+
+    fills_limit = True
+    breaks = False
+
+    def make(self) -> None:
+        self.rows: dict[int, tuple[str, str, dict[str, object], float]] = {}
+        self.count_made = 0
+
+    def add(self, text: str, user: str, metadata: dict[str, object], ttl: float | None = None) -> int:
+        self.count_made += 1
+        until = float("inf") if ttl is None else self.now() + ttl
+        self.rows[self.count_made] = text, user, metadata, until
+        return self.count_made
+
+    def get(self, id: int) -> object:
+        text, *_, until = self.rows.get(id, ("", 0.0))
+        return text if self.now() < until else MISSING
+
+    def search(self, query: str, user: str | None = None, limit: int = 10, where: Any = None) -> list[Any]:
+        found = [(id, row) for id, row in self.rows.items() if user in (None, row[1]) and self.now() < row[3]]
+        found.sort(key=lambda pair: pair[1][0] != query)
+        fitting = [(id, row) for id, row in found if (where or {}).items() <= row[2].items()]
+        if self.breaks:
+            fitting = [pair for pair in found[:limit] if pair in fitting]
+        return [[id, row[0]] for id, row in fitting[:limit]]
+
+
+class FiltersTheCut(Filtering):
+    breaks = True
