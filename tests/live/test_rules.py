@@ -304,7 +304,7 @@ class Dense(RuleModel):
         return "<item>" + "".join(f"<memory><content>{it}</content></memory>" for it in lines) + "</item>"
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [200, pytest.param(1_200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("model", [None, Dense()], ids=["rules", "a model"])
 def test_a_text_of_many_facts_is_stored_whole(model: RuleModel | None, count: int) -> None:
     lines = [f"Lamp {n} costs {n} euro." for n in range(count)]

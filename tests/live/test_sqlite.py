@@ -56,13 +56,13 @@ class TwoEnds:
 @pytest.mark.slow
 def test_it_keeps_the_contract_in_memory() -> None:
     run_storage_conformance(
-        lambda: TwoEnds(":memory:"), settings(HOW, max_examples=10)
+        lambda: TwoEnds(":memory:"), settings(HOW, max_examples=5)
     )  # a file: all of them
 
 
 @pytest.mark.slow
 def test_it_keeps_the_contract_on_a_file(tmp_path: Path) -> None:
-    run_storage_conformance(files_in(tmp_path), settings(HOW, max_examples=25))
+    run_storage_conformance(files_in(tmp_path), settings(HOW, max_examples=15))
 
 
 def files_in(folder: Path) -> Callable[[], TwoEnds]:

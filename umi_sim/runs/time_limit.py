@@ -11,7 +11,7 @@ class OutOfTime(BaseException):
 
 
 @contextmanager
-def computing_at_most(seconds: int) -> Iterator[None]:
+def computing_at_most(seconds: float) -> Iterator[None]:
     """Raises OutOfTime in the block after so many seconds of computing; in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -68,6 +68,7 @@ def test_what_a_message_shows_of_an_object_is_what_unicode_14_knows() -> None:
     )
 
 
+@pytest.mark.uncounted
 def test_every_interpreter_sees_what_unicode_14_knows_alike() -> None:
     """A digest over every character of the planes that have any: keys, words, messages."""
     hashed = blake2b(digest_size=8)

@@ -46,6 +46,7 @@ SOUP = st.lists(
 ).map("".join)
 
 
+@pytest.mark.uncounted
 @settings(max_examples=400)
 @given(SOUP | st.text(max_size=20))
 def test_both_readers_decide_alike(reply: str) -> None:
@@ -60,6 +61,7 @@ def test_the_order_is_that_of_the_table(row: Row) -> None:
     assert (list(ranks.aliases), list(ranks.dropped)) == (told(row["ids"]), told(row["diagnostics"]))
 
 
+@pytest.mark.uncounted
 @settings(max_examples=300)
 @given(
     st.lists(st.sampled_from(('"c1"', '"c2"', '"c9"', "3", "null")), max_size=6).map(",".join),

@@ -129,6 +129,7 @@ def test_nobody_answers_a_question_that_the_same_step_asks() -> None:
     assert pair.replies[1].outcome == Done(None)
 
 
+@pytest.mark.uncounted
 def test_a_store_that_invents_one_row_a_page_is_not_followed_for_ever() -> None:
     pair = recovered(Pair())
     pair.ask(Remember(1, "Alice likes tea"))

@@ -57,6 +57,7 @@ def test_a_new_statement_leaves_the_rows_of_the_others_as_they_were() -> None:
     assert all(row in pair.rows("entity") + pair.rows("vector") for row in before)
 
 
+@pytest.mark.uncounted
 def test_of_a_hundred_and_fifty_statements_about_one_name_none_is_lost() -> None:
     contents = [f"likes number {n} of all the things that there are in the world" for n in range(150)]
     pair = told(*contents)

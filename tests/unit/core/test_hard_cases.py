@@ -134,6 +134,7 @@ def test_where_the_table_is_full_and_the_clock_behind_the_newest_record_stays() 
     assert len(pair.memory.state.tiers.access.records) == limits.ACCESS_RECORD_COUNT_MAX
 
 
+@pytest.mark.uncounted
 def test_two_that_overfill_the_table_leave_no_more_than_it_holds_after_a_crash() -> None:
     pair = full_of_records(5)
     pair.now_ms = 10**6

@@ -105,5 +105,6 @@ def test_what_unicode_14_does_not_know_is_a_term_on_every_interpreter(
     classify.cache_clear()
 
 
+@pytest.mark.uncounted
 def test_each_code_point_is_of_one_class() -> None:
     assert {classify(char) for char in CODE_POINTS} == {*"wdmfs' "}

@@ -242,7 +242,7 @@ def test_who_computes_for_too_long_is_stopped_whatever_it_catches() -> None:
             except Exception:
                 continue
 
-    with pytest.raises(OutOfTime), computing_at_most(1):
+    with pytest.raises(OutOfTime), computing_at_most(0.2):
         catches_all()
 
 

@@ -29,7 +29,7 @@ from tests.counters_in_jobs import (
     InSqlite,
     LockedAtImport,
 )
-from umi_sim.targets import MISSING, Kv, threads
+from umi_sim.targets import MISSING, Kv, life, threads
 from umi_sim.targets.adapter import Adapter, BadAdapter
 from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import Hunt, hunt
@@ -54,7 +54,7 @@ def said(verdict: TargetVerdict) -> list[str]:
 @pytest.mark.parametrize("store", LOSING)
 def test_a_job_that_reads_changes_and_writes_loses_an_update(store: type[Adapter], tmp_path: Path) -> None:
     """1,064 runs of such a store passed."""
-    found: Hunt = hunt(store, range(200))
+    found: Hunt = hunt(store, range(1_000, 1_200))
     small = found.small
     assert small is not None
     assert small.broken is not None
@@ -74,7 +74,7 @@ def test_a_job_that_reads_changes_and_writes_loses_an_update(store: type[Adapter
 @pytest.mark.parametrize("store", CORRECT)
 def test_a_job_that_is_alone_with_what_it_changes_loses_nothing(store: type[Adapter]) -> None:
     thread_count = _count()
-    found: Hunt = hunt(store, range(150))
+    found: Hunt = hunt(store, range(1_000, 1_050))
     assert (found.small, found.not_recurring, found.jobs.whole_count) == (None, [], 0)
     assert found.jobs.pause_count > 0
     assert _count() == thread_count
@@ -267,7 +267,10 @@ class ComputesForEver(Waits):
         (ComputesForEver, at_once(1, ops=(GET, PUT)), "computes for seconds, and does not end"),
     ],
 )
-def test_what_nothing_wakes_hangs_in_the_report_alone(store: type[Waits], item: Item, told: str) -> None:
+def test_what_nothing_wakes_hangs_in_the_report_alone(
+    store: type[Waits], item: Item, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(life, "COMPUTING_SECONDS_MAX", 0.3)
     thread_count = _count()
     broken = run(store, (item,)).broken
     assert broken is not None
