@@ -47,6 +47,15 @@ PLACE: Final = rf"(?:the )?({NAME})"
 ADVERBS: Final = (
     r"(?:(?:now|currently|just|recently|finally|officially|already|really|happily|has|have|is now|am now) )*"
 )
+OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are listed
+    r"(?:[a-z]*(?:ologist|ographer|scientist|engineer|developer|programmer|designer)|accountant|actuary|"
+    "administrator|analyst|architect|assistant|attorney|baker|barista|biologist|carpenter|cashier|chef|chemist|"
+    "clerk|coach|consultant|cook|curator|dentist|director|doctor|driver|economist|editor|electrician|"
+    "executive|gardener|intern|journalist|lawyer|lecturer|librarian|manager|mechanic|midwife|nurse|"
+    "officer|paralegal|paramedic|pharmacist|physician|physicist|pilot|plumber|producer|professor|"
+    "receptionist|recruiter|reporter|researcher|secretary|surgeon|teacher|technician|therapist|translator|"
+    "tutor|vet|waiter|waitress|writer)"
+)
 MARRIAGE: Final = r"married|single(?![- ]\w)|divorced|engaged(?! in| with)|widowed|separated(?! by)"
 JOB: Final = "(?:a |the |her |his |my |their )?(?:new )?(?:job|position|role|career)"
 # What is true of an attribute that has one value at a time; the group is its value.
@@ -55,6 +64,7 @@ VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("work", rf"(?:works?|working|(?:is|am) (?:working|employed)|started(?: working)?|got {JOB}|has {JOB}|"
              rf"found {JOB}|took {JOB}) (?:at|for|by|with) {PLACE}"),
     ("work", rf"joined {PLACE}"),
+    ("work", rf"(?:is|am) an? (?:[a-z-]+ ){{0,3}}{OCCUPATION} (?:at|for|with) {PLACE}"),
     ("work", rf"(?:switched|changed|moved) (?:jobs|companies|employers) (?:from {NAME} )?to {PLACE}"),
     ("work", rf"(?:left|quit) {NAME} (?:for|to join|and joined) {PLACE}"),
     ("home", rf"(?:lives?|living|(?:is|am) (?:living|based)|settled) in {PLACE}"),
@@ -62,6 +72,7 @@ VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("marriage", f"(?:is|am|are|got) (?:newly )?((?:{MARRIAGE}).*)"),
     ("age", r"(?:(?:is|am) (?=\d+(?: years old)?\W*$)|turned (?=\d+\b))(\d+)"),
     ("title", "(?:works?|working|(?:is|am) (?:working|employed))(?: .+)? as (?:an? |the )?(.+)"),
+    ("title", rf"(?:is|am) an? ((?:[a-z-]+ ){{0,3}}{OCCUPATION}) (?:at|for|with) [A-Z]"),
     ("title", "(?:was |got )?promoted to (?:an? |the )?(.+)"),
     ("project", "(?:is |am )?(?:works?|working) on (.+)"),
 ))  # fmt: skip

@@ -29,7 +29,7 @@ from umi_live.chats import (
 from umi_live.doctor import examine_file
 from umi_live.errors import LiveError, StoreError, needs_extra
 from umi_live.files import create_file
-from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory
+from umi_live.memory import ENTITY_PREFIX, LiveMemory, list_end_times, open_memory
 from umi_live.readable import FORMS
 from umi_live.schema import OpenOptions, sentence
 from umi_live.services import ServiceFailed
@@ -263,16 +263,19 @@ def history(target: MemoryOptions, name: str) -> None:
     """Show also what has ended of a name, when, and by which fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
-        for row in await memory.history(name):
+        rows = await memory.history(name)
+        ends_ms = list_end_times(rows)
+        for row in rows:
             fact = fact_of(row)
             assert fact is not None
-            click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}{end_of(row)}")
+            end = (
+                f"  (ended {day_of(ends_ms[row.id])}, {row.how} by {row.by})"
+                if isinstance(row, Ended)
+                else ""
+            )
+            click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}{end}")
 
     asyncio.run(target.read(use))
-
-
-def end_of(row: Entity | Ended) -> str:
-    return f"  (ended {day_of(row.at_ms)}, {row.how} by {row.by})" if isinstance(row, Ended) else ""
 
 
 def day_of(at_ms: int) -> str:

@@ -5,7 +5,7 @@ Law 1. Whatever calls a tool is a model: it never writes the system block (umi_c
 Needs the extra `mcp`: `pip install 'umi-sim[mcp]'`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal, ParamSpec, TypeVar, get_args
@@ -19,7 +19,7 @@ from umi_core.messages.results import Hit
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import BLOCK_KINDS
 from umi_live.errors import LiveError
-from umi_live.memory import LiveMemory
+from umi_live.memory import LiveMemory, list_end_times
 
 TOLD: Final = (
     "A memory of the user that outlives this conversation. Recall before you answer, remember what the user "
@@ -86,12 +86,12 @@ def hit_line(hit: Hit, paths: tuple[str, ...]) -> Line:
     return line | ({"then": hit.next_content} if hit.next_id else {})
 
 
-def past_line(row: Entity | Ended) -> Line:
+def past_line(row: Entity | Ended, ends_ms: Mapping[str, int]) -> Line:
     """Return a fact, with how it ended if it has."""
     fact = fact_of(row)
     assert fact is not None
     line: Line = {"id": fact.id, "content": fact.content, "time_ms": fact.time_ms}
-    return {**line, "ended_ms": row.at_ms, "ended_by": row.by} if isinstance(row, Ended) else line
+    return {**line, "ended_ms": ends_ms[row.id], "ended_by": row.by} if isinstance(row, Ended) else line
 
 
 @attrs.frozen
@@ -129,7 +129,8 @@ class Tools:
     async def history(self, name: str) -> list[Line]:
         """The same with what is true no more: it has `ended_ms`, and `ended_by`, the fact in its place."""
         rows = await self.memory.history(name)
-        return [past_line(row) for row in rows]
+        ends_ms = list_end_times(rows)
+        return [past_line(row, ends_ms) for row in rows]
 
     async def topics(self) -> list[Line]:
         """The categories and their groups, with what they are about and how many facts are in each."""

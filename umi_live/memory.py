@@ -8,7 +8,7 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
@@ -139,6 +139,16 @@ def order_by_time(row: Entity | Ended) -> tuple[int, bool, str]:
     fact = fact_of(row)
     assert fact is not None
     return fact.time_ms, isinstance(row, Entity), fact.id
+
+
+def list_end_times(rows: Iterable[Entity | Ended]) -> Mapping[str, int]:
+    """Return by the id of each ended fact when it was true no more, in milliseconds since 1970.
+
+    That is when the fact that ended it happened; when it was learnt, if that one is not among these rows.
+    """
+    facts = [(row, fact_of(row)) for row in rows]
+    times = {fact.id: fact.time_ms for _, fact in facts if fact is not None}
+    return {row.id: times.get(row.by, row.at_ms) for row, _ in facts if isinstance(row, Ended)}
 
 
 class AbsentEmbedder:

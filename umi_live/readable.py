@@ -15,7 +15,7 @@ from umi_core.chats.reader import read_chat_file
 from umi_core.chats.values import Chat
 from umi_core.language.times import format_time
 from umi_core.rows import Ended, Entity, Resource, fact_of
-from umi_live.memory import LiveMemory, order_by_time
+from umi_live.memory import LiveMemory, list_end_times, order_by_time
 
 
 async def list_messages(memory: LiveMemory) -> AsyncIterator[str]:
@@ -40,12 +40,17 @@ def show_messages(chats: tuple[Chat, ...]) -> list[dict[str, Any]]:
 async def list_facts(memory: LiveMemory) -> AsyncIterator[str]:
     """Yield each fact as a line of JSON, and what became of it if it has ended."""
     uris = await list_uris(memory)
-    async for row in memory.rows(("entity", "ended")):
-        fact = fact_of(row.body)
-        if fact is None:
-            continue
-        ended = row.body if isinstance(row.body, Ended) else None
-        end = {"ended_at": format_time(ended.at_ms), "ended_by": ended.by, "how": ended.how} if ended else {}
+    bodies = [row.body async for row in memory.rows(("entity", "ended"))]
+    rows = [it for it in bodies if isinstance(it, Entity | Ended)]
+    ends_ms = list_end_times(rows)
+    for row in rows:
+        fact = fact_of(row)
+        assert fact is not None
+        end = (
+            {"ended_at": format_time(ends_ms[row.id]), "ended_by": row.by, "how": row.how}
+            if isinstance(row, Ended)
+            else {}
+        )
         yield dump({
             "id": fact.id, "text": fact.content, "name": fact.name, "type": fact.type,
             "stated_at": format_time(fact.created_ms), "happened_at": format_time(fact.event_time_ms or 0),

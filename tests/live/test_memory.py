@@ -30,6 +30,7 @@ from umi_live import (
     store,
 )
 from umi_live.local import RuleModel, inputs_of
+from umi_live.memory import list_end_times
 from umi_live.sqlite import SqliteStorage
 
 
@@ -176,6 +177,12 @@ def test_facts_come_in_the_order_in_which_they_happened(tmp_path: Path) -> None:
         told = [it.content for it in await memory.facts("Ann")]
         assert told == ["Ann owns a car.", "Ann owns a boat.", "Ann likes tea."]
         assert [fact_of(it) for it in await memory.history("Ann")] == list(await memory.facts("Ann"))
+        await memory.memorize("Ann lives in Rome.", happened_ms=1_000)
+        await memory.memorize("Ann lives in Oslo.", happened_ms=9_000)
+        rows = await memory.history("Ann")
+        (ended,) = [it for it in rows if isinstance(it, Ended)]
+        assert list_end_times(rows) == {ended.id: 9_000}
+        assert list_end_times([ended]) == {ended.id: ended.at_ms}
 
     inside(tmp_path / "agent.db", use)
 

@@ -103,6 +103,9 @@ Alice works at Acme. > Alice no longer works at Acme.
 Alice works for Acme. > Alice switched jobs to Globex.
 Alice works at Johnson and Johnson. > Alice left Johnson and Johnson.
 I work at Acme. > I left Acme and joined Beta.
+I'm a marine biologist at Acme. > And I left Acme.
+I'm a marine biologist at Acme. > I now work for Beta as an ecologist.
+Alice is a nurse at Acme. > Alice is a senior nurse at Beta.
 Alice lives in Paris. > Alice moved to Berlin.
 She lives in Paris. > Alice has moved from Paris to Berlin.
 Alice lives in Paris. > Alice moved away from Paris.
@@ -132,6 +135,9 @@ Alice likes coffee. > Alice drinks tea instead of coffee.
 Alice is allergic to coffee. > Alice switched from coffee to tea.
 Alice plays tennis. > Alice stopped playing chess.
 Alice works at Acme. > Alice also works at Beta.
+Alice is a nurse at Acme. > Alice is a head nurse at Acme.
+Alice is a regular at Luigi. > Alice works at Acme.
+Alice is a nurse. > Alice is a mother at heart.
 Alice works at Acme. > Alice works at Acme Corp.
 Alice works at Acme. > Alice thinks that Bob works at Beta.
 Alice works at Acme. > Bob left Acme.
