@@ -268,11 +268,9 @@ def history(target: MemoryOptions, name: str) -> None:
         for row in rows:
             fact = fact_of(row)
             assert fact is not None
-            end = (
-                f"  (ended {day_of(ends_ms[row.id])}, {row.how} by {row.by})"
-                if isinstance(row, Ended)
-                else ""
-            )
+            end = ""
+            if isinstance(row, Ended):
+                end = f"  (ended {day_of(ends_ms[row.id])}, {row.how} by {row.by})"
             click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}{end}")
 
     asyncio.run(target.read(use))
