@@ -283,12 +283,7 @@ class Loop(asyncio.BaseEventLoop):
             function = threads.trace_lines(function, self.switch)
         worker.function, worker.point_count = function, 0
         self.flights[worker.ident] = worker, jobs
-        worker.has_company = self.has_company()
         self.resume(worker)
-
-    def has_company(self) -> bool:
-        """Return whether another job can go on beside the one in flight."""
-        return len(self.flights) > 1 or self.next_jobs() is not None
 
     def resume(self, worker: JobThread) -> None:
         """Let a job go on until it ends or pauses. Raises its error if that is no Exception."""
@@ -304,7 +299,7 @@ class Loop(asyncio.BaseEventLoop):
                 raise OutOfReach(told) from None
             raise
         if not (worker.point_count or jobs.is_single or self.has_points_in_lines):
-            self.whole_count += worker.has_company or self.has_company()
+            self.whole_count += len(self.flights) > 1 or self.next_jobs() is not None
         del self.flights[worker.ident]
         self.progress += 1
         jobs.end(worker)

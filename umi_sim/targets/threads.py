@@ -49,7 +49,7 @@ class JobThread:
         self.error: BaseException | None = None
         self.is_free: Callable[[], bool] | None = None  # what it waits for
         self.until: float | None = None  # for how long at most
-        self.is_late = self.is_abandoned = self.has_company = False
+        self.is_late = self.is_abandoned = False
         self.point_count = 0
         self.ident = start_new_thread(self.live, (threads,))
 
