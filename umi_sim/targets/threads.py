@@ -10,11 +10,11 @@ import ctypes
 import queue
 import sys
 import threading
+import time
 from _thread import allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from time import process_time, sleep
 from types import BuiltinMethodType, ModuleType
 from typing import Any
 
@@ -26,6 +26,7 @@ COMPUTING_SHARE = 2 / 100  # of that time, on a machine that has much else to do
 ENDING_SECONDS_MAX = 1  # of real time, for what is abandoned
 REAL_SECONDS = 1 / 20  # in which a thread that the store has begun may release a lock
 MOMENT_SECONDS = 1 / 1_000
+REAL_SLEEP, process_time = time.sleep, time.process_time
 ENDING_TRIES = 100  # of a job that goes on whatever is raised in it
 PACKAGES = "site-packages", "dist-packages"
 KINDS = type(allocate_lock()), type(threading.RLock()), queue.SimpleQueue
@@ -131,7 +132,7 @@ class JobThread:
 
 def sleep_really() -> None:
     """Give a thread of the store itself a moment of real time."""
-    sleep(MOMENT_SECONDS)
+    REAL_SLEEP(MOMENT_SECONDS)
 
 
 def raise_in(ident: int, error: type[BaseException]) -> None:
@@ -231,6 +232,8 @@ def install(loop: Any) -> Iterator[None]:
         stack.callback(running.remove, loop)
         for name, value in {"Lock": Lock, "_allocate_lock": Lock, "_CRLock": None}.items():
             put(threading, name, value)
+        for owner, name in ((threading, "_time"), (queue, "time")):  # by which they count how long they wait
+            put(owner, name, time.monotonic)
         put(queue, "SimpleQueue", queue._PySimpleQueue)  # type: ignore[attr-defined]
         for owner, name, real in clocks.find_places(tuple(ours), len(sys.modules)):
             put(owner, name, ours[real])

@@ -281,12 +281,16 @@ def test_a_wait_ends_after_its_time_of_the_run() -> None:
             before = time.monotonic()
             assert not self.event.wait(5)
             assert not self.lock.acquire(timeout=2) if self.lock.locked() else self.lock.acquire()
+            with pytest.raises(queue.Empty):
+                queue.Queue[int]().get(timeout=3)
+            with self.condition:
+                assert not self.condition.wait_for(list, timeout=1)
             seen.append(round(time.monotonic() - before))
             return MISSING
 
     seen: list[int] = []
     assert run(ForSeconds, (Item("op", (GET,)),) * 2).broken is None
-    assert seen == [5, 7]
+    assert seen == [9, 11]
 
 
 def test_a_lock_that_no_run_can_see_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,6 +399,15 @@ def test_an_executor_ends_its_jobs_and_takes_no_more(kind: type[Executor]) -> No
     verdict = run(Ends, (Item("op", (PUT,)),))
     assert (said(verdict), seen) == (["None"], [*"abce"])
     assert (verdict.jobs.count, verdict.threads) == (8, ())
+
+
+def test_a_job_without_a_point_is_counted_that_ended_while_another_paused() -> None:
+    class Reads(Waits):
+        def _get(self, key: str) -> object:
+            return self.rows.get(key, MISSING)
+
+    assert run(Reads, (at_once(1, ops=(PUT, GET)),)).jobs.whole_count == 1
+    assert run(Reads, (at_once(ops=(PUT, GET)),)).jobs.whole_count == 0
 
 
 def test_jobs_do_not_begin_first_once_many_were_passed_over() -> None:
