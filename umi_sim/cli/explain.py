@@ -52,13 +52,20 @@ def explain(word: tuple[str, ...]) -> Report:
 
 
 def rule_of_stores(name: str) -> Report | None:
-    """The promise of a rule by which `umi-sim target` judges stores."""
+    """The promise of a rule by which `umi-sim target` judges stores, or the meaning of an anomaly."""
+    from umi_sim.targets.anomalies import ANOMALIES
     from umi_sim.targets.checker import RULES
 
+    more = whole("more", "umi-sim target --manual")
+    if found := next((each for each in ANOMALIES if each.name == name), None):
+        rows = [row("meaning", found.meaning), row("breaks", f"the rule {found.rule}"), more]
+        meant = {"word": name, "meaning": found.meaning, "rule": found.rule}
+        return Report(f"{name}: an anomaly in a report of umi-sim target", rows, lambda: meant)
     if name not in RULES:
         return None
-    rows = [row("promise", RULES[name]), whole("more", "umi-sim target --manual")]
-    value = {"word": name, "promise": RULES[name]}
+    named = [each.name for each in ANOMALIES if each.rule == name]
+    rows = [row("promise", RULES[name]), *(row("anomaly", each) for each in named), more]
+    value = {"word": name, "promise": RULES[name], "anomalies": named}
     return Report(f"{name}: a rule of umi-sim target", rows, lambda: value)
 
 

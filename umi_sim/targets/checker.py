@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
+from umi_sim.targets.anomalies import name_anomaly
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     REFUSED,
@@ -23,7 +24,7 @@ from umi_sim.targets.model import (
     members_during,
     resolve_flags,
 )
-from umi_sim.targets.values import MISSING, key_of, show_value
+from umi_sim.targets.values import MISSING, key_of, same, show_value
 
 STATE_COUNT_MAX: Final = 256
 SUSPECT_COUNT_MAX: Final = 12
@@ -93,6 +94,7 @@ class BrokenContract(Data):
     allowed: str = ""
     error: str = ""
     frame: str = ""
+    anomaly: str = ""  # the standard name of what happened
 
     @property
     def message(self) -> str:
@@ -118,6 +120,8 @@ class Checker:
         self.suspects: list[Suspects] = []
         self.blamed = NO_SUSPECTS
         self.past: list[ContractOp] = []
+        self.earlier: list[State] = []
+        self.last_reads: dict[object, object] = {}  # what each read said since the last write
         self.deadlines: set[int] = set()  # of all entries so far, also of those that were replaced
 
     # What happened.
@@ -132,6 +136,8 @@ class Checker:
         before = self.possible
         if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
             return self.describe_break(op, got, times_ms)
+        if op.name in self.contract.reads:
+            self.last_reads[key_of(op)] = got.value
         if spared:
             self.suspect(spared, before)
         if got.is_refusal:
@@ -168,13 +174,17 @@ class Checker:
             return None
         told = ", ".join(f"{op.name} {got.told}" for op, got in zip(ops, gots, strict=True))
         names = "+".join(sorted(op.name for op in ops))
-        error = next((got.error for got in gots if got.error), "")
-        return BrokenContract(self.blamed.rule or "at-once", names, told, "the answers of some order", error)
+        error, rule = next((got.error for got in gots if got.error), ""), self.blamed.rule or "at-once"
+        changed = {key_of([op.name, op.args.get("ns"), op.args.get("key")]) for op in ops}
+        is_lost = len(changed) == 1 and ops[0].name in self.contract.counts
+        anomaly = name_anomaly(rule, "lost" if is_lost else "")
+        return BrokenContract(rule, names, told, "the answers of some order", error, anomaly=anomaly)
 
     def take_pages(
         self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
     ) -> BrokenContract | None:
         """Follow a scan with others between its pages: it has all that stayed, and nothing twice."""
+        self.note_past(ops[1:])
         scan, *others = zip(ops, gots, strict=True)
 
         def follow(states: Sequence[State]) -> list[State]:
@@ -187,8 +197,12 @@ class Checker:
             return None
         broken = (self.take_answer(op, got, times_ms) for op, got in others)
         rule, got = self.blamed.rule or "pages", gots[0]
-        kept = "all that was there from its first page to its last, once"
-        return next(filter(None, broken), BrokenContract(rule, ops[0].name, got.told, kept, got.error))
+        is_changed = any(op.name not in self.contract.reads for op, _ in others)
+        pages = BrokenContract(
+            rule, scan[0].name, got.told, "all that was there from its first page to its last, once",
+            got.error, anomaly=name_anomaly(rule, "changes" if is_changed else ""),
+        )  # fmt: skip
+        return next(filter(None, broken), pages)
 
     def is_seen(self, path: Sequence[State], op: ContractOp, got: Got, times_ms: Sequence[int]) -> bool:
         if got.is_refusal:
@@ -224,7 +238,11 @@ class Checker:
             self.possible, self.suspects = distinct(empty), []
 
     def note_past(self, ops: Iterable[ContractOp]) -> None:
-        self.past += ops
+        for op in ops:
+            self.past.append(op)
+            if op.name not in self.contract.reads:
+                self.last_reads.clear()
+        self.earlier += self.possible
         self.deadlines.update(end_ms for state in self.possible for end_ms in self.contract.deadlines(state))
 
     def infer_flags(self, given: Flags, ops: Mapping[str, Sequence[str]]) -> tuple[tuple[str, object], ...]:
@@ -317,7 +335,24 @@ class Checker:
         if len(reasons) == 1:
             allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])
-        return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame)
+        anomaly = name_anomaly(rule, self.evidence_of(op, got, times_ms[-1]))
+        return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame, anomaly)
+
+    def evidence_of(self, op: ContractOp, got: Got, now_ms: int) -> str:
+        """Return what the operations of a failure were, as the table of anomalies says it."""
+        if self.blamed.rule == "at-once":
+            return "lost"  # the answer is right where one of them is left out
+        if op.name not in self.contract.reads:
+            return ""
+        if self.blamed.rule:
+            return "read"
+        if not same(self.last_reads.get(key_of(op), got.value), got.value):
+            return "repeated"
+        if op.name != "get" or got.value in (None, MISSING, []):
+            return ""  # that too little is there may be a loss
+        is_old = self.would_answer(self.earlier, op, got, now_ms)
+        is_absent = all(self.contract.absence(state, op, now_ms) for state in self.possible)
+        return "" if not is_old else "removed" if is_absent else "older"
 
     def rule_of(self, op: ContractOp, got: Got, answers: Sequence[Any], now_ms: int) -> str:
         if op.name == "scan":

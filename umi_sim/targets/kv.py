@@ -115,6 +115,7 @@ class KvContract(Contract):
     names: ClassVar = ("ns", "key", "keys", "prefix")
     reads: ClassVar = ("get", "get_many", "has", "keys", "items", "count", "scan", "ttl")
     fills: ClassVar = ("put", "put_many", "add", "incr")
+    counts: ClassVar = ("incr",)
 
     def initial(self, flags: Flags) -> KvState:
         return KvState({}, flags)

@@ -4,7 +4,6 @@ Law 1. What happens follows from the items alone (world.py); what is said of it,
 Law 2. Only the class that the user has named is run; items hold values and names of operations, no code.
 """
 
-import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
@@ -21,7 +20,7 @@ from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, Too
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
-from umi_sim.targets.threads import find_own_threads, notice_threads
+from umi_sim.targets.threads import find_own_threads
 from umi_sim.targets.values import MISSING, show_value
 from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, TargetWorld, world_of
 
@@ -90,8 +89,8 @@ def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetV
     """
     left, known, jobs = tuple(items), list[str](), NO_JOBS
     while True:
-        with world_of(adapter, seed) as world, notice_threads(world.clock.threads) as begun:
-            life = TargetRun(adapter, world, begun)
+        with world_of(adapter, seed) as world:
+            life = TargetRun(adapter, world)
             try:
                 verdict = life.live(left)
             except OutOfReach as error:
@@ -116,8 +115,8 @@ def address_of(adapter: type[Adapter], broken: BrokenContract | None) -> str:
 class TargetRun:
     """A run as it goes on."""
 
-    def __init__(self, adapter: type[Adapter], world: TargetWorld, begun: list[threading.Thread]) -> None:
-        self.adapter, self.world, self.begun = adapter, world, begun
+    def __init__(self, adapter: type[Adapter], world: TargetWorld) -> None:
+        self.adapter, self.world = adapter, world
         self.checker = Checker(adapter.contract, flags_of(adapter), ops_of(adapter))
         self.known: list[str] = []
         self.steps: list[TargetStep] = []
@@ -155,10 +154,11 @@ class TargetRun:
             raise
 
     def happen(self, item: Item) -> BrokenContract | None:
-        self.begun.clear()
+        thread_count = len(self.world.loop.own_threads)
         with computing_at_most(COMPUTING_SECONDS_MAX):
             said = self.world.happen(*item.call)
-        self.threaded |= dict.fromkeys(op.name for op in item.ops if self.begun)
+        if len(self.world.loop.own_threads) > thread_count:
+            self.threaded |= dict.fromkeys(op.name for op in item.ops)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
         gots = [attrs.evolve(got, torn=self.world.sites.told) for got in gots]
         self.steps.append(TargetStep(item, tuple(map(str, gots))))

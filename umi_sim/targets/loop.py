@@ -117,7 +117,7 @@ class Loop(asyncio.BaseEventLoop):
         self.progress = 0
         self.passed_over = 0  # steps in which a job could have gone on, since one did
         self.moment_count = 0  # of real time, in which a thread of the store was waited for
-        self.known_threads = set(threading.enumerate())
+        self.own_threads: list[threading.Thread] = []  # that the store itself has begun
         self.set_default_executor(ThreadPoolExecutor(THREADS_MAX))
 
     # What asyncio asks of a loop.
@@ -257,23 +257,6 @@ class Loop(asyncio.BaseEventLoop):
 
     # Jobs.
 
-    def submit(self, executor: Any, function: Callable[[], Any]) -> "Future[Any]":
-        if executor not in self.jobs:
-            self.jobs[executor] = Jobs(self, executor._max_workers)
-        self.job_count += 1
-        future = Future[Any]()
-        future._condition = threading.Condition(threads.QuietLock())  # type: ignore[arg-type] # it is alike
-        self.jobs[executor].put_nowait((future, function))
-        return future
-
-    def shut_down(self, executor: Any, is_waited_for: bool, is_cancelled: bool) -> None:
-        if (jobs := self.jobs.get(executor)) is None:
-            return
-        for future, _ in jobs.waiting if is_cancelled else ():
-            future.cancel()
-        if is_waited_for:
-            self.wait(lambda: not (jobs.waiting or jobs.flying))
-
     def make_worker(self) -> JobThread:
         self.workers.append(JobThread(self.clock.threads))
         return self.workers[-1]
@@ -283,12 +266,7 @@ class Loop(asyncio.BaseEventLoop):
             function = threads.trace_lines(function, self.switch)
         worker.function, worker.point_count = function, 0
         self.flights[worker.ident] = worker, jobs
-        worker.has_company = self.has_company()
         self.resume(worker)
-
-    def has_company(self) -> bool:
-        """Return whether another job can go on beside the one in flight."""
-        return len(self.flights) > 1 or self.next_jobs() is not None
 
     def resume(self, worker: JobThread) -> None:
         """Let a job go on until it ends or pauses. Raises its error if that is no Exception."""
@@ -304,7 +282,7 @@ class Loop(asyncio.BaseEventLoop):
                 raise OutOfReach(told) from None
             raise
         if not (worker.point_count or jobs.is_single or self.has_points_in_lines):
-            self.whole_count += worker.has_company or self.has_company()
+            self.whole_count += len(self.flights) > 1 or self.next_jobs() is not None
         del self.flights[worker.ident]
         self.progress += 1
         jobs.end(worker)
@@ -464,15 +442,24 @@ def submitting(loop: Loop, real: Any) -> Any:
             return real(self, function, *args, **kwargs)
         if getattr(self, "_shutdown", False) or getattr(self, "_shutdown_thread", False):
             raise RuntimeError("cannot schedule new futures after shutdown")
-        return loop.submit(self, partial(function, *args, **kwargs))
+        if self not in loop.jobs:
+            loop.jobs[self] = Jobs(loop, self._max_workers)
+        loop.job_count += 1
+        future = Future[Any]()
+        future._condition = threading.Condition(threads.QuietLock())  # type: ignore[arg-type] # it is alike
+        loop.jobs[self].put_nowait((future, partial(function, *args, **kwargs)))
+        return future
 
     return submit
 
 
 def shutting_down(loop: Loop, real: Any) -> Any:
     def shutdown(self: Any, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        if get_ident() in loop.clock.threads:
-            loop.shut_down(self, wait, cancel_futures)
+        jobs = loop.jobs.get(self) if get_ident() in loop.clock.threads else None
+        for future, _ in jobs.waiting if jobs and cancel_futures else ():
+            future.cancel()
+        if jobs and wait:
+            loop.wait(lambda: not (jobs.waiting or jobs.flying))
         real(self, wait, cancel_futures=cancel_futures)
 
     return shutdown

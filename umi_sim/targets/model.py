@@ -221,6 +221,7 @@ class Contract(ABC):
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
     reads: ClassVar[Sequence[str]]  # operations that change nothing
     fills: ClassVar[Sequence[str]]  # operations by which something gets into an empty store
+    counts: ClassVar[Sequence[str]] = ()  # operations that change a value by what it was, and return it
 
     @abstractmethod
     def initial(self, flags: Flags) -> State:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter, is_async, ops_of, slips_of
+from umi_sim.targets.anomalies import meaning_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
@@ -95,6 +96,8 @@ def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]
     found = verdict.broken
     assert found is not None
     yield row("promised", RULES[found.rule])
+    if found.anomaly:
+        yield row("anomaly", f"{found.anomaly}: {meaning_of(found.anomaly)}")
     yield row("got", f"{found.op}: {found.got}")
     if found.allowed:
         yield row("expected", found.allowed)
@@ -167,14 +170,18 @@ def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
     if found.small is None and found.not_recurring:
         verdict = found.not_recurring[0]
         document = document_of(found.adapter, name, verdict.seed, verdict)
-        return {"result": "fail", "saved": "", **document, **counts_of(found)}
+        return {"result": "fail", "saved": "", **document, **anomaly_of(verdict), **counts_of(found)}
     if found.small is None:
         return {"result": "pass", "target": name, **counts_of(found)}
     seed = found.findings[0].seed
     return {
         "result": "fail", "saved": saved, **document_of(found.adapter, name, seed, found.small),
-        **counts_of(found),
+        **anomaly_of(found.small), **counts_of(found),
     }  # fmt: skip
+
+
+def anomaly_of(verdict: TargetVerdict) -> dict[str, str]:
+    return {"anomaly": verdict.broken.anomaly if verdict.broken else ""}
 
 
 def counts_of(found: Hunt) -> dict[str, Any]:
@@ -211,9 +218,12 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
 
     def value() -> dict[str, Any]:
         documents = [
-            {"saved": file, "met": each.count, **document_of(found.adapter, name, each.seed, each.small)}
+            {
+                "saved": file, "met": each.count, **anomaly_of(each.small),
+                **document_of(found.adapter, name, each.seed, each.small),
+            }
             for each, file in pairs
-        ]
+        ]  # fmt: skip
         return {"result": "fail", "target": name, **counts_of(found), "failures": documents}
 
     kinds = plural(len(pairs), "kind")
@@ -293,7 +303,9 @@ def of_replay(
     def value() -> dict[str, Any]:
         result = "fail" if verdict.broken else "pass"
         document = document_of(adapter, name, verdict.seed, verdict)
-        return {"result": result, "saved": file, **document, **jobs_as_json(verdict.jobs)}
+        return {
+            "result": result, "saved": file, **document, **anomaly_of(verdict), **jobs_as_json(verdict.jobs),
+        }  # fmt: skip
 
     if verdict.broken is None:
         is_new = bool(saved.fingerprint)

@@ -10,11 +10,11 @@ import ctypes
 import queue
 import sys
 import threading
+import time
 from _thread import allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from time import process_time, sleep
 from types import BuiltinMethodType, ModuleType
 from typing import Any
 
@@ -26,6 +26,7 @@ COMPUTING_SHARE = 2 / 100  # of that time, on a machine that has much else to do
 ENDING_SECONDS_MAX = 1  # of real time, for what is abandoned
 REAL_SECONDS = 1 / 20  # in which a thread that the store has begun may release a lock
 MOMENT_SECONDS = 1 / 1_000
+REAL_SLEEP, process_time = time.sleep, time.process_time
 ENDING_TRIES = 100  # of a job that goes on whatever is raised in it
 PACKAGES = "site-packages", "dist-packages"
 KINDS = type(allocate_lock()), type(threading.RLock()), queue.SimpleQueue
@@ -49,7 +50,7 @@ class JobThread:
         self.error: BaseException | None = None
         self.is_free: Callable[[], bool] | None = None  # what it waits for
         self.until: float | None = None  # for how long at most
-        self.is_late = self.is_abandoned = self.has_company = False
+        self.is_late = self.is_abandoned = False
         self.point_count = 0
         self.ident = start_new_thread(self.live, (threads,))
 
@@ -91,24 +92,19 @@ class JobThread:
     def go_on(self) -> bool:
         """Wait until the job ends or pauses; return whether it ended. Raises TimeoutError."""
         self.go.release()
+        silent_count, before_s = 0, process_time()
         try:
-            if not self.back.acquire(timeout=LOOK_SECONDS):
-                self.be_patient()
+            while not self.back.acquire(timeout=LOOK_SECONDS):  # for as long as the job computes
+                computed_s, before_s = process_time() - before_s, process_time()
+                silent_count = 0 if computed_s > COMPUTING_SHARE * LOOK_SECONDS else silent_count + 1
+                if silent_count * LOOK_SECONDS >= SILENT_SECONDS_MAX:
+                    raise TimeoutError
         except BaseException as error:  # what interrupts the loop ends the job too
             if not isinstance(error, TimeoutError):  # else it does not compute, and would not see it
                 raise_in(self.ident, Abandoned)
             self.abandon()
             raise
         return self.function is None
-
-    def be_patient(self) -> None:
-        """Wait for as long as the job computes. Raises TimeoutError, and what a signal raises in between."""
-        silent_count, before_s = 0, process_time()
-        while not self.back.acquire(timeout=LOOK_SECONDS):
-            computed_s, before_s = process_time() - before_s, process_time()
-            silent_count = 0 if computed_s > COMPUTING_SHARE * LOOK_SECONDS else silent_count + 1
-            if silent_count * LOOK_SECONDS >= SILENT_SECONDS_MAX:
-                raise TimeoutError
 
     def abandon(self) -> None:
         """End the job where it is; it may still close what it has opened."""
@@ -131,7 +127,7 @@ class JobThread:
 
 def sleep_really() -> None:
     """Give a thread of the store itself a moment of real time."""
-    sleep(MOMENT_SECONDS)
+    REAL_SLEEP(MOMENT_SECONDS)
 
 
 def raise_in(ident: int, error: type[BaseException]) -> None:
@@ -227,10 +223,20 @@ def install(loop: Any) -> Iterator[None]:
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)
 
+        real_start = threading.Thread.start
+
+        def start(self: threading.Thread) -> Any:
+            if get_ident() in loop.clock.threads or threading.current_thread() in loop.own_threads:
+                loop.own_threads.append(self)
+            return real_start(self)
+
+        put(threading.Thread, "start", start)  # every thread begins by this
         running.append(loop)
         stack.callback(running.remove, loop)
         for name, value in {"Lock": Lock, "_allocate_lock": Lock, "_CRLock": None}.items():
             put(threading, name, value)
+        for owner, name in ((threading, "_time"), (queue, "time")):  # by which they count how long they wait
+            put(owner, name, time.monotonic)
         put(queue, "SimpleQueue", queue._PySimpleQueue)  # type: ignore[attr-defined]
         for owner, name, real in clocks.find_places(tuple(ours), len(sys.modules)):
             put(owner, name, ours[real])
@@ -287,23 +293,5 @@ def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
 
 
 def find_own_threads(loop: Any) -> list[threading.Thread]:
-    """Return the threads that are alive and were begun in this run, beside those of jobs."""
-    known = loop.known_threads
-    return [it for it in threading.enumerate() if it not in known and it.ident not in loop.clock.threads]
-
-
-@contextmanager
-def notice_threads(threads: set[int]) -> Iterator[list[threading.Thread]]:
-    """Until the block ends, the threads that one of these threads begins, as they come."""
-    real, begun = threading.Thread.start, list[threading.Thread]()
-
-    def start(self: threading.Thread) -> Any:
-        if get_ident() in threads:
-            begun.append(self)
-        return real(self)
-
-    threading.Thread.start = start  # type: ignore[method-assign] # every thread begins by this
-    try:
-        yield begun
-    finally:
-        threading.Thread.start = real  # type: ignore[method-assign] # as it was
+    """Return the threads that the store has begun itself, and that have not ended."""
+    return [each for each in threading.enumerate() if each in loop.own_threads]

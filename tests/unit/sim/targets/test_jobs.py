@@ -29,7 +29,7 @@ from tests.counters_in_jobs import (
     InSqlite,
     LockedAtImport,
 )
-from umi_sim.targets import MISSING, Kv, life, threads
+from umi_sim.targets import MISSING, Kv, life, loop, threads
 from umi_sim.targets.adapter import Adapter, BadAdapter
 from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import Hunt, hunt
@@ -284,12 +284,16 @@ def test_a_wait_ends_after_its_time_of_the_run() -> None:
             before = time.monotonic()
             assert not self.event.wait(5)
             assert not self.lock.acquire(timeout=2) if self.lock.locked() else self.lock.acquire()
+            with pytest.raises(queue.Empty):
+                queue.Queue[int]().get(timeout=3)
+            with self.condition:
+                assert not self.condition.wait_for(list, timeout=1)
             seen.append(round(time.monotonic() - before))
             return MISSING
 
     seen: list[int] = []
     assert run(ForSeconds, (Item("op", (GET,)),) * 2).broken is None
-    assert seen == [5, 7]
+    assert seen == [9, 11]
 
 
 def test_a_lock_that_no_run_can_see_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,6 +404,40 @@ def test_an_executor_ends_its_jobs_and_takes_no_more(kind: type[Executor]) -> No
     assert (verdict.jobs.count, verdict.threads) == (8, ())
 
 
+def test_a_job_without_a_point_is_counted_that_ended_while_another_paused() -> None:
+    class Reads(Waits):
+        def _get(self, key: str) -> object:
+            return self.rows.get(key, MISSING)
+
+    assert run(Reads, (at_once(1, ops=(PUT, GET)),)).jobs.whole_count == 1
+    assert run(Reads, (at_once(ops=(PUT, GET)),)).jobs.whole_count == 0
+
+
+def test_jobs_do_not_begin_first_once_many_were_passed_over() -> None:
+    class Both(Waits):
+        is_waiting = False
+
+        async def get(self, key: str) -> object:
+            steps = asyncio.ensure_future(self._step())
+            for _ in range(4 * PATIENCE):
+                self.is_waiting = True
+                await asyncio.to_thread(self._begin)
+            steps.cancel()
+            return MISSING
+
+        def _begin(self) -> None:
+            self.is_waiting = False
+
+        async def _step(self) -> None:
+            while True:
+                await asyncio.sleep(0)
+                seen.append(self.is_waiting)
+
+    seen: list[bool] = []
+    assert run(Both, (Item("at_once", (GET,), 1),)).broken is None
+    assert any(seen[len(seen) // 2 :])
+
+
 def test_a_lone_job_does_not_pause() -> None:
     cancelled, alone = Item("cancel", (INCR,), 30), at_once(1, ops=(INCR,))
     assert run(InSqlite, (cancelled, alone)).jobs.pause_count == 0
@@ -429,6 +467,34 @@ def test_a_lock_that_another_thread_has_stays() -> None:
         run(Sees, (Item("op", (GET,)),))
     run(Sees, (Item("op", (GET,)),))
     assert seen == [True, False]
+
+
+class ByOwnThread(Waits):
+    """A thread of the store itself answers after a moment of real time."""
+
+    timeout: float | None = 5
+
+    def get(self, key: str) -> object:  # type: ignore[override] # it waits in the thread of the loop
+        answers: queue.Queue[object] = queue.Queue()
+        threading.Thread(target=self._answer, args=(answers,), daemon=True).start()
+        return answers.get(timeout=self.timeout)
+
+    def _answer(self, answers: queue.Queue[object]) -> None:
+        time.sleep(threads.REAL_SECONDS / 5)
+        answers.put(MISSING)
+
+
+def test_a_thread_of_the_store_itself_has_a_moment_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Never(ByOwnThread):
+        timeout = None
+
+        def _answer(self, answers: queue.Queue[object]) -> None:
+            hidden.acquire(timeout=2)
+
+    assert said(run(ByOwnThread, (Item("op", (GET,)),))) == ["nothing"]
+    monkeypatch.setattr(loop, "MOMENTS_MAX", 3)
+    with (hidden := allocate_lock()), pytest.raises(BadAdapter, match="waits for its thread"):
+        run(Never, (Item("op", (GET,)),))
 
 
 def test_a_debugger_follows_jobs() -> None:

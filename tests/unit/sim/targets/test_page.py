@@ -107,6 +107,10 @@ def test_what_explain_and_html_cannot_do_is_told() -> None:
     assert "promise an error means not applied, now or later" in " ".join(
         umi("explain", "error-applied").stdout.split()
     )
+    assert "meaning of concurrent changes, one left no trace breaks the rule at-once" in " ".join(
+        umi("explain", "lost", "update").stdout.split()
+    )
+    assert "anomaly lost update" in " ".join(umi("explain", "at-once").stdout.split())
     lacks = "lacks what the store holds, and what it needs to fail"
     assert lacks in " ".join(umi("html", written()).stdout.split())
     assert "lacks" not in umi("html", "smoke:1", "--runs", "0").stdout
