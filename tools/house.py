@@ -112,7 +112,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.rows",
     "umi_core.shapes",  # the domains again
     "umi_core.values",
-    "umi_sim.judge.limits",  # the numbers, as judges know them
+    "umi_core.limits",
     "umi_sim.judge.oracle",
     "umi_sim.judge.plain",
     "umi_sim.record",

@@ -164,7 +164,7 @@ def test_a_bad_snippet_is_found(path: str, text: str, message: str) -> None:
         ("umi_sim/sweep/outside.py", "import time"),
         ("umi_sim/cli/root.py", "import os\nimport time\nx = os.urandom(8)"),
         ("umi_sim/kernel/characters.py", "x = y.isalpha()"),
-        (PLAIN, "from umi_sim.judge import limits\nfrom umi_core.messages.results import Resolution"),
+        (PLAIN, "from umi_core import limits\nfrom umi_core.messages.results import Resolution"),
         (PLAIN, "import umi_core.rows\nfrom umi_sim.judge.plain.text import words"),
         (ORACLE, "from umi_core.messages.requests import Recall\nfrom umi_core.rows import Entity"),
         (ORACLE, "from umi_sim.record.broken import demand\nfrom umi_sim.services.calls import Call"),

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core import limits
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
@@ -20,7 +21,6 @@ from umi_core.messages.effects import (
     Read,
 )
 from umi_core.rows import Address, Receipt, Row
-from umi_sim.judge import limits
 from umi_sim.judge.plain.requests import fields_of, meets
 from umi_sim.judge.plain.text import is_text
 

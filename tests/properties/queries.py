@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.properties.laws import Draw, around
+from umi_core import limits
 from umi_core.language.tables import (
     CLAUSE_OPENING,
     DETERMINERS,
@@ -17,7 +18,6 @@ from umi_core.language.tables import (
     TERM_ROWS,
 )
 from umi_core.values import Turn
-from umi_sim.judge import limits
 from umi_sim.judge.plain.queries import references, shown_turns
 
 NAMES: Final = (

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tests.properties.laws import Draw
+from umi_core import limits
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS
-from umi_sim.judge import limits
 from umi_sim.judge.invariants.readings import PromptSubject
 
 

@@ -7,12 +7,11 @@ from typing import Any, Final
 
 from tests.properties.laws import Draw, agree, law
 from tests.properties.replies import ENTITY, ODD, Written, rows, spoiled, written
-from umi_core import conversations
+from umi_core import conversations, limits
 from umi_core.config import Config
 from umi_core.language import keywords, segments
 from umi_core.language.extraction import Extraction, own_words, parse_extraction
 from umi_core.text import norm
-from umi_sim.judge import limits
 from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain import hierarchy
 from umi_sim.judge.plain.extraction import read_extraction, with_speaker

@@ -13,6 +13,7 @@ import attrs
 from tests.properties.laws import Draw, around
 from tests.properties.requests_reference import WRONG
 from tests.properties.rows_reference import FIELDS
+from umi_core import limits
 from umi_core.rows import BODIES, Body, Entity
 from umi_core.values import (
     BLOCK_KINDS,
@@ -25,7 +26,6 @@ from umi_core.values import (
     Entry,
     Turn,
 )
-from umi_sim.judge import limits
 from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE
 
 WIDE: Final = "é"  # of two bytes

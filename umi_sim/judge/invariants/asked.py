@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from umi_core.conditions import Condition
+from umi_core.limits import PPM
 from umi_core.messages.effects import (
     AskModel,
     ByIds,
@@ -25,7 +26,6 @@ from umi_core.messages.effects import (
 from umi_core.rows import BODIES, Address
 from umi_core.shapes import anything
 from umi_core.values import Scope
-from umi_sim.judge.limits import PPM
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.requests import HOLDS
 from umi_sim.record import rules

@@ -14,6 +14,7 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.limits import EVOLVE_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import AskModel, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
@@ -21,7 +22,6 @@ from umi_core.messages.results import Evolved, Group
 from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.values import Scope
 from umi_sim.judge.invariants.plans import PlanInputs, Question
-from umi_sim.judge.limits import EVOLVE_MEMBER_COUNT_MAX
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.hierarchy import (
     ExpectedGroup,

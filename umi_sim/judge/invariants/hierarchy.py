@@ -7,8 +7,8 @@ that gives. Law 3. The segments of a text, one behind the other, are what is rea
 from collections import Counter
 from collections.abc import Mapping
 
+from umi_core import limits
 from umi_core.rows import Category, Entity, Resource
-from umi_sim.judge import limits
 from umi_sim.judge.invariants.groups import check_groups
 from umi_sim.judge.invariants.relations import StoredRows
 from umi_sim.judge.plain.hierarchy import DESCRIBE, EMBED, MEDIA, lines_of

@@ -14,13 +14,13 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.limits import REPLY_BYTES_MAX, SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, Degraded, Done, Embed, Outcome, Read
 from umi_core.messages.requests import Request
 from umi_core.messages.results import Resolution
 from umi_core.values import Scope
 from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, subject_of
-from umi_sim.judge.limits import REPLY_BYTES_MAX, SUMMARY_MEMBER_COUNT_MAX
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.archive.degradations import NAMES
 from umi_sim.judge.oracle.promises import causes, is_damaged, is_foreign, is_left_out

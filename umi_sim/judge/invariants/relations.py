@@ -8,6 +8,7 @@ from collections.abc import Container, Mapping
 
 import attrs
 
+from umi_core import limits
 from umi_core.data import Owner
 from umi_core.kelpie.rows import Archival
 from umi_core.rows import (
@@ -26,7 +27,6 @@ from umi_core.rows import (
     Vector,
 )
 from umi_core.values import Scope
-from umi_sim.judge import limits
 from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
 from umi_sim.record.broken import demand

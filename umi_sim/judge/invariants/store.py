@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import attrs
 
+from umi_core import limits
 from umi_core.errors import Error, SnapshotDoesNotFit
 from umi_core.kelpie.rows import Archival, BlockChange, Log, Message, Sheet
 from umi_core.messages.effects import Commit, Expect
@@ -40,7 +41,6 @@ from umi_core.tiers import session
 from umi_core.tiers.core import ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
-from umi_sim.judge import limits
 from umi_sim.judge.invariants.hierarchy import check_hierarchy
 from umi_sim.judge.invariants.relations import StoredRows, check_relations
 from umi_sim.judge.invariants.scores import check_scores

@@ -11,6 +11,7 @@ from umi_core.data import Owner
 from umi_core.errors import Deposed, Error
 from umi_core.kelpie.requests import AgentRequest, DeleteAgent, OpenAgent
 from umi_core.kelpie.results import AgentSwitched
+from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Commit, Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import (
@@ -26,7 +27,6 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Recalled, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Address, Entity, Receipt
 from umi_core.values import Scope
-from umi_sim.judge.limits import OP_COUNT_MAX
 from umi_sim.judge.oracle.api_blocks import Keys
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.promises import PHASES, Failures, check_refusal

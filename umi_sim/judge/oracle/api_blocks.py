@@ -16,10 +16,10 @@ from umi_core.kelpie.requests import (
     UpdateBlock,
 )
 from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
+from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.requests import Request
 from umi_core.messages.results import RecordAdded
 from umi_core.values import BLOCK_KINDS, Scope
-from umi_sim.judge.limits import RECEIPT_MS_MAX
 from umi_sim.judge.plain.rows import block_id
 from umi_sim.judge.plain.text import byte_count, fold_name, letters_of, line_ends, tidy
 from umi_sim.record import rules

@@ -20,10 +20,10 @@ from umi_core.kelpie.requests import (
     SearchMessages,
 )
 from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, RecordsShown
+from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock, bad_request
 from umi_core.values import Scope
-from umi_sim.judge.limits import RECEIPT_MS_MAX
 from umi_sim.judge.oracle.api_blocks import EDITS, BlocksModel, Chain, Keys, Slot, name_of
 from umi_sim.judge.oracle.core_model import is_barred
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings

@@ -11,6 +11,7 @@ from umi_core.errors import BlockNotFound, CoreFull, Error, TooManyBlocks
 from umi_core.kelpie.errors import ReadOnly
 from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.kelpie.results import Prompt
+from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX
 from umi_core.messages.effects import Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     Blocks,
@@ -25,7 +26,6 @@ from umi_core.messages.requests import (
     SetImportance,
 )
 from umi_core.values import BLOCK_KINDS, Block
-from umi_sim.judge.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX
 from umi_sim.judge.oracle.api_blocks import Chain, is_of_user
 from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.judge.plain.blocks import READERS, ShownBlock

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import errors
+from umi_core import errors, limits
 from umi_core.answer_checks import is_whole_body
 from umi_core.config import Config
 from umi_core.data import Owner, list_compared
@@ -23,6 +23,7 @@ from umi_core.kelpie.errors import (
     VersionConflict,
 )
 from umi_core.kelpie.results import AgentSwitched, Appended, BlockWritten
+from umi_core.limits import OP_COUNT_MAX, PLAN_COUNT_MAX, PPM
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import (
     Asked,
@@ -58,8 +59,6 @@ from umi_core.migration import requests as moves
 from umi_core.migration.requests import NotReady
 from umi_core.rows import BODIES, Row
 from umi_core.values import Scope
-from umi_sim.judge import limits
-from umi_sim.judge.limits import OP_COUNT_MAX, PLAN_COUNT_MAX, PPM
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.working import SessionsModel
 from umi_sim.judge.plain.requests import HOLDS, is_gone

@@ -11,6 +11,7 @@ from umi_core.config import Config
 from umi_core.data import Data, Owner
 from umi_core.declared import complete
 from umi_core.errors import Error, SessionConflict
+from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX, WORKING_VALUE_BYTES_MAX
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, Committed
 from umi_core.messages.effects import Commit, Done, Outcome, Refused, Unknown
@@ -18,7 +19,6 @@ from umi_core.messages.requests import CreateSession, EndSession, LoadSession, S
 from umi_core.messages.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Receipt
 from umi_core.values import Scope
-from umi_sim.judge.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX, WORKING_VALUE_BYTES_MAX
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.requests import may_hold
 from umi_sim.judge.plain.text import cut

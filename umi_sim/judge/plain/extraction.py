@@ -9,8 +9,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.language.tables import CHARACTER_NAMES, FACT_TAGS, NAME_PRONOUNS, TYPE_ALIASES
-from umi_core.values import ENTITY_TYPES
-from umi_sim.judge.limits import (
+from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
     EXTRACT_CONTENT_BYTES_MAX,
     EXTRACT_ENTITY_COUNT_MAX,
@@ -18,6 +17,7 @@ from umi_sim.judge.limits import (
     LINK_TYPE_BYTES_MAX,
     REPLY_BYTES_MAX,
 )
+from umi_core.values import ENTITY_TYPES
 from umi_sim.judge.plain.queries import person_of
 from umi_sim.judge.plain.replies import confidence_ppm, has_list, payload_of
 from umi_sim.judge.plain.text import (

@@ -9,13 +9,13 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
-from umi_core.rows import Category, Entity, Reflection, Resource, Row
-from umi_sim.judge.limits import (
+from umi_core.limits import (
     REPLY_BYTES_MAX,
     SEGMENT_BYTES_MAX,
     SEGMENT_SENTENCE_COUNT_MAX,
     SEGMENTED_BYTES_MAX,
 )
+from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_sim.judge.plain.blocks import every, unescape
 from umi_sim.judge.plain.queries import clean_line
 from umi_sim.judge.plain.replies import DECODER, WrittenNumber, between_tags, has_list, payload_of, value_at

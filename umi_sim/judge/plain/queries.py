@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from umi_core import limits
 from umi_core.data import Data
 from umi_core.language.tables import (
     BEFORE_NOUN,
@@ -25,7 +26,6 @@ from umi_core.language.tables import (
 )
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
-from umi_sim.judge import limits
 from umi_sim.judge.plain.replies import array_of, payload_of
 from umi_sim.judge.plain.text import (
     KEPT,

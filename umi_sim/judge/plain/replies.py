@@ -11,8 +11,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.values import EVOLUTION_KINDS, RoutingDecision
-from umi_sim.judge.limits import (
+from umi_core.limits import (
     JSON_DEPTH_MAX,
     JSON_NUMBER_CHARS_MAX,
     JSON_START_COUNT_MAX,
@@ -22,6 +21,7 @@ from umi_sim.judge.limits import (
     REPLY_BYTES_MAX,
     SUMMARY_BYTES_MAX,
 )
+from umi_core.values import EVOLUTION_KINDS, RoutingDecision
 from umi_sim.judge.plain.text import byte_count, cut, fold_name, replace_surrogates
 
 # The JSON in a reply of a model, as M10.2 to M10.6 find it, and confidences in it.

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, ByFilter, Commit, Done, Outcome, Read, Reply, Write
 from umi_core.messages.results import Memorized, Recalled, RecordAdded, Remembered, Retrieved, Stored
@@ -21,7 +22,6 @@ from umi_core.rows import AccessRecord, Entity, Row
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
-from umi_sim.judge.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_sim.judge.state.stands import OperationSnapshot
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, DeleteBlock
+from umi_core.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX, EVOLVE_FACT_COUNT_MAX
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import Forget, ForgetResource, Memorize, Remember, RemoveBlock, UpdateEntity
 from umi_core.policies import promotion
@@ -22,7 +23,6 @@ from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
 from umi_core.values import ENDING_KINDS, EVOLUTION_KINDS, RoutingDecision, Scope
-from umi_sim.judge.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX, EVOLVE_FACT_COUNT_MAX
 from umi_sim.judge.state.accesses import check_recorded, prune_fault
 from umi_sim.judge.state.homes import check_homes
 from umi_sim.judge.state.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from umi_core.config import Config
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
+from umi_core.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.messages.requests import (
     Descent,
@@ -25,7 +26,6 @@ from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
 from umi_core.values import DESCRIBED_BY
-from umi_sim.judge.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 

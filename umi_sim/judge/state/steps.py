@@ -20,6 +20,7 @@ import attrs
 from umi_core.config import Config
 from umi_core.errors import Error
 from umi_core.ids import pack
+from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
 from umi_core.messages.requests import Descent, InCore, Recall, request_name
@@ -29,7 +30,6 @@ from umi_core.state import State, Tiers
 from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
 from umi_core.values import RoutingDecision
-from umi_sim.judge.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_sim.judge.state.accesses import (
     check_access_source,
     check_counted,

@@ -11,8 +11,10 @@ from typing import Final
 
 import attrs
 
+from umi_core import limits
 from umi_core.config import Config
 from umi_core.errors import Error
+from umi_core.limits import BLOCK_BYTES_MAX, DAY_MS, PPM
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import AccessRecord
@@ -22,8 +24,6 @@ from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import Block, Entry
-from umi_sim.judge import limits
-from umi_sim.judge.limits import BLOCK_BYTES_MAX, DAY_MS, PPM
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 

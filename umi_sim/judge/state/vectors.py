@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
+from umi_core.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
 from umi_core.rows import Ended, Entity, Vector
 from umi_core.state import Operation
-from umi_sim.judge.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 

@@ -13,8 +13,8 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data, Owner
+from umi_core.limits import BLOCK_BYTES_MAX, PPM, SELF_ENTRY_COUNT_MAX, SELF_SHARE_PPM
 from umi_core.policies.routing import SELF_BLOCK
-from umi_sim.judge.limits import BLOCK_BYTES_MAX, PPM, SELF_ENTRY_COUNT_MAX, SELF_SHARE_PPM
 
 Slot = tuple[str, str]
 

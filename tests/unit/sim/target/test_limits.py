@@ -5,13 +5,12 @@ import pytest
 from tests.unit.core.test_access import entity, records
 from umi_core import limits as of_memory
 from umi_core.tiers import archive
-from umi_sim.judge import limits as of_rules
 from umi_sim.judge.state import accesses
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.target.limits import LIMITS, lower_limits
 
-KNOWING = (of_memory, of_rules, archive, accesses)
+KNOWING = (of_memory, archive, accesses)
 
 
 def known() -> list[int]:
@@ -21,12 +20,12 @@ def known() -> list[int]:
 def test_who_knows_the_limit_knows_the_lower_one_until_the_end() -> None:
     table = records(("a", 1), ("b", 2))
     with lower_limits({"access_record_count_max": 2}):
-        assert known() == [2, 2, 2, 2]
+        assert known() == [2, 2, 2]
         assert list(table.record_accesses((entity("c"),), 9, ()).records) == ["b", "c"]
         with lower_limits({"access_record_count_max": 1}):
-            assert known() == [1, 1, 1, 1]
-        assert known() == [2, 2, 2, 2]
-    assert known() == [10_000] * 4
+            assert known() == [1, 1, 1]
+        assert known() == [2, 2, 2]
+    assert known() == [10_000] * 3
 
 
 def test_a_failure_leaves_no_limit_lowered() -> None:
@@ -40,4 +39,4 @@ def test_a_run_has_its_limits_and_the_next_one_has_not() -> None:
     assert set(config.limits) == set(LIMITS)
     verdict, _ = run_once(config)
     assert verdict.failure is None
-    assert known() == [10_000] * 4
+    assert known() == [10_000] * 3

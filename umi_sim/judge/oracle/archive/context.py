@@ -7,8 +7,8 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Owner
+from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.values import Pairs, Scope
-from umi_sim.judge.limits import RECEIPT_MS_MAX
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Surroundings
 from umi_sim.record import rules
 from umi_sim.record.broken import demand

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core import limits
 from umi_core.config import Config
 from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Degraded
@@ -24,7 +25,6 @@ from umi_core.messages.requests import (
     Summarise,
     UpdateEntity,
 )
-from umi_sim.judge import limits
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import Batch
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units

@@ -15,6 +15,7 @@ import attrs
 from umi_core.data import Owner
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.kelpie.rows import Log as RecordLog
+from umi_core.limits import EMBED_TEXT_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX, RELATION_COUNT_MAX
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import (
     CreateEntity,
@@ -30,7 +31,6 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Stored
 from umi_core.rows import Ended, Entity, Relation, fact_of
 from umi_core.values import RoutingDecision
-from umi_sim.judge.limits import EMBED_TEXT_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX, RELATION_COUNT_MAX
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.operations import (
     NOT_ASKED,

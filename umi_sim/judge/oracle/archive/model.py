@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import errors
+from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
@@ -38,7 +38,6 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import RecordAdded
 from umi_core.rows import Resource
 from umi_core.values import MEMORY_TYPES, Scope
-from umi_sim.judge import limits
 from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.log import BatchLog, list_mentions

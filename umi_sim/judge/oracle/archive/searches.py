@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core import limits
 from umi_core.config import Config
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
@@ -30,7 +31,6 @@ from umi_core.messages.results import (
 )
 from umi_core.rows import Entity
 from umi_core.values import Scope, Turn
-from umi_sim.judge import limits
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.degradations import STORAGE_MADE, Degradations, tell_reason
 from umi_sim.judge.oracle.archive.log import BatchLog, choose_rule_of_relations

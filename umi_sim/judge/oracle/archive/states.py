@@ -16,11 +16,11 @@ from typing import Final, Generic, TypeVar
 
 import attrs
 
+from umi_core import limits
 from umi_core.data import Data, Owner
 from umi_core.messages.requests import Remember, UpdateEntity
 from umi_core.rows import Ended, Entity
 from umi_core.values import Scope
-from umi_sim.judge import limits
 from umi_sim.judge.plain.extraction import ExpectedMention, name_of_note
 from umi_sim.judge.plain.replies import BLOCK_OF
 from umi_sim.judge.plain.rows import End, entity_id, fact_id

@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.kelpie.requests import DeleteArchival
+from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import (
     CreateEntity,
@@ -26,7 +27,6 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Memorized, RecordAdded, Remembered, Stored, Summarised
 from umi_core.rows import Receipt
 from umi_core.values import BLOCK_KINDS, MEMORY_TYPES
-from umi_sim.judge.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_sim.judge.oracle.api_blocks import REASONED, drop_reasons
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import Batch, BatchLog, Claim, read_reflection
