@@ -162,3 +162,43 @@ class Filtering(MemoryStore):
 
 class FiltersTheCut(Filtering):
     breaks = True
+
+
+class Erasing(Kv):
+    """Overwrites what it deletes; with `breaks` the bytes stay in free pages."""
+
+    durable = True
+    erases = True
+    breaks = False
+
+    def make(self) -> None:
+        self.db = sqlite3.connect(self.folder / "rows.db")
+        self.db.execute(f"PRAGMA secure_delete = {'OFF' if self.breaks else 'ON'}")
+        self.db.execute("CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, value TEXT)")
+
+    def close(self) -> None:
+        self.db.close()
+
+    def put(self, key: str, value: object) -> None:
+        with self.db:
+            self.db.execute("REPLACE INTO rows VALUES (?, ?)", (key, json.dumps(value)))
+
+    def get(self, key: str) -> object:
+        row = self.db.execute("SELECT value FROM rows WHERE key = ?", (key,)).fetchone()
+        return json.loads(row[0]) if row else MISSING
+
+    def delete(self, key: str) -> bool:
+        with self.db:
+            return self.db.execute("DELETE FROM rows WHERE key = ?", (key,)).rowcount > 0
+
+
+class LeavesBytes(Erasing):
+    breaks = True
+
+
+class LeavesLog(Erasing):
+    """Its log keeps what its pages have lost."""
+
+    def make(self) -> None:
+        super().make()
+        self.db.execute("PRAGMA journal_mode = WAL")

@@ -6,6 +6,8 @@ Run with umi-sim from this repository and apsw, without a model: the texts are k
 import asyncio
 import json
 
+from umi_core.messages.requests import CreateEntity
+from umi_core.messages.results import Stored
 from umi_live import Closed, RequestRefused, delete_user, open_memory
 from umi_live.store import Store
 from umi_sim.targets import MISSING, MemoryStore
@@ -13,22 +15,11 @@ from umi_sim.targets import MISSING, MemoryStore
 NOBODY = "nobody"  # whoever asks for an id that was never made
 
 
-class InOrder:
-    """In the place of the thread of a store: its jobs are done in their order, by the loop of the run."""
-
-    _max_workers = 1
-
-    def submit(self, function, *args):
-        return asyncio.get_running_loop().run_in_executor(self, function, *args)
-
-    def shutdown(self):
-        """There is nothing left to do: a memory that is closed has waited for its jobs."""
-
-
 class Live(MemoryStore):
     """A memory for each user, opened when it is first asked. An id is told together with its user."""
 
     durable = True
+    erases = True
     dedupes = True
     finds_own = False
     delete_reports = "existed"
@@ -39,7 +30,6 @@ class Live(MemoryStore):
     async def make(self):
         self.path = self.folder / "umi.db"
         self.store = await Store.open(self.path)
-        self.store.thread = InOrder()
         self.memories, self.opening = {}, asyncio.Lock()
 
     async def close(self):
@@ -54,8 +44,8 @@ class Live(MemoryStore):
             return self.memories[user]
 
     async def add(self, text, user):
-        done = await (await self._of(user)).remember(text, extract=False, evolve=False)
-        return json.dumps([user, done.value.entities[0].id])
+        done = await (await self._of(user)).ask(CreateEntity(0, text, "knowledge"), Stored)
+        return json.dumps([user, done.value.id])
 
     async def get(self, id):
         user, own = owner_of(id)

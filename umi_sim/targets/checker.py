@@ -21,6 +21,7 @@ from umi_sim.targets.model import (
     Flags,
     Outcome,
     State,
+    marks_in,
     members_during,
     resolve_flags,
 )
@@ -44,6 +45,7 @@ RULES: Final[Mapping[str, str]] = {
     "ttl": "what has a time to live is there until that time is over, and not longer",
     "pages": "pages are complete, and nothing is in them twice",
     "alike": "two implementations of one interface answer alike",
+    "erased": "what was removed is in no file of the store",
     "invariant": "what the adapter checks after each item holds",
     "hang": "every operation ends",
     "process": "the process of the store lives and speaks its protocol",
@@ -123,6 +125,7 @@ class Checker:
         self.earlier: list[State] = []
         self.last_reads: dict[object, object] = {}  # what each read said since the last write
         self.deadlines: set[int] = set()  # of all entries so far, also of those that were replaced
+        self.removed: dict[str, str] = {}  # values that no state has any more, with the operation
 
     # What happened.
 
@@ -138,6 +141,8 @@ class Checker:
             return self.describe_break(op, got, times_ms)
         if op.name in self.contract.reads:
             self.last_reads[key_of(op)] = got.value
+        if op.name in self.contract.removes and not got.is_refusal:
+            self.note_removed(before, op.name)
         if spared:
             self.suspect(spared, before)
         if got.is_refusal:
@@ -237,9 +242,19 @@ class Checker:
         else:
             self.possible, self.suspects = distinct(empty), []
 
+    def note_removed(self, before: Iterable[State], op_name: str) -> None:
+        """Note the values that some state had before this operation, and none has after it."""
+        held, left = (self.values_held(states) for states in (before, self.possible))
+        self.removed |= dict.fromkeys(sorted(held - left), op_name)
+
+    def values_held(self, states: Iterable[State]) -> set[str]:
+        return {it for state in states for value in self.contract.held(state) for it in marks_in(value)}
+
     def note_past(self, ops: Iterable[ContractOp]) -> None:
         for op in ops:
             self.past.append(op)
+            for value in marks_in(op.args):
+                self.removed.pop(value, None)  # it is written again, or may have been
             if op.name not in self.contract.reads:
                 self.last_reads.clear()
         self.earlier += self.possible

@@ -104,7 +104,7 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     if is_odd and own.chance(1, 4) and any(SCOPES & {*args} for args in ops_of(adapter).values()):
         separator = own.pick(SEPARATORS)
         scopes, names = ["a", f"a{separator}b"], [f"b{separator}a", "a"]
-    return Pool(names, scopes, values, is_odd)
+    return Pool(names, scopes, values, is_odd, adapter.erases)
 
 
 def draw_kinds(

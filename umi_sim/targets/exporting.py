@@ -124,6 +124,8 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
         raise CannotExport("the run passes, so there is nothing to show")
     case = [(text_of(adapter, item), *item.call) for item in verdict.items]
     said = world.replay(adapter, case, verdict.seed)
+    if broken.rule == "erased":
+        raise CannotExport("a script shows answers, not what is in files: --replay shows it")
     if broken.rule == "hang" and not world.is_hang(said[-1]):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
     source, title = source_of(adapter), f"{broken.op} breaks: {RULES[broken.rule]}."

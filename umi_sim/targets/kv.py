@@ -115,6 +115,7 @@ class KvContract(Contract):
     names: ClassVar = ("ns", "key", "keys", "prefix")
     reads: ClassVar = ("get", "get_many", "has", "keys", "items", "count", "scan", "ttl")
     fills: ClassVar = ("put", "put_many", "add", "incr")
+    removes: ClassVar = ("delete", "pop", "delete_many", "clear", "sweep")
     counts: ClassVar = ("incr",)
 
     def initial(self, flags: Flags) -> KvState:
@@ -190,6 +191,9 @@ class KvContract(Contract):
             own = [key for key in state.entries if key[0] == args["ns"]][:most]
             several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
             yield from (state.without(*each) for each in several)
+
+    def held(self, state: KvState) -> Iterator[object]:
+        yield from (it.value for it in state.entries.values())
 
     def absence(self, state: KvState, op: ContractOp, now_ms: int) -> str:
         key: Any = op.args.get("ns", ""), op.args.get("key")

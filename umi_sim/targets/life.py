@@ -174,7 +174,19 @@ class TargetRun:
             with computing_at_most(COMPUTING_SECONDS_MAX):
                 self.world.restart(item.kind)
             self.checker.take_reopening(self.adapter.durable)
-        return broken or self.check_own()
+        return broken or self.check_own() or self.find_removed()
+
+    def find_removed(self) -> BrokenContract | None:
+        """Return what is broken if a file of a store that erases has what was removed."""
+        removed = self.checker.removed if self.adapter.erases else {}
+        for path in sorted(self.world.folder.rglob("*")) if removed else ():
+            data = path.read_bytes() if path.is_file() else b""
+            for value, name in removed.items():
+                if value.encode() in data:
+                    where = path.relative_to(self.world.folder)
+                    got = f"{where} still has {show_value(value)}"
+                    return BrokenContract("erased", name, got, "no file has what was removed")
+        return None
 
     def check_own(self) -> BrokenContract | None:
         """Return what is broken of the store's own invariants."""

@@ -161,6 +161,7 @@ class MemoryContract(Contract):
     names: ClassVar = ALL
     reads: ClassVar = ("get", "list", "search", "count", "history")
     fills: ClassVar = ("add",)
+    removes: ClassVar = ("delete", "delete_all")
 
     def initial(self, flags: Flags) -> MemoryState:
         return MemoryState({}, flags)
@@ -210,6 +211,9 @@ class MemoryContract(Contract):
             place = tuple(drawn.get(each) for each in ALL)
             drawn["text"] = pool.repeat(chance, place, drawn["text"])
         return drawn
+
+    def held(self, state: MemoryState) -> Iterator[object]:
+        yield from (it.texts for it in state.entries.values())
 
     def absence(self, state: MemoryState, op: ContractOp, now_ms: int) -> str:
         is_absent = op.name in ("get", "delete") and op.args["id"] not in state.entries

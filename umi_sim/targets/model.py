@@ -4,8 +4,10 @@ Law 1. A state never changes; an operation gives others. What is left open (a fl
        order among requests at once) is several states, and each answer leaves fewer of them.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from itertools import chain, product
 from typing import Any, ClassVar, Final
 
@@ -150,6 +152,7 @@ REFUSAL: Final = Exactly(REFUSED)  # an error of the kind that `refuses` names
 WHATEVER: Final = Whatever()
 NOTHING: Final = any_of(MISSING, None)
 
+MARKED: Final = re.compile("~[0-9a-f]{10}$")
 NUMBER_FIRST: Final = 100
 CROWD: Final = 130  # entries: more than the hundred of a usual page
 CROWD_LIMITS: Final = (CROWD - 10, CROWD)
@@ -169,6 +172,7 @@ class Pool(Data):
     scopes: Sequence[str]
     values: Sequence[object]
     is_odd: bool = False  # whether odd ones are among them
+    is_marked: bool = False  # whether texts of a write are such that their bytes are found nowhere else
     made: list[str] = attrs.field(factory=list)  # what was drawn to be remembered, or to be given back
     used: list[object] = attrs.field(factory=list)  # values that one write has and no other
     latest: dict[object, object] = attrs.field(factory=dict)  # the value that was last drawn for a place
@@ -181,6 +185,7 @@ class Pool(Data):
 
         Then an answer shows which write it comes from.
         """
+        own = mark(own) if self.is_marked else own
         left = [each for each in self.values if isinstance(each, kind) and not holds(self.used, each)]
         value = own if chance.chance(*own_share) or not left else chance.pick(left)
         self.used.append(value)
@@ -197,6 +202,23 @@ class Pool(Data):
             return self.latest[place]
         self.latest[place] = value
         return value
+
+
+def mark(text: str) -> str:
+    """Return a text whose bytes are in no other: "v7~1c0e3b88aa", where "v7" is in "v71"."""
+    return f"{text}~{blake2b(text.encode(), digest_size=5).hexdigest()}"
+
+
+def marks_in(value: object) -> Iterator[str]:
+    """Yield the marked texts in a value."""
+    match value:
+        case str():
+            yield from [value] if MARKED.search(value) else []
+        case list() | tuple():
+            for each in value:
+                yield from marks_in(each)
+        case Mapping():
+            yield from marks_in(list(value.values()))
 
 
 FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the same
@@ -221,6 +243,7 @@ class Contract(ABC):
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
     reads: ClassVar[Sequence[str]]  # operations that change nothing
     fills: ClassVar[Sequence[str]]  # operations by which something gets into an empty store
+    removes: ClassVar[Sequence[str]] = ()  # operations after which something is gone
     counts: ClassVar[Sequence[str]] = ()  # operations that change a value by what it was, and return it
 
     @abstractmethod
@@ -258,6 +281,10 @@ class Contract(ABC):
 
     def follow_reuse(self, state: State, op: ContractOp, got: object, now_ms: int) -> Iterator[State]:
         """Yield the states after an operation that gave what it made the name of something deleted."""
+        return iter(())
+
+    def held(self, state: State) -> Iterator[object]:
+        """Yield the values that a store in this state has."""
         return iter(())
 
     def absence(self, state: State, op: ContractOp, now_ms: int) -> str:

@@ -143,6 +143,7 @@ class SessionsContract(Contract):
     names: ClassVar = ("user", "session", "key")
     reads: ClassVar = ("get", "count", "sessions", "state", "version")
     fills: ClassVar = ("add", "append", "put_state", "replace")
+    removes: ClassVar = ("pop", "clear", "delete", "replace")
 
     def initial(self, flags: Flags) -> SessionsState:
         return SessionsState({}, {}, flags)
@@ -221,6 +222,10 @@ class SessionsContract(Contract):
         if op.name == "replace":
             for count in range(len(args["items"]) or 1):
                 yield state.set(args["of"], ()).plus(args["of"], args["items"][:count], now_ms)
+
+    def held(self, state: SessionsState) -> Iterator[object]:
+        yield from (value for messages in state.messages.values() for _, value in messages)
+        yield from state.states.values()
 
     def absence(self, state: SessionsState, op: ContractOp, now_ms: int) -> str:
         is_empty = op.name in ("get", "pop") and not state.of(self.bind(op, state.flags)["of"])

@@ -10,7 +10,7 @@ import pytest
 from tests.kv_store import LivesTooLong
 from tests.sessions_store import AddsOneByOne, ClearSwallows, PopReadsThenDeletes
 from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes, Stale
-from tests.wide_stores import CountsTwice
+from tests.wide_stores import CountsTwice, LeavesBytes
 from tools.tables import DOCS
 from umi_sim.targets import MISSING, Kv, Sessions
 from umi_sim.targets.adapter import CONTRACTS, Adapter
@@ -18,6 +18,7 @@ from umi_sim.targets.checker import RULES, Checker, Got, TooMany
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
+from umi_sim.targets.model import mark
 from umi_sim.targets.shrinking import shrink
 
 
@@ -164,6 +165,7 @@ CASES: dict[str, tuple[type[Adapter], Sequence[Item]]] = {
     "order": (Backwards, (op("add", user="", session="a", items=TWO), op("get", user="", session="a"))),
     "ttl": (LivesTooLong, (TIMED_PUT, Item("advance", number=1_500), GET)),
     "pages": (LosesTheLastPage, (PUT, op("scan", ns="", limit=1))),
+    "erased": (LeavesBytes, (op("put", key="a", value=mark("v")), op("delete", key="a"))),
     "invariant": (CountsTwice, (PUT, PUT)),
     "hang": (Waits, (op("count"),)),
 }  # fmt: skip

@@ -12,11 +12,13 @@ from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
-from umi_sim.targets.model import CROWD, AnyOrder, FirstFew
+from umi_sim.targets.model import CROWD, AnyOrder, FirstFew, mark, marks_in
 
 BROKEN = (
     (stores.FirstPage, "answer", "keys"),
     (stores.CountsTwice, "invariant", "check"),
+    (stores.LeavesBytes, "erased", "delete"),
+    (stores.LeavesLog, "erased", "delete"),
     (stores.LosesWhileReplacing, "batch-split", "get"),
     (stores.EndsLate, "ttl", "get"),
     (stores.FiltersTheCut, "answer", "search"),
@@ -32,9 +34,12 @@ def test_a_broken_promise_is_found_and_named(store: type[Adapter], rule: str, op
     assert len(small.items) <= 4
 
 
-@pytest.mark.parametrize(
-    "store", [stores.Paged, stores.Counting, stores.Replacing, stores.Ending, stores.Filtering]
-)
+CORRECT = (
+    stores.Paged, stores.Counting, stores.Replacing, stores.Ending, stores.Filtering, stores.Erasing,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("store", CORRECT)
 def test_a_store_that_keeps_them_is_not_accused(store: type[Adapter]) -> None:
     assert hunt(store, range(120)).small is None
 
@@ -81,3 +86,20 @@ def test_a_session_lives_on_from_its_first_or_its_last_write() -> None:
     broken = run(stores.EndsLate, (add, Item("advance", number=5_500), get)).broken
     assert broken is not None
     assert broken.rule == "ttl"
+
+
+def test_what_is_written_again_may_be_in_a_file() -> None:
+    text = mark("v1")
+    put, delete, get = (Item("op", (ContractOp(name, args),)) for name, args in (
+        ("put", {"key": "a", "value": text}), ("delete", {"key": "a"}), ("get", {"key": "a"})))  # fmt: skip
+    assert run(stores.LeavesBytes, (put, delete, put, get)).broken is not None
+    assert run(stores.Erasing, (put, delete, put, get)).broken is None
+    found = run(stores.LeavesBytes, (put, delete, get)).broken
+    assert found is not None
+    assert (found.rule, found.got) == ("erased", f"rows.db still has {text!r}")
+
+
+def test_a_mark_is_in_no_other_text() -> None:
+    marks = [mark(f"v{n}") for n in range(2_000)]
+    assert not any(one in other for one in marks[:60] for other in marks if one != other)
+    assert [*marks_in({"a": [mark("x"), "x"], "b": (1, {"c": mark("y")})})] == [mark("x"), mark("y")]
