@@ -13,18 +13,6 @@ from umi_sim.targets import MISSING, MemoryStore
 NOBODY = "nobody"  # whoever asks for an id that was never made
 
 
-class InOrder:
-    """In the place of the thread of a store: its jobs are done in their order, by the loop of the run."""
-
-    _max_workers = 1
-
-    def submit(self, function, *args):
-        return asyncio.get_running_loop().run_in_executor(self, function, *args)
-
-    def shutdown(self):
-        """There is nothing left to do: a memory that is closed has waited for its jobs."""
-
-
 class Live(MemoryStore):
     """A memory for each user, opened when it is first asked. An id is told together with its user."""
 
@@ -39,7 +27,6 @@ class Live(MemoryStore):
     async def make(self):
         self.path = self.folder / "umi.db"
         self.store = await Store.open(self.path)
-        self.store.thread = InOrder()
         self.memories, self.opening = {}, asyncio.Lock()
 
     async def close(self):
