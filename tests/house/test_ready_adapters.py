@@ -63,6 +63,4 @@ def test_a_script_that_cannot_be_run_shows_nothing(tmp_path: Path, script: str, 
 def test_each_adapter_of_the_examples_is_named_and_what_is_none_is_not() -> None:
     names = ready_adapters.adapters()
     assert {"cachetools_caches:Ttl", "key_value_stores:OnDisk", "umi_live_memory:Live"} <= set(names)
-    assert not {"key_value_stores:Wrapped", "chromadb_collection:ByWords", "umi_live_memory:InOrder"} & set(
-        names
-    )
+    assert not {"key_value_stores:Wrapped", "chromadb_collection:ByWords"} & set(names)

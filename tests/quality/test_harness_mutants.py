@@ -158,8 +158,14 @@ def jobs_never_pause(patch: pytest.MonkeyPatch) -> None:
 
 def locks_let_all_in(patch: pytest.MonkeyPatch) -> None:
     """A lock of a store is taken by two jobs at once."""
-    patch.setattr(Lock, "acquire", lambda self, *args: True)
-    patch.setattr(Lock, "__exit__", lambda self, *args: None)
+
+    def release(self: Lock, *_: object) -> None:
+        if self.real.locked():
+            self.real.release()
+
+    patch.setattr(Lock, "acquire", lambda self, blocking=True, *_: self.real.acquire(False) or blocking)
+    patch.setattr(Lock, "release", release)
+    patch.setattr(Lock, "__exit__", release)
 
 
 # What must find them: an empty text if there is nothing to find.

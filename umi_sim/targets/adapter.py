@@ -17,7 +17,6 @@ An operation that the class does not have is not asked for, nor is an argument t
 
 import inspect
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
@@ -158,17 +157,6 @@ def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
             f"{adapter.__name__}: has no operation of {contract.name}: {', '.join(contract.ops)}"
         )
     return found
-
-
-def slips_of(adapter: type[Adapter]) -> list[tuple[str, str]]:
-    """Its methods that are no operation, each with the one of nearly that name which it lacks."""
-    ops = adapter.contract.ops
-    lacking = [name for name in ops if not hasattr(adapter, name)]
-    own = [name for cls in adapter.__mro__ if cls.__module__ != __name__ for name in vars(cls)]
-    own = [name for name in own if callable(getattr(adapter, name))]
-    others = [name for name in own if name not in ops and not hasattr(Adapter, name)]
-    meant = [(name, get_close_matches(name, lacking, 1)) for name in others]
-    return [(name, close[0]) for name, close in meant if close]
 
 
 def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:

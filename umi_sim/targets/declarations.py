@@ -11,7 +11,7 @@ from inspect import CO_VARARGS, getattr_static
 from types import FunctionType
 from typing import Any, Final
 
-from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_of, slips_of
+from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import SITES
 from umi_sim.targets.model import Contract
@@ -56,9 +56,7 @@ def check_judged(adapter: type[Adapter]) -> None:
     contract, found = adapter.contract, ops_of(adapter)
     if not any(name in (*contract.reads, "pop") for name in found):
         told = f"has {' and '.join(found)}, and nothing is read back that could be judged"
-        wanted = [f"is {name} meant as {op}?" for name, op in slips_of(adapter)]
-        wanted = wanted or [f"add one of {', '.join(contract.reads)}"]
-        raise BadAdapter(f"{adapter.__name__}: {told}: {' '.join(wanted)}")
+        raise BadAdapter(f"{adapter.__name__}: {told}: add one of {', '.join(contract.reads)}")
     if not any(name in contract.fills for name in found):
         told = "nothing can be written to it, so nothing could be lost"
         raise BadAdapter(f"{adapter.__name__}: {told}: add one of {', '.join(contract.fills)}")

@@ -43,17 +43,32 @@ class Finding(Owner):
 
 
 @attrs.define
-class Hunt(Owner):
-    """How much was run, and what was found: one of each kind."""
+class HuntShare(Owner):
+    """What some runs came to. `broken`: those of one process that broke a promise, each with its seed."""
 
-    adapter: type[Adapter]
-    moments: Moments = attrs.field(factory=dict)
     run_count: int = 0
     op_count: int = 0
     known: tuple[str, ...] = ()
     jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
+    broken: list[tuple[int, TargetVerdict]] = attrs.field(factory=list)
+
+    def take(self, other: "HuntShare") -> None:
+        self.run_count += other.run_count
+        self.op_count += other.op_count
+        self.jobs += other.jobs
+        self.known = tuple(dict.fromkeys((*self.known, *other.known)))
+        self.threads = tuple(dict.fromkeys((*self.threads, *other.threads)))
+        self.inferred = tuple(dict.fromkeys((*self.inferred, *other.inferred)))
+
+
+@attrs.define(kw_only=True)
+class Hunt(HuntShare):
+    """How much was run, and what was found: one of each kind."""
+
+    adapter: type[Adapter]
+    moments: Moments
     findings: list[Finding] = attrs.field(factory=list)
     kinds: dict[str, Finding] = attrs.field(factory=dict)  # by the fingerprint of what was found, and shrunk
     not_recurring: list[TargetVerdict] = attrs.field(
@@ -113,19 +128,6 @@ def moments_of(adapter: type[Adapter]) -> Moments:
 
 
 @attrs.frozen
-class HuntShare(Data):
-    """The results of some seeds; of those that break a promise, the run."""
-
-    run_count: int
-    op_count: int
-    known: tuple[str, ...]
-    broken: tuple[tuple[int, TargetVerdict], ...] = ()
-    jobs: JobCounts = NO_JOBS
-    threads: tuple[str, ...] = ()
-    inferred: tuple[tuple[str, object], ...] = ()
-
-
-@attrs.frozen
 class HuntStrategy(Data):
     """How runs are drawn and lived; `to_end`: whether a broken promise does not end the hunt."""
 
@@ -148,16 +150,11 @@ def hunt(
     """
     way = way or HuntStrategy()
     until_s = None if seconds is None else monotonic() + seconds
-    found = Hunt(adapter, moments_of(adapter))
+    found = Hunt(adapter=adapter, moments=moments_of(adapter))
     task = partial(run_part, way=way, moments=found.moments)
     parts = by_processes(partial(task, make), seeds, jobs) if make and jobs > 1 else None
     for part in parts or (task(lambda: adapter, [seed]) for seed in seeds):
-        found.run_count += part.run_count
-        found.op_count += part.op_count
-        found.known = tuple(dict.fromkeys((*found.known, *part.known)))
-        found.jobs += part.jobs
-        found.threads = tuple(dict.fromkeys((*found.threads, *part.threads)))
-        found.inferred = tuple(dict.fromkeys((*found.inferred, *part.inferred)))
+        found.take(part)
         at("hunting", found.run_count, seconds=seconds or 0)
         if part.broken and parts is not None and not way.to_end:
             parts.close()
@@ -172,22 +169,16 @@ def hunt(
 
 def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Moments) -> HuntShare:
     """Run up to the first that breaks a promise, or to the last."""
-    adapter, count, op_count = make(), 0, 0
-    known, broken, threads, counts = list[str](), list[tuple[int, TargetVerdict]](), list[str](), NO_JOBS
-    inferred: dict[tuple[str, object], None] = {}
-    for count, seed in enumerate(seeds, 1):  # noqa: B007 - read after the loop
+    adapter, share = make(), HuntShare()
+    for seed in seeds:
         verdict = way.live(adapter, way.draw(adapter, seed, moments), seed)
-        op_count += sum(len(step.item.ops) for step in verdict.steps)
-        known += verdict.known
-        threads += verdict.threads
-        counts += verdict.jobs
-        inferred |= dict.fromkeys(verdict.inferred)
+        op_count = sum(len(step.item.ops) for step in verdict.steps)
+        share.take(HuntShare(1, op_count, verdict.known, verdict.jobs, verdict.threads, verdict.inferred))
         if verdict.broken is not None:
-            broken.append((seed, verdict))
+            share.broken.append((seed, verdict))
             if not way.to_end:
                 break
-    once = tuple(dict.fromkeys(threads))
-    return HuntShare(count, op_count, tuple(known), tuple(broken), counts, once, tuple(inferred))
+    return share
 
 
 def by_processes(

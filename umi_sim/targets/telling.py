@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
-from umi_sim.targets.adapter import Adapter, is_async, ops_of, slips_of
+from umi_sim.targets.adapter import Adapter, is_async, ops_of
 from umi_sim.targets.anomalies import meaning_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
@@ -112,8 +112,6 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
     yield row("asked", ", ".join(f"`{name}`" for name in asked))
     if lacking := [f"`{name}`" for name in adapter.contract.ops if name not in asked]:
         yield row("", f"not asked, since {adapter.__name__} has none of them: {', '.join(lacking)}")
-    for name, op in slips_of(adapter):
-        yield row("", f"`{name}` is never called: is it meant as `{op}`?")
     kinds = ["restarts and crashes"] if adapter.durable else []
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
     sites = {site for moments in found.moments.values() for site, _ in moments}

@@ -491,7 +491,18 @@ def test_a_thread_of_the_store_itself_has_a_moment_to_answer(monkeypatch: pytest
         def _answer(self, answers: queue.Queue[object]) -> None:
             hidden.acquire(timeout=2)
 
-    assert said(run(ByOwnThread, (Item("op", (GET,)),))) == ["nothing"]
+    class ByTheNext(ByOwnThread):
+        timeout = None
+
+        def _answer(self, answers: queue.Queue[object]) -> None:
+            threading.Thread(target=self._answer_late, args=(answers,), daemon=True).start()
+
+        def _answer_late(self, answers: queue.Queue[object]) -> None:
+            time.sleep(2 * threads.REAL_SECONDS)
+            answers.put(MISSING)
+
+    for store in (ByOwnThread, ByTheNext):
+        assert said(run(store, (Item("op", (GET,)),))) == ["nothing"]
     monkeypatch.setattr(loop, "MOMENTS_MAX", 3)
     with (hidden := allocate_lock()), pytest.raises(BadAdapter, match="waits for its thread"):
         run(Never, (Item("op", (GET,)),))
