@@ -55,9 +55,7 @@ class TwoEnds:
 
 @pytest.mark.slow
 def test_it_keeps_the_contract_in_memory() -> None:
-    run_storage_conformance(
-        lambda: TwoEnds(":memory:"), settings(HOW, max_examples=5)
-    )  # a file: all of them
+    run_storage_conformance(lambda: TwoEnds(":memory:"), settings(HOW, max_examples=5))  # a file: all of them
 
 
 @pytest.mark.slow
