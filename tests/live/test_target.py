@@ -45,7 +45,7 @@ def test_a_planted_bug_is_found(module: dict[str, Any], monkeypatch: pytest.Monk
     small = hunt(live, range(10)).small
     assert small is not None
     assert small.broken is not None
-    assert small.broken.rule == "answer"
+    assert small.broken.rule == "erased"
     assert len(small.items) <= 3
 
 
