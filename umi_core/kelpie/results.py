@@ -20,7 +20,7 @@ class BlockWritten(Data):
     tag = 150
     id: str
     label: str
-    version: VersionNumber
+    version: Count
     change: ChangeKind
     at_ms: EventTime
     count: Count = 0
@@ -40,7 +40,7 @@ class ApiBlock(Data):
     description: str
     limit_bytes: Count
     read_only: bool
-    version: VersionNumber
+    version: Count
     created_ms: EventTime
     updated_ms: EventTime
 
@@ -120,7 +120,7 @@ class Prompt(Data):
     tag = 158
     text: str
     size_bytes: Count
-    version: VersionNumber
+    version: Count
 
 
 @attrs.frozen
