@@ -5,7 +5,7 @@ from typing import Annotated
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import Count, Domain, EventTime, VersionNumber, one_of
+from umi_core.domains import Count, Domain, EventTime, one_of
 from umi_core.ids import log_id
 from umi_core.kelpie.domains import ChangeKind, LogName
 from umi_core.kelpie.rows import Archival, BlockChange, Message
@@ -66,7 +66,7 @@ class Appended(Data):
 
     tag = 154
     log: LogName
-    first_seq: VersionNumber
+    first_seq: Count
     count: Count
     at_ms: EventTime
     repeated: bool = False
