@@ -85,11 +85,11 @@ FROZEN: Final = """
     stream-independence DET-2 | copied-state-continues DET-3 | step-stays-inside DET-5 |
     read-scope I-READ-SCOPE |
     write-scope I-WRITE-SCOPE | edge-scope I-EDGE-SCOPE | restart-keeps-dues I-RESTART |
-    repeat-same-rows I-IDEMPOTENT | archive-old-or-new I-ATOMIC | pending-until-done I-CURSOR |
+    repeat-same-rows I-IDEMPOTENT | pending-until-done I-CURSOR |
     archive-parser-total I-TOTAL-PARSER | stop-means-stop I-STOP | hits-within-limits I-TOPK |
     enough-rule I-MONO | vectors-whole I-FINITE | derived-follows-source I-DERIVED | unique-rows I-UNIQUE |
     reflection-of-session I-REFLECT |
-    values-not-shared I-NO-ALIAS | text-covered I-TEXT-COVERAGE | every-setting-counts I-CONFIG-LIVE |
+    text-covered I-TEXT-COVERAGE | every-setting-counts I-CONFIG-LIVE |
     hook-order I-HOOK-ORDER | cluster-members I-CLUSTER | filter-equals-whole I-FILTER |
     get-what-was-put KEL-1 | id-names-one-row KEL-2 | labels-unique KEL-3 | appends-survive KEL-4 |
     history-replays KEL-5 | message-log-complete KEL-7 | pager-complete KEL-8 | facts-name-records KEL-9 |
@@ -102,7 +102,7 @@ FROZEN: Final = """
     progress LIVE-2 | second-drain-empty LIVE-3 | restart-invisible LIVE-4 | backoff BND-1 |
     fault-coverage ORA-1 |
     record-replays ORA-2 | shrunk-same-failure ORA-3 | oracle-self-test ORA-4 | marks-reached ORA-5 |
-    replay-inputs E-REPLAY | batch-or-single E-BATCH | cleared-or-fresh E-CLEAR | promote-or-write E-PROMOTE |
+    replay-inputs E-REPLAY | batch-or-single E-BATCH | cleared-or-fresh E-CLEAR |
     sweep-or-read E-EXPIRE | jump-or-steps E-JUMP | either-order E-COMMUTE | forged-state-refused E-FORGE |
     second-implementation E-SECOND | entry-at-home CORE-6 | vectors-as-answered VEC-1 |
     room-comes-back LIVE-5 | failed-then-again E-FAIL | compared EVO-3 | times-told EVO-4
