@@ -55,7 +55,8 @@ class Sleeps:
 Talk = Generator[Wants | Sleeps, Met, tuple[str, int]]
 Story = Generator[Wants | Sleeps, Met, Outcome]
 
-NEVER_AGAIN: Final = ("refused", "full", "too_long", "unusable", "conflict")
+NEVER_AGAIN: Final = ("refused", "full", "too_long", "conflict")
+ANY_LINE: Final = "model rewrite"  # is answered by any line
 OFFERED: Final = {  # what each service may answer besides `good`
     "model": "unusable silence timeout unavailable rate_limited refused too_long",
     "embed": "unusable silence timeout unavailable rate_limited refused too_long",
@@ -74,7 +75,8 @@ def attempts(what: str, count: int, heard: list[Met] | None = None) -> Talk:
         if heard is not None:
             heard.append(met)
         kind = {"silence": "unknown" if what == "commit" else "timeout"}.get(met.kind, met.kind)
-        if kind in ("good", *NEVER_AGAIN) or met.retry_after_ms > 3_600_000 or attempt == count:
+        is_read = kind == "unusable" and (what == ANY_LINE or not what.startswith("model"))
+        if kind in ("good", *NEVER_AGAIN) or is_read or met.retry_after_ms > 3_600_000 or attempt == count:
             return kind, attempt
         yield Sleeps(max(100 * 2 ** (attempt - 1), met.retry_after_ms))
     raise AssertionError(what)

@@ -48,13 +48,13 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     abort_error,
+    backoff_ms,
 )
 from umi_core.errors import Deposed, Error, StepFailed, WorkflowBroken
 from umi_core.ids import commit_key
+from umi_core.language.prompts import state_problem
 from umi_core.language.reasoning import strip_reasoning
 from umi_core.limits import (
-    BACKOFF_MS_MAX,
-    BACKOFF_MS_MIN,
     OP_COUNT_MAX,
     READ_PAGE_COUNT_MAX,
     RETRY_AFTER_MS_MAX,
@@ -87,7 +87,7 @@ from umi_core.messages.request import WorkflowRequest
 from umi_core.rows import Address, Receipt
 from umi_core.state import ALONE, Operation, PlanInDoubt, Queued, RowRead, Running, Sleeping, State, Waiting
 
-FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
+FINAL_KINDS: Final = ("refused", "full", "too_long")
 EPOCH_ROW: Final = "epoch"
 
 
@@ -267,7 +267,7 @@ def ask(engine: Engine, operation: Operation, row: Step) -> None:
     asked = row.ask(facts_of(operation), engine.view(operation, row)) if row.ask else None
     if asked is None:
         engine.mark(operation, row, "no question")
-        take(engine, operation, row, None)
+        take(engine, operation, row, None, None)
     elif type(asked) is not row.effect:
         break_off(engine, operation, row, "effect", (type(asked).__name__,))
     else:
@@ -340,7 +340,7 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
     if isinstance(answer, EffectFailed):
         fail(engine, operation, row, asked, answer)
     else:
-        take(engine, operation, row, answer)
+        take(engine, operation, row, answer, asked)
 
 
 # Pages of a read.
@@ -441,7 +441,7 @@ def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
 # What a row learns.
 
 
-def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None) -> None:
+def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None, asked: Asked | None) -> None:
     """Let the row learn from the answer; None if it had nothing to ask."""
     view = engine.view(operation, row)
     # A copy: if the facts that it learns are unsound, the tiers of the state stay as they were.
@@ -452,7 +452,11 @@ def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None)
     if isinstance(taken, Unusable):
         engine.mark(operation, row, "unusable")
         engine.mark(operation, row, taken.reason, of=" reply")
-        give_up(engine, operation, row, "unusable", taken.reason)
+        if isinstance(asked, AskModel) and row.on_failure and operation.attempt < row.on_failure.attempts:
+            # The same question may have the same answer, so the next one says what was wrong.
+            sleep(engine, operation, row, state_problem(asked, taken.reason))
+        else:
+            give_up(engine, operation, row, "unusable", taken.reason)
     elif isinstance(taken, Rejection):
         leave_row(engine, operation, row, taken.error, is_final=True)
         # An earlier attempt may have changed rows, so "nothing changed" would be a guess.
@@ -582,19 +586,16 @@ def fail(engine: Engine, operation: Operation, row: Step, asked: Asked, failure:
     elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
         handle_conflict(engine, operation, row, asked, failure)
     elif policy.attempts == 0 or may_retry:
-        asked_for_ms = min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
-        # The service asks for 2,000 ms and the backoff is 400 ms: wait 2,000 ms.
-        wait_ms = max(backoff_ms(operation.attempt), asked_for_ms)
-        operation.progress = Sleeping(engine.state.seen_ms + wait_ms, asked)
-        engine.mark(operation, row, "retried")
+        sleep(engine, operation, row, asked, min(failure.retry_after_ms, RETRY_AFTER_MS_MAX))
     else:
         give_up(engine, operation, row, failure.kind, "")
 
 
-def backoff_ms(count: int) -> int:
-    """Return how long to wait after so many attempts or plans: twice as long each time, up to a limit."""
-    # 100, 200, 400, 800, 1,600, 3,200, 5,000, 5,000 ms; the shift is bounded, as recovery tries without end.
-    return min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(count - 1, 16))
+def sleep(engine: Engine, operation: Operation, row: Step, asked: Asked, asked_for_ms: int = 0) -> None:
+    """Wait for the next attempt as long as the service asked for: 2,000 ms, though the backoff is 400 ms."""
+    wait_ms = max(backoff_ms(operation.attempt), asked_for_ms)
+    operation.progress = Sleeping(engine.state.seen_ms + wait_ms, asked)
+    engine.mark(operation, row, "retried")
 
 
 def is_fenced(engine: Engine, operation: Operation, failure: EffectFailed) -> bool:

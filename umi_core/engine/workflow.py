@@ -26,7 +26,7 @@ from umi_core.errors import (
     StorageRefused,
 )
 from umi_core.ids import pack
-from umi_core.limits import PLAN_COUNT_MAX
+from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PLAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Read, Refused
 from umi_core.values import Scope
@@ -109,6 +109,12 @@ def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
     of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
     by_effect |= {Commit: of_commit.get(kind, StorageFailed), Read: StorageFailed}
     return by_effect.get(row.effect, StepFailed)(row.id, kind, attempts)
+
+
+def backoff_ms(count: int) -> int:
+    """Return how long to wait after so many attempts or plans: twice as long each time, up to a limit."""
+    # 100, 200, 400, 800, 1,600, 3,200, 5,000, 5,000 ms; the shift is bounded, as recovery tries without end.
+    return min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(count - 1, 16))
 
 
 # Rows and tables.

@@ -6,7 +6,9 @@ as notes behind the entities. Law 3. A note is never filtered.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, Literal, TypeVar, get_args
 
 import attrs
@@ -15,9 +17,10 @@ from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, Texts
 from umi_core.json_text import Json
-from umi_core.language.persons import PERSONS
+from umi_core.language.persons import PERSONS, is_within
 from umi_core.language.replies import ArrayWith, ObjectWith, UnusableReply, confidence_ppm, find_json
-from umi_core.language.tables import IDLE, NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.tables import FULL_STOPS, IDLE, NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.terms import classify, split_folded
 from umi_core.language.words import auto_name, clean_name, content, words
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
@@ -32,14 +35,25 @@ from umi_core.values import ENTITY_TYPES
 
 # Coverage: which sentences of a text are told by nothing that was read in a reply.
 #
-# Law 1. A sentence is covered if one of its telling words stands in any text that is kept; a
-# paraphrase covers. Law 2. A sentence without a telling word says nothing that is worth keeping.
+#     I love green tea. I love hiking.     told: "I love green tea."
+#
+# `love` is in both sentences; `hiking` is what the second one has of its own, and nothing tells it. Words are
+# compared by runs of three letters, so that another form of a word tells most of it: allergic, allergies.
+#
+# Law 1. What is told in the words of other sentences covers no sentence, in any language.
+# Law 2. A sentence without a telling term says nothing that is worth keeping.
 # Law 3. Pure: texts in, texts out.
 
 
 TITLES: Final = ("Mr", "Mrs", "Ms", "Dr", "Prof")
 NOT_BEHIND: Final = "".join(rf"(?<!(?a:\b{title}\.))" for title in TITLES)  # `a`: alike on every interpreter
-SENTENCE_END: Final = rf"\n|(?<=[.!?…؟।]){NOT_BEHIND}\s+|(?<=[。！？])"
+SENTENCE_END: Final = rf"\n|(?<=[.!?…]){NOT_BEHIND}\s+|(?<=[{FULL_STOPS}])"
+CLAUSE_END: Final = r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])"  # Thai and Lao write a blank, and no stop
+RUN_CHARS: Final = 3
+SHARE: Final = 3  # a third of one thing in another one is enough
+
+Terms = tuple[str, ...]
+Traces = frozenset[str]
 
 
 def sentences(text: str) -> tuple[str, ...]:
@@ -47,17 +61,58 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(part for piece in re.split(SENTENCE_END, text) if (part := piece.strip()))
 
 
-def telling(sentence: str) -> frozenset[str]:
-    """Return the content words that are neither idle nor a mere number."""
-    return frozenset(word for word in content(words(sentence)) if word not in IDLE and not word.isdecimal())
+def clauses(text: str) -> Iterator[tuple[Terms, str]]:
+    """Yield the telling terms of each clause of a text that has any, with its sentence."""
+    for sentence in sentences(text):
+        for clause in re.split(CLAUSE_END, sentence):
+            if terms := telling(clause):
+                yield terms, sentence
+
+
+def telling(text: str) -> Terms:
+    """Return the terms that say something, in order; none if there are only numbers and symbols."""
+    told = tuple(it for it in content(split_folded(text, with_single=False)) if it not in IDLE)
+    return told if any(classify(it[0]) in "wd" and not it.isdecimal() for it in told) else ()
+
+
+def traces_of(terms: Terms) -> Traces:
+    """Return what forms of a word share: `tea` has ` te`, `tea` and `ea `; any other term is one trace."""
+    return frozenset(
+        run for term in terms for run in (split_runs(f" {term} ") if classify(term[0]) == "w" else (term,))
+    )
+
+
+def split_runs(text: str) -> Iterator[str]:
+    return (text[at : at + RUN_CHARS] for at in range(len(text) - RUN_CHARS + 1))
 
 
 def find_uncovered(text: str, told: Iterable[str]) -> tuple[str, ...]:
-    """Return the sentences of a text of which no telling word stands in `told`, each once."""
-    said = {word for each in told for word in words(each)}
-    found = ((sentence, telling(sentence)) for sentence in sentences(text))
-    # "I am allergic to nuts." tells `allergic` and `nuts`; one of them in a listed content is enough.
-    return tuple(unique(sentence for sentence, tells in found if tells and said.isdisjoint(tells)).values())
+    """Return the sentences of a text with a clause that is not told, each once."""
+    stated: dict[Terms, str] = {}
+    for terms, sentence in clauses(text):
+        stated.setdefault(terms, sentence)
+    traces = {terms: traces_of(terms) for terms in stated}
+    counts = Counter(chain.from_iterable(traces.values()))
+    said = {terms: traces_of(terms) for each in told for terms, _ in clauses(each)}
+    telling_of: dict[str, list[Traces]] = {}  # what has a trace: most statements share none with a clause
+    for found in said.values():
+        for trace in found:
+            telling_of.setdefault(trace, []).append(found)
+    lost = list[str]()
+    for terms, mine in traces.items():
+        own = frozenset(it for it in mine if counts[it] == 1)
+        near = {found for it in own for found in telling_of.get(it, ())}
+        # "Ann likes Bob. Bob likes Ann.": the same words, so their order says which of them is told.
+        is_told = is_covered(own, mine, near) if own else any(is_within(terms, it) for it in said)
+        lost += [] if is_told else [stated[terms]]
+    return tuple(unique(lost).values())
+
+
+def is_covered(own: Traces, mine: Traces, near: Iterable[Traces]) -> bool:
+    """Check whether statements tell a clause; `own`: its traces that no other clause of its text has."""
+    # What tells of something else covers nothing, though of many statements each has a run of letters in it.
+    known = {it for found in near if SHARE * len(found & mine) >= len(found) for it in found}
+    return SHARE * len(own & known) >= len(own)
 
 
 CONFIDENCE_PPM: Final = 500_000  # of what comes without one

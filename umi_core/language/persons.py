@@ -5,7 +5,7 @@ Law 2. The table is frozen: a changed word changes recorded runs.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -33,7 +33,7 @@ def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...]) -> bool:
     return any(person in added and (person, behind) not in said for person, behind in given)
 
 
-def is_within(some: list[str], others: list[str]) -> bool:
+def is_within(some: Sequence[str], others: Sequence[str]) -> bool:
     """Check whether all of them are among the others, in their order."""
     # `in` consumes the iterator up to the match, so each is looked for behind the one before.
     rest = iter(others)

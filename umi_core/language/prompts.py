@@ -19,8 +19,10 @@ from umi_core.limits import (
     EXTRACT_CONTENT_BYTES_MAX,
     EXTRACT_ENTITY_COUNT_MAX,
     PROMPT_BYTES_MAX,
+    REPLY_BYTES_MAX,
     SUMMARY_BYTES_MAX,
 )
+from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_core.text import cut, size
 from umi_core.values import ENTITY_TYPES, Pairs, Turn
@@ -344,6 +346,21 @@ def ask_rank(query: str, count: int, candidates: tuple[tuple[str, str], ...]) ->
     """Return the prompt; `candidates`: alias and text of each."""
     listed: Input = tuple({"id": alias, "text": as_shown(text)} for alias, text in candidates)
     return prompt("rank", (("query", query), ("count", count), ("candidates", listed)))
+
+
+PROBLEM_START: Final = "\nINPUT problem = "
+PROBLEMS: Final = {  # by what is wrong with a reply
+    "empty": "The last reply was empty.",
+    "too_long": f"The last reply had more than {REPLY_BYTES_MAX} bytes.",
+    "no_json": "The last reply had no complete JSON of this form.",
+}
+
+
+def state_problem(asked: AskModel, reason: str) -> AskModel:
+    """Return the question with a line that says why the last reply could not be read, and no earlier one."""
+    problem = PROBLEMS.get(reason, "The last reply was not of this form.")
+    question = asked.prompt.partition(PROBLEM_START)[0]
+    return attrs.evolve(asked, prompt=f"{question}\n{input_line('problem', problem)}")
 
 
 def shown_turns(turns: tuple[Turn, ...]) -> Input:

@@ -34,6 +34,9 @@ DENSE_SCRIPTS: Final = (
 FLAG_HALVES: Final = ((0x1F1E6, 0x1F1FF),)
 SELECTORS: Final = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 
+# Marks that end a sentence though no white space follows: of scripts that write nothing else in this way.
+FULL_STOPS: Final = "。｡！？؟۔।॥։።፧။។៕"
+
 NAME_PRONOUNS: Final = frozenset(  # alone or together no names
     """he him his himself she her hers herself it its itself they them their theirs themselves
     i me my you your we us our""".split()

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, Self
 
 from umi_core import limits
-from umi_core.json_text import JsonNumber
+from umi_core.json_text import JsonNumber, decode_at
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
 from umi_sim.faults import edits, words
@@ -169,6 +169,46 @@ class Reasoning(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", 
 
     def edit_reply(self, reply: str) -> str:
         return self.before + reply[: self.keep] + self.after
+
+
+class Loose(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
+    """JSON as people write it: other quotes, last commas, raw line ends, an answer in a member or a text."""
+
+    @classmethod
+    def options(cls, reply: str) -> edits.Options:
+        value = decode_at(reply, 0)
+        if not isinstance(value, dict | list):
+            return ()
+        # The list of entities is an answer by itself; a list in another answer is none.
+        alone = (
+            [edits.write_json(value["entities"])] if isinstance(value, dict) and "entities" in value else []
+        )
+        wrapped = [f'{{"result":{reply}}}', f'{{"result":{quote_json(reply)}}}']
+        rewritten = [
+            LOOSE_PART.sub(form, reply) for form in (in_other_quotes, add_comma, break_line, in_python)
+        ]
+        return edits.texts([*alone, *wrapped, *rewritten])
+
+
+LOOSE_PART: Final = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"|true|false|null|(?<=[^\[{,])(?P<end>[\]}])')
+
+
+def in_other_quotes(part: re.Match[str]) -> str:
+    if part["text"] is None:
+        return part[0]
+    return "'" + part["text"].replace("'", "\\'") + "'"
+
+
+def add_comma(part: re.Match[str]) -> str:
+    return f",{part[0]}" if part["end"] else part[0]
+
+
+def break_line(part: re.Match[str]) -> str:
+    return part[0].replace(" ", "\n", 1) if part["text"] else part[0]
+
+
+def in_python(part: re.Match[str]) -> str:
+    return {"true": "True", "false": "False", "null": "None"}.get(part[0], part[0])
 
 
 class TextDamage(edits.Stretch, at="model.ask", is_a="shape", guards=("EXT-1", "REN-1", "CAP-1")):

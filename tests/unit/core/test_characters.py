@@ -75,7 +75,7 @@ def test_every_interpreter_sees_what_unicode_14_knows_alike() -> None:
     for code in (*range(0xD800), *range(0xE000, 0x20000), *range(0x2A6D0, 0x32400), *range(0xE0000, 0xE0200)):
         char = chr(code)
         hashed.update(f"{norm(char)} {words(char)} {tidy(char)} {show_value(char)}\n".encode())
-    assert hashed.hexdigest() == "53ce4b63697a5f75"
+    assert hashed.hexdigest() == "7802c30903c2febb"
 
 
 # The table.

@@ -201,13 +201,23 @@ def test_what_becomes_of_a_note_without_a_name_is_named() -> None:
     assert result.entities[0] == fallback_note("x" * 1_000)
 
 
+def test_a_name_is_told_by_whole_words_only() -> None:
+    """Vowel signs and points belong to their letters: `दिल` stands in no word of the statement."""
+    told = [("दिल", "दिल्ली में"), ("דן", "דָּנָה בַּבַּיִת"), ("Ann", "Anna is here")]
+    found = parsed([entity(name, content=content) for name, content in told])
+    assert [(it.name, it.content, it.others) for it in found.entities[:3]] == [(*it, ()) for it in told]
+    both = parsed([entity("दिल", content="दिल्ली में"), entity("राम", content="दिल्ली में")])
+    assert [it.names for it in both.entities[:2]] == [("दिल",), ("राम",)]
+
+
 def test_notes_that_a_reply_states_stay_beside_the_words_of_the_speaker() -> None:
     note = {"type": "note", "content": "Tea is hot.", "confidence": 0.5}
     text = "Tea is hot. I like hot cakes. I sing. Wind blows."
     found = own_words(parsed([entity(), note], text=text), text, "Bob")
     told = [(it.name, it.content) if it.named else it.content for it in found.entities]
-    assert told == [("Alice", "works at Acme"), "Tea is hot.", ("Bob", "I sing."), "Wind blows."]
-    assert (found.uncovered_count, found.told_count) == (2, 3)
+    own = [("Bob", "I like hot cakes."), ("Bob", "I sing.")]
+    assert told == [("Alice", "works at Acme"), "Tea is hot.", *own, "Wind blows."]
+    assert (found.uncovered_count, found.told_count) == (3, 4)
 
 
 @pytest.mark.parametrize("name", ["He", " SHE ", "they", "it's", "I", "you me", "ourselves"])

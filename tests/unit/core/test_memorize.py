@@ -384,8 +384,8 @@ SEEN = "<content>Ann likes tea.\nBob naps.</content><caption>Two at home</captio
 
 
 def seeing(*replies: str, finds: str = NOTHING) -> Pair:
-    """A model that describes what it is shown, with these replies one after the other; "" is of no use."""
-    said = iter(replies)
+    """A model that describes what it is shown, with these replies; "" is of no use, and is said twice."""
+    said = iter([it for it in replies for _ in range(1 if it else 2)])
     describe = dict.fromkeys(DESCRIBED_BY.values(), lambda _: next(said))
     return Pair(model=saying(memories=told(profile=finds), **describe), config=QUIET).run()
 

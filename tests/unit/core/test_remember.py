@@ -182,6 +182,28 @@ def test_an_unusable_reply_keeps_the_text_as_notes(reply: str) -> None:
     )
 
 
+CUT_OFF = """{"entities": [{"name": "Ann", "type": "person", "content": "Ann lives in Rome and hates olives.",
+"confidence": 0.9}, {"name": "Rome", "type": "locati"""
+
+
+@pytest.mark.parametrize("reply", [CUT_OFF, "", "I would rather not."])
+def test_a_model_that_is_told_what_was_wrong_with_its_reply_answers_well(reply: str) -> None:
+    prompts = list[str]()
+
+    def extract(prompt: str) -> str:
+        prompts.append(prompt)
+        return truth("extract", prompt) if "INPUT problem" in prompt else reply
+
+    text = "Alice lives in Rome and hates olives."
+    pair = Pair(model=saying(extract=extract)).run()
+    outcome = pair.ask(Remember(1, text))
+    assert degraded(outcome) == []
+    assert isinstance(outcome, Done)
+    assert [entity(pair, it.id).content for it in outcome.value.entities] == [text]
+    first, second = prompts
+    assert second.startswith(first + "\nINPUT problem = ")
+
+
 @pytest.mark.parametrize(("speaker", "kept_as"), [(None, "note"), ("Zoë", "person")])
 def test_what_somebody_says_of_themselves_is_found_again(speaker: str | None, kept_as: str) -> None:
     pair = Pair(model=truth).run()

@@ -20,7 +20,7 @@ PENDING = ("describe", "profile", "event")
 
 
 def world(*described: str, config: Config = KEPT) -> Pair:
-    said = iter(described)
+    said = iter([it for it in described for _ in range(1 if it else 2)])  # an empty one is asked for again
     model = saying(
         memories=LIKES, summarise_category="<summary>Tea.</summary>", describe_image=lambda _: next(said)
     )
@@ -81,8 +81,10 @@ def test_what_could_not_be_described_is_described_later_for_what_was_asked() -> 
 def test_what_fails_again_is_due_an_interval_later() -> None:
     pair = world("", "", SEEN)
     pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
-    assert resource(due(pair)).pending == PENDING
-    assert pair.memory.deadline_ms() == pair.now_ms + HOUR_MS
+    pair.wake()
+    began_ms = pair.now_ms
+    assert resource(pair.run()).pending == PENDING
+    assert pair.memory.deadline_ms() == began_ms + HOUR_MS
     assert resource(due(pair)).pending == ()
 
 

@@ -316,11 +316,20 @@ def is_open(world: FailingWorld) -> bool:
 
 
 def check_waits(world: FailingWorld, met: list[StepAttempt], failing: Failing) -> None:
-    """Check how often each page of each unit in each plan is asked, and when. An odd reply is no failure."""
+    """Check how often each page of each unit in each plan is asked, and when."""
     # always unavailable: asked at 0, 100 and 300 ms, then no more
     groups = dict[tuple[int, int, int], list[StepAttempt]]()
-    for it in met if failing.kind != ODD else ():
+    for it in met:
         groups.setdefault((it.unit, it.page, it.plan), []).append(it)
+    if failing.kind == ODD:
+        # An odd reply is a failure if it cannot be read; then the model is asked once more.
+        again = [group for group in groups.values() if len(group) > 1]
+        unread_count = world.marks.count(f"{met[0].workflow}.{met[0].row}: unusable")
+        holds = met[0].of is not AskModel or len(again) <= unread_count <= 2 * len(again)
+        failing.demand(holds, "how often it asks again", unread_count, len(again))
+        for one, other in again:
+            check_wait(world, one, other, 1, failing)
+        return
     for number, group in enumerate(groups.values()):
         count = failing.count(group[0])
         if failing.is_lasting:

@@ -3,9 +3,10 @@
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 
 import attrs
@@ -17,6 +18,7 @@ from umi_core.language.tables import (
     DENSE_SCRIPTS,
     FLAG_HALVES,
     FOLDED_CHARACTERS,
+    FULL_STOPS,
     IDLE,
     MARKS,
     MAYBE_NAMES,
@@ -33,9 +35,11 @@ UNWRITABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # by
 STRANGE: Final = "\ufffd"  # stands where a character may not stand
 APOSTROPHES: Final = "'’"
 UNKNOWN: Final = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first, last in LATER)}]+)")
-DENSE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # no spaces
+ALONE: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")  # no spaces
 KEPT: Final = 8_192  # a text is looked through far more often than it changes
 SHOWN_CHARS: Final = 72  # of a value in a message
+
+Clause = tuple[str, ...]  # the terms of a clause that say something
 
 
 def is_text(value: object) -> bool:
@@ -148,13 +152,24 @@ def is_capital(text: str) -> bool:
 def written_words(text: str) -> list[str]:
     """Return the words of a text as they stand there, with what follows an apostrophe: `Sheila's`.
 
-    A run of letters and digits is one; a character of a script without spaces is one by itself.
+    A run of letters and digits is one, with the marks of its letters; a character of a script without spaces
+    is one by itself.
     """
-    apart = re.sub(f"[^\\w{DENSE}{APOSTROPHES}]|_", " ", compose(without_later(text)))
-    apart = re.sub(f"([{DENSE}])(?![{APOSTROPHES}])", r" \1 ", apart)
-    apart = re.sub(f"([{DENSE}])", r" \1", apart)  # what follows its own apostrophe stays with it
+    apart, is_letter, is_alone = "", False, False
+    for char in compose(without_later(text)):
+        is_mark, was_alone = is_letter and is_mark_of_letter(char), is_alone
+        is_alone = is_alone if is_mark else has_any(char, ALONE)
+        is_letter = is_mark or is_alone or char.isalnum()
+        if not is_mark and (is_alone or (was_alone and char not in APOSTROPHES)):
+            apart += " "  # what follows its own apostrophe stays with it
+        apart += char if is_letter or char in APOSTROPHES else " "
     runs = re.sub(f"[{APOSTROPHES}]{{2,}}", " ", apart).split()  # two in a row join nothing
     return [bare for run in runs if (bare := run.strip(APOSTROPHES))]
+
+
+@cache
+def is_mark_of_letter(char: str) -> bool:
+    return kind_of(char) in ("Mn", "Mc") and not lies_in(char, SELECTORS)
 
 
 @lru_cache(maxsize=KEPT)
@@ -297,25 +312,73 @@ def show_value(value: object) -> str:
 # Sentences of a text, and those that no mention tells, as M10.17 to M10.19 say.
 
 
-ENDS: Final = ".!?…؟।"  # end a sentence if white space follows
-FULL_ENDS: Final = "。！？"  # end it wherever they stand
+ENDS: Final = ".!?…"  # end a sentence if white space follows
 TITLES: Final = ("Mr.", "Mrs.", "Ms.", "Dr.", "Prof.")  # the name is still to come
+NO_STOPS: Final = ((0x0E00, 0x0EFF),)  # Thai and Lao write a blank between two clauses
 
 
 def list_untold(text: str, told: Sequence[str]) -> list[str]:
-    """List the sentences that say something of which no word is told."""
-    known = {word for each in told for word in words(each)}
-    lost = [
-        it
-        for it in sentences(text)
-        if (said := list_telling_words(it)) and not any(word in known for word in said)
-    ]
-    return drop_repeated(lost)
+    """List the sentences with a clause of which too little is told."""
+    known = [said for each in told for sentence in sentences(each) for said in list_clauses(sentence)]
+    stated = [(said, sentence) for sentence in sentences(text) for said in list_clauses(sentence)]
+    distinct = {said: runs_of(said) for said, _ in stated}
+    once = {run for run, count in Counter(chain.from_iterable(distinct.values())).items() if count == 1}
+    lost = {said for said, runs in distinct.items() if not is_told(said, once.intersection(runs), known)}
+    first = dict(reversed(stated))
+    return drop_repeated([sentence for said, sentence in stated if said in lost and first[said] == sentence])
 
 
-def list_telling_words(sentence: str) -> list[str]:
-    """List the words that say something: no idle word, no pronoun, and not a bare number."""
-    return [it for it in content_words(sentence) if it not in IDLE and not it.isdecimal()]
+def is_told(clause: Clause, own: set[str], known: Sequence[Clause]) -> bool:
+    """Return True if the known statements tell enough of `own`, the runs that only this clause has."""
+    mine = runs_of(clause)
+    near = [it for it in known if 3 * len(runs_of(it) & mine) >= len(runs_of(it))]
+    if own:
+        return 3 * len(own.intersection(chain.from_iterable(map(runs_of, near)))) >= len(own)
+    return any(holds_in_order(it, clause) for it in known)
+
+
+def holds_in_order(statement: Clause, clause: Clause) -> bool:
+    """Return True if the words of the clause are among those of the statement, one behind the other."""
+    at = 0
+    for term in clause:
+        if term not in statement[at:]:
+            return False
+        at = statement.index(term, at) + 1
+    return True
+
+
+def list_clauses(sentence: str) -> list[Clause]:
+    """List what the clauses of a sentence say, those left out that say nothing."""
+    found, last = [""], ""
+    for number, char in enumerate(sentence):
+        follows = sentence[number:].lstrip()[:1]
+        is_end = char.isspace() and lies_in(last, NO_STOPS) and lies_in(follows, NO_STOPS)
+        found[-1] += char
+        last = last if char.isspace() else char
+        if is_end and not sentence[number + 1 : number + 2].isspace():
+            found.append("")
+    return [said for clause in found if (said := list_telling_terms(clause))]
+
+
+@lru_cache(maxsize=KEPT)
+def list_telling_terms(clause: str) -> Clause:
+    """List the terms that say something: no idle word and no pronoun; with a word that is no bare number."""
+    found = tuple(
+        it for it in split_terms(clause, is_query=True) if it and it not in STOP_WORDS and it not in IDLE
+    )
+    is_saying = any(script_of(it[0]) in ("spaced", "dense") and not it.isdecimal() for it in found)
+    return found if is_saying else ()
+
+
+@lru_cache(maxsize=KEPT)
+def runs_of(clause: Clause) -> frozenset[str]:
+    """Return every three letters in a row, a blank at either end of a word; a term that is no word, whole."""
+    found = set[str]()
+    for term in clause:
+        around = f" {term} "
+        is_word = script_of(term[0]) == "spaced"
+        found.update({around[at : at + 3] for at in range(len(term))} if is_word else {term})
+    return frozenset(found)
 
 
 def sentences(text: str) -> list[str]:
@@ -327,7 +390,7 @@ def sentences(text: str) -> list[str]:
             found.append("")
         else:
             found[-1] += char
-        if char in FULL_ENDS:
+        if char in FULL_STOPS:
             found.append("")
     return [it.strip() for it in found if it.strip()]
 

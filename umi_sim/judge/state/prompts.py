@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from umi_core.config import Config
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
-from umi_core.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
+from umi_core.limits import REPLY_BYTES_MAX, TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.messages.requests import (
     Descent,
@@ -26,6 +26,7 @@ from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
 from umi_core.values import DESCRIBED_BY
+from umi_sim.judge.plain.replies import answer_in, why_unusable
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
@@ -46,6 +47,13 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reflect": ("texts",),
     "name_subcategory": ("category", "keywords", "contents"),
 }
+OF_JSON: Final = ("extract", "route", "evolve", "expand", "rank")  # of other forms less is told
+PROBLEMS: Final = {
+    "empty": "The last reply was empty.",
+    "too_long": f"The last reply had more than {REPLY_BYTES_MAX} bytes.",
+    "no_json": "The last reply had no complete JSON of this form.",
+}
+OTHER_PROBLEM: Final = "The last reply was not of this form."
 ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, EndSession, Descent)
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -67,6 +75,23 @@ def check_prompt(operation: Operation, config: Config) -> None:
     for name, wanted in expect_inputs(asked.task, operation.facts, config).items():
         demand(values[name] == as_json(wanted), RULE, f"the {name}", as_json(wanted), values[name])
     check_refs({name: read(value) for name, value in values.items()})
+
+
+def check_asked_again(was: AskModel, now: object, reply: str | None) -> None:
+    """Demand that the next attempt asks the same; after a reply that could not be read also why it could not.
+
+    `reply`: what came to the attempt before; None if nothing came that a model has said.
+    """
+    before, mark, problem = getattr(now, "prompt", "").partition("\nINPUT problem = ")
+    demand(before == was.prompt.partition(mark or "\n\n\n")[0], RULE, "what is asked again", was, now)
+    if reply is None:
+        demand(now == was, RULE, "what is asked again", was, now)
+        return
+    why = why_unusable(answer_in(reply))
+    known = [why] if was.task in OF_JSON else [why, "empty", ""] if why != "no_json" else ["empty", ""]
+    due = [as_json(PROBLEMS.get(it, OTHER_PROBLEM)) for it in known]
+    holds = problem in due or (was.task not in INPUTS and problem)
+    demand(holds, RULE, "what was wrong with the last reply", due, problem)
 
 
 def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> Mapping[str, object]:

@@ -21,8 +21,8 @@ from umi_core.config import Config
 from umi_core.errors import Error
 from umi_core.ids import pack
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
-from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
-from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
+from umi_core.messages.answers import Committed, Embedded, ModelReplied, ReadDone, Value
+from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Reply
 from umi_core.messages.requests import Descent, InCore, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Core, Ended, SessionRow
@@ -44,7 +44,7 @@ from umi_sim.judge.state.accesses import (
 from umi_sim.judge.state.calls import check_all_told, check_closed, check_opened
 from umi_sim.judge.state.hooks import check_fallbacks
 from umi_sim.judge.state.plans import check_new_plan
-from umi_sim.judge.state.prompts import check_prompt, check_turns
+from umi_sim.judge.state.prompts import check_asked_again, check_prompt, check_turns
 from umi_sim.judge.state.settling import (
     check_believed,
     check_sent_again,
@@ -333,6 +333,10 @@ def check_attempt(stand: OperationSnapshot, now: OperationSnapshot, told: StepIn
         due_ms = now_ms + least_wait_ms(stand, told, now_ms)
         demand(now.waiting is None, rules.BACKOFF, "asked again at once", f"at {due_ms}", f"at {now_ms}")
         demand(due_ms <= (now.due_ms or 0), rules.BACKOFF, "time of the next attempt", due_ms, now.due_ms)
+        if isinstance(stand.asked, AskModel):
+            in_time = stand is told.heard and now_ms < (stand.due_ms or 0)
+            reply = told.value.text if in_time and isinstance(told.value, ModelReplied) else None
+            check_asked_again(stand.asked, now.asked, reply)
 
 
 def least_wait_ms(stand: OperationSnapshot, told: StepInput, now_ms: int) -> int:

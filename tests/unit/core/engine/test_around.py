@@ -322,7 +322,8 @@ def test_o15_a_hook_that_has_to_fail_afterwards_names_the_success(site: Literal[
 
 def test_unusable_answers_are_told_as_every_failure() -> None:
     looking = Looking()
-    run = hooked(looking, attrs.evolve(A, take=lambda *_: Unusable("no_json")), TELLS)
+    last = attrs.evolve(A, take=lambda *_: Unusable("no_json"), on_failure=retry(1))
+    run = hooked(looking, last, TELLS)
     run.answer(ModelReplied(0, "x"))
     assert looking.calls[-2:] == ["e.after a#1", "s.on_error a"]
     assert run.outcome == Failed(ModelFailed("a", "unusable", 1))

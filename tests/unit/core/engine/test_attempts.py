@@ -23,10 +23,11 @@ from tests.unit.core.engine.trial import (
     trial,
 )
 from tests.worlds import SCOPE
-from umi_core.engine.engine import FINAL_KINDS, backoff_ms
+from umi_core.engine.engine import FINAL_KINDS
 from umi_core.engine.workflow import (
     Learned,
     Step,
+    backoff_ms,
     degrade,
     forever,
     retry,

@@ -9,6 +9,7 @@ from tests.unit.core.engine.tables import X, Y, learns, named, row
 from tests.unit.core.engine.trial import (
     COUNT,
     COUNTS,
+    EMBED,
     END,
     MODEL,
     READ,
@@ -41,8 +42,9 @@ from umi_core.errors import (
     WorkflowBroken,
 )
 from umi_core.ids import commit_key
-from umi_core.messages.answers import Committed, ModelReplied, ReadDone
+from umi_core.messages.answers import Committed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
+    AskModel,
     ByWords,
     Commit,
     Degraded,
@@ -213,16 +215,48 @@ def test_a_degradation_is_named_counted_and_tells_the_last_reason() -> None:
     assert run.marks == [*(f"w.a: {it}" for it in met), "w.end: no question"]
 
 
-def test_an_unusable_answer_is_the_end_of_the_policy_with_its_reason() -> None:
-    run = trial(asking("a", MODEL, retry(3, then=degrade("none")), take=lambda *_: Unusable("no_json")), END)
-    run.answer(ModelReplied(0, "?"))
-    assert (len(run.sent), run.outcome) == (1, Done("fine", (Degraded("a:none", "no_json"),)))
+def test_after_an_unusable_reply_the_model_is_told_why_and_asked_again() -> None:
+    """Each attempt states the last problem alone; a failure that is none of the reply states none."""
+    reasons = iter(["no_json", "no_tag", "empty"])
+    policy = retry(4, then=degrade("none"))
+    run = trial(asking("a", MODEL, policy, take=lambda *_: Unusable(next(reasons))), END)
+    prompts = []
+    for at_ms in (100, 300, 700):
+        prompts.append(last_prompt(run))
+        run.answer(ModelReplied(0, "?"))
+        assert run.due_ms == at_ms
+        run.at(at_ms)
+    run.fail("refused")
+    first, *others = (*prompts, last_prompt(run))
+    assert [it.removeprefix(f"{first}\nINPUT problem = ") for it in others] == [
+        '"The last reply had no complete JSON of this form."',
+        '"The last reply was not of this form."',
+        '"The last reply was empty."',
+    ]
+    assert (len(run.sent), run.outcome) == (4, Done("fine", (Degraded("a:none", "refused"),)))
 
 
-def test_an_unusable_answer_without_a_substitute_aborts() -> None:
-    run = trial(asking("a", MODEL, retry(3), take=lambda *_: Unusable("no_json")), END)
-    run.answer(ModelReplied(0, "?"))
-    assert run.outcome == Failed(ModelFailed("a", "unusable", 1))
+def last_prompt(run: Trial) -> str:
+    asked = run.sent[-1]
+    assert isinstance(asked, AskModel)
+    return asked.prompt
+
+
+def test_the_last_unusable_reply_is_the_end_of_the_policy_with_its_reason() -> None:
+    for policy, outcome in (
+        (retry(1, then=degrade("none")), Done("fine", (Degraded("a:none", "no_json"),))),
+        (retry(1), Failed(ModelFailed("a", "unusable", 1))),
+    ):
+        run = trial(asking("a", MODEL, policy, take=lambda *_: Unusable("no_json")), END)
+        run.answer(ModelReplied(0, "?"))
+        assert (len(run.sent), run.outcome) == (1, outcome)
+
+
+def test_an_unusable_answer_of_an_embedder_is_the_end_of_the_policy() -> None:
+    policy = retry(3, then=degrade("none"))
+    run = trial(asking("a", EMBED, policy, take=lambda *_: Unusable("wrong number")), END)
+    run.answer(Embedded(0, ()))
+    assert (len(run.sent), run.outcome) == (1, Done("fine", (Degraded("a:none", "wrong number"),)))
 
 
 def test_what_a_take_leaves_out_is_summed_by_name_and_reason() -> None:

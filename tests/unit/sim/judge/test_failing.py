@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.sim.judge.test_afresh import TOLD, life
 from umi_core.config import Config
-from umi_core.engine import engine
+from umi_core.engine import engine, workflow
 from umi_core.engine.workflow import Step
 from umi_core.kelpie.requests import AddMessages, DeleteAgent, OpenAgent
 from umi_core.limits import CORE_BYTES_MIN
@@ -38,7 +38,7 @@ def test_the_plain_table_says_of_each_step_what_its_policy_says(workflow: str, s
 
 @pytest.mark.parametrize("count", range(1, 9))
 def test_a_step_waits_twice_as_long_each_time_up_to_a_limit(count: int) -> None:
-    assert scores.wait_ms(count, 0) == engine.backoff_ms(count)
+    assert scores.wait_ms(count, 0) == workflow.backoff_ms(count)
 
 
 def test_each_request_of_a_life_is_asked_again_where_its_steps_fail() -> None:
@@ -65,7 +65,7 @@ def test_a_life_that_asked_nothing_of_storage_has_its_recovery_tried_alone() -> 
 def test_a_memory_that_waits_too_long_is_told_with_the_step_and_what_befell_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "BACKOFF_MS_MIN", 99)
+    monkeypatch.setattr(workflow, "BACKOFF_MS_MIN", 99)
     with pytest.raises(Broken, match=r"\w+, \w+ (once|always|\d times) at \w+: how long it waits"):
         failing.compare_failing(LIFE)
 

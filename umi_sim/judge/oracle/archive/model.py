@@ -215,7 +215,10 @@ class ArchiveModel(OracleModel):
     def turned_away(self, op_id: str, step: str, came: Answer) -> None:
         if (op := self.log.flying.get(op_id)) is not None:  # else a record alone
             op.is_turned_away = True
-            op.attempts.append(Exchange(step, "", None, came))
+            asked = op.plan.questions(step)
+            # An empty reply in place of a failure is no end: the model is asked again, and may answer then.
+            is_overtaken = isinstance(came, ModelReplied) and asked and all(it.text for it in asked)
+            op.attempts += [] if is_overtaken else [Exchange(step, "", None, came)]
 
     def observe_reply(self, ending: Ending) -> None:
         self.context.tick += 1

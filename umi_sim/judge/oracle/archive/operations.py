@@ -55,6 +55,11 @@ class Exchange(Owner):
         return self.effect.prompt if isinstance(self.effect, AskModel) else ""
 
     @property
+    def question(self) -> str:
+        """Return the prompt without what it says of the last reply."""
+        return self.prompt.partition("\nINPUT problem = ")[0]
+
+    @property
     def text(self) -> str | None:
         """Return what a model replied."""
         return self.answer.text if isinstance(self.answer, ModelReplied) else None
@@ -102,10 +107,10 @@ class BatchContext(Owner):
         """Return of each question of this step the attempt that counts; if an interceptor kept the answers
         from the memory, what it gave in their place."""
         tried = self.tried(step)
-        # `turned_away` notes these without a question. Else, per prompt, the last attempt counts:
+        # `turned_away` notes these without a question. Else, per question, the last attempt counts:
         # tried p1 (timeout), p2 "x", p1 "y"  ->  p1 "y", p2 "x"
         kept_away = [it for it in tried if it.effect is None][-1:]
-        return kept_away or list({it.prompt: it for it in tried}.values())
+        return kept_away or list({it.question: it for it in tried}.values())
 
     def heard(self, step: str) -> list[Answer]:
         return [it.answer for it in self.tried(step) if it.answer is not None]
