@@ -267,7 +267,7 @@ def ask(engine: Engine, operation: Operation, row: Step) -> None:
     asked = row.ask(facts_of(operation), engine.view(operation, row)) if row.ask else None
     if asked is None:
         engine.mark(operation, row, "no question")
-        take(engine, operation, row, None, None)
+        take(engine, operation, row, None)
     elif type(asked) is not row.effect:
         break_off(engine, operation, row, "effect", (type(asked).__name__,))
     else:
@@ -441,7 +441,9 @@ def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
 # What a row learns.
 
 
-def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None, asked: Asked | None) -> None:
+def take(
+    engine: Engine, operation: Operation, row: Step, answer: Answer | None, asked: Asked | None = None
+) -> None:
     """Let the row learn from the answer; None if it had nothing to ask."""
     view = engine.view(operation, row)
     # A copy: if the facts that it learns are unsound, the tiers of the state stay as they were.

@@ -199,6 +199,7 @@ def test_a_model_that_is_told_what_was_wrong_with_its_reply_answers_well(reply: 
     outcome = pair.ask(Remember(1, text))
     assert degraded(outcome) == []
     assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Remembered)
     assert [entity(pair, it.id).content for it in outcome.value.entities] == [text]
     first, second = prompts
     assert second.startswith(first + "\nINPUT problem = ")

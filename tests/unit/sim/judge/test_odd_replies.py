@@ -18,7 +18,7 @@ TEXT = "Alice works at Acme. Bob lives in Paris. She likes tea."
 QUERY = "Where does she work?"
 TURNS = (Turn("user", "Alice works at Acme."),)
 LISTED = tuple((f"c{number}", f"Alice works at place {number}.") for number in range(1, 9))
-COUNT = 600
+COUNT = 900
 
 
 def replies(task: str, prompt: str) -> list[str]:
