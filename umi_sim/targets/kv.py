@@ -192,7 +192,7 @@ class KvContract(Contract):
             several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
             yield from (state.without(*each) for each in several)
 
-    def held(self, state: KvState) -> Iterator[object]:
+    def list_values(self, state: KvState) -> Iterator[object]:
         yield from (it.value for it in state.entries.values())
 
     def absence(self, state: KvState, op: ContractOp, now_ms: int) -> str:

@@ -212,7 +212,7 @@ class MemoryContract(Contract):
             drawn["text"] = pool.repeat(chance, place, drawn["text"])
         return drawn
 
-    def held(self, state: MemoryState) -> Iterator[object]:
+    def list_values(self, state: MemoryState) -> Iterator[object]:
         yield from (it.texts for it in state.entries.values())
 
     def absence(self, state: MemoryState, op: ContractOp, now_ms: int) -> str:

@@ -283,7 +283,7 @@ class Contract(ABC):
         """Yield the states after an operation that gave what it made the name of something deleted."""
         return iter(())
 
-    def held(self, state: State) -> Iterator[object]:
+    def list_values(self, state: State) -> Iterator[object]:
         """Yield the values that a store in this state has."""
         return iter(())
 

@@ -223,7 +223,7 @@ class SessionsContract(Contract):
             for count in range(len(args["items"]) or 1):
                 yield state.set(args["of"], ()).plus(args["of"], args["items"][:count], now_ms)
 
-    def held(self, state: SessionsState) -> Iterator[object]:
+    def list_values(self, state: SessionsState) -> Iterator[object]:
         yield from (value for messages in state.messages.values() for _, value in messages)
         yield from state.states.values()
 
