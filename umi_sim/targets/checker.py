@@ -248,9 +248,8 @@ class Checker:
         self.removed |= dict.fromkeys(sorted(held - left), op_name)
 
     def values_held(self, states: Iterable[State]) -> set[str]:
-        return {
-            it for state in states for value in self.contract.list_values(state) for it in marks_in(value)
-        }
+        values = (value for state in states for value in self.contract.list_values(state))
+        return {it for value in values for it in marks_in(value)}
 
     def note_past(self, ops: Iterable[ContractOp]) -> None:
         for op in ops:
