@@ -222,7 +222,7 @@ def test_an_update_of_a_whole_text_has_ended_its_lines_and_later_ones_were_added
         alice = memory.entity_id_of("Alice")
         history = await memory.history(alice)
         past = {it.fact.content: it for it in history if isinstance(it, Ended)}
-        berlin, opera = await memory.facts(alice)
+        opera, berlin = await memory.facts(alice)  # what was liked happened before it was told
         assert [berlin.content, opera.content] == ["Alice lives in Berlin.", "Alice likes opera."]
         assert set(past) == {NUTS, MIA, PARIS}
         assert {(it.by, it.how, it.at_ms) for it in past.values()} == {

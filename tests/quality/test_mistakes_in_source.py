@@ -49,14 +49,6 @@ MISTAKES: Final = (
     ),
     mistake("policies/promotion", "300_000 * recency", "200_000 * recency", "core", 0, "score-goldens"),
     mistake(
-        "domains", "is_int(value, 0, limits.PPM) else errors.BadImportance",
-        "is_int(value, 1, limits.PPM) else errors.BadImportance", "core", 0, "reference-agrees",
-    ),
-    mistake(
-        "domains", "is_int(value, 1, limits.RECALL_LIMIT_MAX)", "is_int(value, 2, limits.RECALL_LIMIT_MAX)",
-        "calm", 0, "reference-agrees",
-    ),
-    mistake(
         "text", 'normalize("NFC", text).casefold()', 'normalize("NFC", text)', "languages", 0,
         "reference-agrees",
     ),
