@@ -219,6 +219,8 @@ def test_a_value_of_another_form_is_no_tuple_of_that_length_and_no_table() -> No
 def test_what_is_wrong_in_a_tuple_is_told_by_its_place() -> None:
     assert shape_of(tuple[int, str])((1, 2)).startswith("[1]")
     assert "2.5 is not a value of a declared type" in shape_of(object)((1, 2.5))
+    assert shape_of(object)({"a": (1, "x")}) == ""
+    assert shape_of(object)({"a": (1, {"b": 2**64})}).startswith("[a][1][b]")
 
 
 # What is wrong is said.
