@@ -8,7 +8,8 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
@@ -25,7 +26,7 @@ from umi_core.kelpie.results import AgentSwitched
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
-from umi_core.messages.effects import ByFilter, CountRows, Degraded
+from umi_core.messages.effects import ByFilter, ByIds, CountRows, Degraded
 from umi_core.messages.requests import (
     Blocks,
     CoreRead,
@@ -70,7 +71,7 @@ from umi_core.messages.results import (
     Stored,
     Summarised,
 )
-from umi_core.rows import Category, Ended, Entity, Row, fact_of
+from umi_core.rows import Address, Category, Ended, Entity, Row, fact_of
 from umi_core.text import show_value
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
@@ -93,6 +94,7 @@ from umi_live.topics import Topic, TopicReader
 
 T = TypeVar("T")
 ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
+FOLLOWED_MAX: Final = 64  # how far back the order of facts that were told together is looked for
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
 
@@ -133,12 +135,34 @@ def is_reading(request: Request) -> bool:
     return isinstance(request, CoreRead | WorkingRequest) or (request.shows and not request.stores)
 
 
-def order_by_time(row: Entity | Ended) -> tuple[int, bool, str]:
-    """Return what orders facts by when they happened, or were told; a fact that has ended comes before a
-    current one of the same time."""
-    fact = fact_of(row)
-    assert fact is not None
-    return fact.time_ms, isinstance(row, Entity), fact.id
+def order_by_time(rows: Collection[Entity | Ended], before: Iterable[Entity] = ()) -> list[Entity | Ended]:
+    """Return rows by when they happened, or were told; those of one time as their text tells them.
+
+    `before`: facts that some of these follow in their text, if they are not among them.
+    """
+    facts = {row.id: fact for row in rows if (fact := fact_of(row)) is not None}
+    places = count_followed({it.id: it for it in before} | facts)
+    # What has ended comes before what is current, if both are told by different texts at the same time.
+    return sorted(rows, key=lambda it: (facts[it.id].time_ms, places[it.id], isinstance(it, Entity), it.id))
+
+
+def count_followed(facts: Mapping[str, Entity]) -> Mapping[str, int]:
+    """Return by id how many of these facts with the same time come before each, one following the other."""
+    places = dict[str, int]()
+    for key in facts:
+        path = list[str]()
+        at: str | None = key
+        # Up to the first fact of the text, or one whose place is known; a cycle ends where it began.
+        while at is not None and at not in places:
+            path.append(at)
+            places[at] = 0
+            before = facts.get(facts[at].follows or "")
+            at = before.id if before is not None and before.time_ms == facts[at].time_ms else None
+        place = -1 if at is None else places[at]
+        for each in reversed(path):
+            place += 1
+            places[each] = place
+    return places
 
 
 def list_end_times(rows: Iterable[Entity | Ended]) -> Mapping[str, int]:
@@ -477,7 +501,26 @@ class LiveMemory:
         key = entity if entity.startswith(ENTITY_PREFIX) else self.entity_id_of(entity)
         where = (Condition("about", "contains", key),)
         bodies = [row.body async for row in self.rows(kinds, where)]
-        return tuple(sorted((it for it in bodies if isinstance(it, Entity | Ended)), key=order_by_time))
+        rows = [it for it in bodies if isinstance(it, Entity | Ended)]
+        return tuple(order_by_time(rows, await self.read_followed(rows)))
+
+    async def read_followed(self, rows: Sequence[Entity | Ended]) -> list[Entity]:
+        """Return the facts that those of one time follow, one after the other, as far as they are needed."""
+        facts = [fact for row in rows if (fact := fact_of(row)) is not None]
+        times = Counter(it.time_ms for it in facts)
+        known, found = {it.id for it in facts}, list[Entity]()
+        last = [it for it in facts if times[it.time_ms] > 1]
+        for _ in range(FOLLOWED_MAX):
+            wanted = sorted({it.follows for it in last if it.follows is not None} - known)
+            if not wanted or self.store is None:
+                break
+            known |= set(wanted)
+            places = [Address(self.scope, kind, key) for key in wanted for kind in ("entity", "ended")]
+            parts = [places[at : at + PAGE_ROW_COUNT_MAX] for at in range(0, len(places), PAGE_ROW_COUNT_MAX)]
+            read = [row for part in parts for row in (await self.store.read(ByIds(tuple(part)))).rows]
+            last = [fact for row in read if (fact := fact_of(row.body)) is not None]
+            found += last
+        return found
 
     async def topics(self) -> tuple[Topic, ...]:
         """Return the categories and their groups, each by its full path, with how many facts are in it."""

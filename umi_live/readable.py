@@ -68,7 +68,9 @@ async def list_markdown(memory: LiveMemory) -> AsyncIterator[str]:
     """Yield the lines of a page with the current facts, the oldest first, under their names."""
     groups = dict[str, list[Entity]]()
     facts = [it async for it in memory.entities()]
-    for fact in sorted(facts, key=order_by_time):
+    for row in order_by_time(facts):
+        fact = fact_of(row)
+        assert fact is not None
         groups.setdefault(fact.name if fact.about else "", []).append(fact)
     for name in sorted(groups):
         yield f"# {plain_line(name) or 'Notes'}"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
@@ -30,7 +31,8 @@ from umi_live import (
     store,
 )
 from umi_live.local import RuleModel, inputs_of
-from umi_live.memory import list_end_times
+from umi_live.memory import list_end_times, order_by_time
+from umi_live.readable import list_markdown
 from umi_live.sqlite import SqliteStorage
 
 
@@ -40,6 +42,10 @@ def inside(path: Path | str, use: Callable[[LiveMemory], Awaitable[Any]]) -> Any
             return await use(memory)
 
     return asyncio.run(used())
+
+
+def entity_of(key: str) -> Entity:
+    return Entity(key, "note", "", key, 1, 0, 0, "scratch", 0, 0)
 
 
 def test_every_exported_name_can_be_imported() -> None:
@@ -185,6 +191,29 @@ def test_facts_come_in_the_order_in_which_they_happened(tmp_path: Path) -> None:
         assert list_end_times([ended]) == {ended.id: ended.at_ms}
 
     inside(tmp_path / "agent.db", use)
+
+
+def test_facts_of_one_text_come_in_its_order(tmp_path: Path) -> None:
+    """Between two facts about Ann there are others; those of a later time stay behind."""
+    told = "Ann likes tea. Bob has a cat. Ann lives in Rome. Bob has a dog. Bob has a bird. Ann owns a boat."
+
+    async def use(memory: LiveMemory) -> None:
+        await memory.memorize(told, happened_ms=5_000)
+        await memory.memorize("Ann has a horse. Ann plays chess.", happened_ms=6_000)
+        facts = await memory.facts("Ann")
+        contents = ["Ann likes tea.", "Ann lives in Rome.", "Ann owns a boat.", "Ann has a horse."]
+        assert [it.content for it in facts] == [*contents, "Ann plays chess."]
+        pages = [line async for line in list_markdown(memory)]
+        assert [line.split(" (")[0] for line in pages if line.startswith("- Bob")] == [
+            "- Bob has a cat.", "- Bob has a dog.", "- Bob has a bird.",
+        ]  # fmt: skip
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_a_circle_of_facts_that_follow_each_other_has_an_order() -> None:
+    one, two = (attrs.evolve(entity_of(name), follows=other) for name, other in (("a", "b"), ("b", "a")))
+    assert {it.id for it in order_by_time([one, two])} == {"a", "b"}
 
 
 def test_all_about_a_name_is_forgotten_and_nothing_else(tmp_path: Path) -> None:
