@@ -19,7 +19,7 @@ KINDS: Final = ("op", "at_once", "advance", "reopen", "crash")
 OURS: Final = "umi_sim.targets"
 BASES: Final = ("Kv", "Sessions", "MemoryStore")
 STAND_INS: Final = ("MISSING", *BASES)
-TRIAL_SECONDS: Final = 20
+TRIAL_SECONDS: Final = 10
 SCRIPT: Final = '''\
 """{title}
 
