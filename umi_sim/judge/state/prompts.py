@@ -88,7 +88,7 @@ def check_asked_again(was: AskModel, now: object, reply: str | None) -> None:
         demand(now == was, RULE, "what is asked again", was, now)
         return
     why = why_unusable(answer_in(reply))
-    known = [why] if was.task in OF_JSON else [why, "empty", ""] if why != "no_json" else ["empty", ""]
+    known = [why] if was.task in OF_JSON else [why, "empty", ""]
     due = [as_json(PROBLEMS.get(it, OTHER_PROBLEM)) for it in known]
     holds = problem in due or (was.task not in INPUTS and problem)
     demand(holds, RULE, "what was wrong with the last reply", due, problem)
