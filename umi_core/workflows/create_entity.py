@@ -95,7 +95,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     plan = Plan(
         view.now_ms,
         writes=(
-            *entity_rows(drafts, facts, view), *links, *write_vectors(facts, {}, (), view.scope),
+            *entity_rows(drafts, facts, view), *links, *write_vectors(facts, {}, links, view.scope),
             *access.writes(view.scope)
         ),
         value=Stored(draft.entity.id, draft.entity.version, draft.change),

@@ -247,7 +247,7 @@ def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     )  # fmt: skip
     writes = (
         *entity_rows(drafts, facts, view, compared.past), *compared.writes, *links, *resources,
-        *write_vectors(facts, shelf, resources, view.scope), *access.writes(view.scope, ended),
+        *write_vectors(facts, shelf, (*links, *resources), view.scope), *access.writes(view.scope, ended),
     )  # fmt: skip
     return Plan(
         view.now_ms,

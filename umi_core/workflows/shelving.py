@@ -6,7 +6,7 @@ Law 3. A text that has none though there is something to find it by says so, and
 is memorized.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from umi_core.engine.facts import Fact, Facts, View
@@ -89,15 +89,21 @@ def none_of_shelf(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 
 def write_vectors(
-    facts: Facts, shelf: Mapping[Address, Row], resources: Iterable[Write], scope: Scope
+    facts: Facts, shelf: Mapping[Address, Row], rows: Collection[Write], scope: Scope
 ) -> Iterator[Write]:
-    """Yield the new vectors, and the deletions of those whose text is gone."""
+    """Yield the new vectors, and the deletions of those whose text is gone; `rows`: what is written besides.
+
+    A new category gets no row, and so no vector, if each fact that named it ends as it arrives.
+    """
     texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
+    there = {it.id for it in shelf} | {it.address.id for it in rows}
     for (row_id, text), components in zip(texts, vectors, strict=True):
         # No new vector, and the caption is the stored one: the old vector still fits. Else it is deleted.
-        if components or caption_of(shelf.get(address(scope, "resource", row_id))) != text:
+        is_old = not components and caption_of(shelf.get(address(scope, "resource", row_id))) == text
+        if row_id in there and not is_old:
             yield vector_row(row_id, components, scope)
-    yield from (vector_row(it.address.id, None, scope) for it in resources if not is_found(it.body))
+    gone = (it for it in rows if it.address.kind == "resource" and not is_found(it.body))
+    yield from (vector_row(it.address.id, None, scope) for it in gone)
 
 
 def list_unfound(facts: Facts) -> tuple[str, ...]:

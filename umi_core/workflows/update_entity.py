@@ -165,7 +165,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     rides = access.writes(scope, () if leaving is None else (old_id,))
     writes = (
         *(end_current(entity, leaving, facts, view) if leaving is not None else ()),
-        *entity_rows((draft,), facts, view), *links, *write_vectors(facts, {}, (), scope), *rides,
+        *entity_rows((draft,), facts, view), *links, *write_vectors(facts, {}, links, scope), *rides,
     )  # fmt: skip
     homes = (it for key in (old_id, entity.id) for it in expect_memberships(key, rows.values(), view))
     plan = Plan(

@@ -408,6 +408,8 @@ def test_an_old_conversation_arrives_as_the_past() -> None:
     assert (value.ended, [it.kind for it in value.relations]) == ((BERLIN,), ["update"])
     assert [row.body.by for row in pair.rows("ended") if isinstance(row.body, Ended)] == [PARIS]
     assert not pair.rows("membership")
+    assert not pair.rows("category")
+    assert len(pair.rows("vector")) == 2  # of Paris and of the conversation, but of no category
     assert list(pair.memory.state.tiers.access.records) == [PARIS]
 
 

@@ -378,7 +378,8 @@ def successors_of(change: CoreChange, access: AccessTable) -> list[Seat]:
     """Return the facts that end one in core, once each, in the order in which they ask for its place."""
     entities, inside = {entity.id: entity for entity in change.plan.accessed}, ids_of(change.before)
     by = [new for old, new in change.endings.items() if old in inside and new not in change.endings]
-    asking = dict.fromkeys(new for new in by if new not in inside)
+    # A forget that takes a relation from a fact that ended earlier ends nothing: nothing asks for its place.
+    asking = dict.fromkeys(new for new in by if new not in inside and new in entities)
     return seats_for([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
 
 
