@@ -16,7 +16,7 @@ from umi_core.limits import ACCESS_PRUNE_MS, BLOCK_BYTES_MAX, TURN_CHARS_MAX, TU
 from umi_core.messages.answers import Committed, Embedded, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, ByWords, Commit, Embed, Read, Write
 from umi_core.messages.requests import Recall, Remember, SetBlock
-from umi_core.rows import AccessRecord, Address, Core, Entity, Receipt, Row, Vector
+from umi_core.rows import AccessRecord, Address, Category, Core, Entity, Receipt, Row, Vector
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of, without
@@ -159,10 +159,15 @@ def test_vectors_may_be_written_in_any_order() -> None:
     facts: dict[str, object] = {"lacking": (), "vectors": ()}
     facts |= {"unshelved": (("res_1", "tea"), ("cat_1", "facts")), "shelf_vectors": ((1, 2), (2, 1))}
     text, category = Vector("res_1", 1, (1, 2)), Vector("cat_1", 1, (2, 1))
-    check_written(facts, written(text, category))
-    check_written(facts, written(category, text))
+    row = Write(Address(SCOPE, "category", "cat_1"), Category("cat_1", "facts", "", 1, 0, 0))
+    check_written(facts, [row, *written(text, category)])
+    check_written(facts, [row, *written(category, text)])
+    check_written(facts, written(text))  # no fact of the category is current: it gets no row
+    for vectors in ((category, attrs.evolve(text, components=(2, 1))), (text,)):
+        with pytest.raises(Broken, match="vectors-as-answered"):
+            check_written(facts, [row, *written(*vectors)])
     with pytest.raises(Broken, match="vectors-as-answered"):
-        check_written(facts, written(category, attrs.evolve(text, components=(2, 1))))
+        check_written(facts, written(text, category))
 
 
 # Homes.
