@@ -158,7 +158,7 @@ class Ticket:
 
 class SimpleTicket(Ticket):
     def __init__(self) -> None:
-        self.tickets: queue.SimpleQueue[int] = queue.SimpleQueue()  # type: ignore[assignment] # it is alike
+        self.tickets: queue.SimpleQueue[int] = queue.SimpleQueue()  # type: ignore[assignment] # same methods
         self.tickets.put(1)
 
 

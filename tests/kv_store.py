@@ -137,7 +137,7 @@ class EndsByTimers(Kv):
 
 
 class LeavesTimers(EndsByTimers):
-    """What replaces an entry ends with the timer of that one."""
+    """Keeps the timer of an entry that is replaced: it ends the new entry too early."""
 
     def _end(self, key: str) -> None:
         self.rows.pop(key, None)

@@ -19,7 +19,7 @@ SOON = {
     "range-without-its-end": 1, "bytes-in-order-of-arrival": 4, "forged-totals-believed": 1,
     "forged-facts-believed": 5, "patience-kept-outside-state": 5, "patience-outlives-a-life": 5,
     "jump-wakes-one-at-a-time": 1, "waits-no-longer": 3, "says-what-did-not-win": 3,
-    "member-of-nobody": 19, "segments-of-another-text": 3, "expired-together-count-once": 4,
+    "member-of-no-fact": 19, "segments-of-another-text": 3, "expired-together-count-once": 4,
 }  # fmt: skip
 """Seeds that showed a bug in little time; they are tried first."""
 BUGS = [

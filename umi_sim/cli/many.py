@@ -88,7 +88,7 @@ def not_verified(name: str, said: Mapping[str, object], seed: int, apart: "First
 @click.option("--area", metavar="AREA", help="The mutants of one area, such as storage.")
 @click.option("--list", "lists", is_flag=True, help="Name and behaviour of each, without a run.")
 @click.option("--matrix", is_flag=True, help="For each kind of fault and each rule a mutant that needs it.")
-@click.option("--source", is_flag=True, help="Edits of umi_core's source that nobody thought of, drawn.")
+@click.option("--source", is_flag=True, help="Randomly drawn edits of umi_core's source.")
 @click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="So many of them. Default: 20.")
 @click.option("--seed", type=seed_of, metavar="S", help="What they, and the runs, come from. Default: 0.")
 @click.option("--runs", type=click.IntRange(1, 100_000), metavar="R", help="Runs of each. Default: 400.")

@@ -76,7 +76,7 @@ class Adapter:
     """What may fail under it: a statement or commit of SQLite, opening or replacing a file, a request of
     httpx or redis that is not sent, or whose response is lost."""
     erases: ClassVar[bool] = False
-    """Whether what was removed is in no file of `self.folder` as soon as the removal was answered."""
+    """Promise that no file of `self.folder` has a removed value once its removal was answered."""
     line_by_line: ClassVar[bool] = False
     """Whether jobs of executors pause at each line of its code, beside each call that may fail."""
     known: ClassVar[Sequence[Known]] = ()

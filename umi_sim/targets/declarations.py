@@ -1,7 +1,7 @@
 """Declarations: whether a class says what its author means, before anything is run.
 
-Law 1. A name that nobody reads is refused where it is near to one that somebody reads: what is ignored in
-       silence is a promise that nobody tests. A public method is an operation or a hook.
+Law 1. A name that nothing reads is refused where it is near to a known one: what is ignored in silence is
+       a promise that is never tested. A public method is an operation or a hook.
 Law 2. Each attribute has its type and its values; what does not fit is told in one line.
 """
 

@@ -44,7 +44,7 @@ class Finding(Owner):
 
 @attrs.define
 class HuntShare(Owner):
-    """What some runs came to. `broken`: those of one process that broke a promise, each with its seed."""
+    """Counts of some runs, and those that broke a promise, each with its seed (`broken`, of one process)."""
 
     run_count: int = 0
     op_count: int = 0

@@ -318,7 +318,7 @@ class Loop(asyncio.BaseEventLoop):
         """Wait in real time for a thread that the store itself began. Raises Stuck if none does anything."""
         self.moment_count += 1
         if self.moment_count > MOMENTS_MAX or not threads.find_own_threads(self):
-            raise Stuck("waits for something that nobody will do")
+            raise Stuck("waits for something that never happens")
         threads.sleep_really()
 
     # What the store calls, wherever it runs.
@@ -446,7 +446,7 @@ def submitting(loop: Loop, real: Any) -> Any:
             loop.jobs[self] = Jobs(loop, self._max_workers)
         loop.job_count += 1
         future = Future[Any]()
-        future._condition = threading.Condition(threads.QuietLock())  # type: ignore[arg-type] # it is alike
+        future._condition = threading.Condition(threads.QuietLock())  # type: ignore[arg-type] # it has the same methods
         loop.jobs[self].put_nowait((future, partial(function, *args, **kwargs)))
         return future
 

@@ -1,4 +1,4 @@
-"""Seed files of targets: one run of somebody's store as JSON, which replays for whoever has that store.
+"""Seed files of targets: one run of a store as JSON, which replays wherever that store is installed.
 
 Law 1. Input is hostile: bounded, typed, every name known. The store is named on the command line,
        never in a file.

@@ -28,7 +28,7 @@ def test_full_stops_are_those_of_the_list() -> None:
     assert words("memory", "full_stops") == list(FULL_STOPS)
 
 
-PAIRS = {  # two sentences, and each of them as a model states it of somebody
+PAIRS = {  # two sentences, and what a model states for each of them
     "en": ("I like tea.", "I am allergic to nuts.", "Ann likes tea", "Ann has a nut allergy"),
     "de": (
         "Ich mag Tee.",

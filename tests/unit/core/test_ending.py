@@ -59,6 +59,15 @@ def told(*texts: str, **more: Any) -> Pair:
     return pair
 
 
+def fill_core(*texts: str) -> Pair:
+    """Return a memory with these facts in a core that has no byte left."""
+    pair = told(*texts, config=attrs.evolve(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096))
+    pair.ask(Rebalance(90))
+    used_bytes = pair.memory.state.tiers.core.used_bytes
+    pair.ask(SetBlock(91, "facts", "x" * (4_096 - used_bytes)))
+    return pair
+
+
 def remembered(pair: Pair, request: Remember) -> Remembered:
     outcome = pair.ask(request)
     assert isinstance(outcome, Done), outcome
@@ -266,11 +275,7 @@ def test_a_fact_that_ends_two_in_core_is_shown_once_where_the_first_was() -> Non
 
 
 def test_no_entry_leaves_core_for_a_fact_that_ends_another() -> None:
-    config = attrs.evolve(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096)
-    pair = told("Alice lives in Paris", "Alice likes tea", config=config)
-    pair.ask(Rebalance(90))
-    used_bytes = pair.memory.state.tiers.core.used_bytes
-    pair.ask(SetBlock(91, "facts", "x" * (4_096 - used_bytes)))
+    pair = fill_core("Alice lives in Paris", "Alice likes tea")
     pair.model = saying(evolve=on("update", PARIS))
     value = remembered(pair, Remember(1, "Alice lives in Berlin"))
     assert (value.promoted, value.routing[0].outcome) == ((), "not_asked")
@@ -288,11 +293,7 @@ def test_what_the_assistant_says_of_itself_takes_the_place_of_what_it_ends() -> 
 
 
 def test_no_entry_leaves_core_for_a_longer_fact_about_the_assistant() -> None:
-    config = attrs.evolve(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096)
-    pair = told("Umi helps in Oslo", "Alice likes tea", config=config)
-    pair.ask(Rebalance(90))
-    used_bytes = pair.memory.state.tiers.core.used_bytes
-    pair.ask(SetBlock(91, "facts", "x" * (4_096 - used_bytes)))
+    pair = fill_core("Umi helps in Oslo", "Alice likes tea")
     entries = [entry.entity_id for _, entry in pair.memory.state.tiers.core.entries()]
     assert sorted(entries) == sorted((HELPS, TEA))
     assert isinstance(pair.ask(UpdateEntity(92, HELPS, "helps in Oslo too")), Done)

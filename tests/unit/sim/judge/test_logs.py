@@ -14,4 +14,4 @@ def test_a_page_lacks_what_was_passed_over_and_nothing_else() -> None:
         with pytest.raises(Broken, match="pager-complete"):
             log.judge_skip("o1", skip, [1, 2], [1, 2, 3], got)
     log.open["o2"] = [RowContents("x", ())]
-    log.judge_skip("o1", 1, [1, 2], [1, 2, 3], [1, 2])  # what nobody was told of may stand before
+    log.judge_skip("o1", 1, [1, 2], [1, 2, 3], [1, 2])  # the row of an open append may stand before

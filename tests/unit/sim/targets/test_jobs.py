@@ -261,9 +261,9 @@ class ComputesForEver(Waits):
 @pytest.mark.parametrize(
     ("store", "item", "told"),
     [
-        (ForNothing, Item("op", (GET,)), "waits for something that nobody will do"),
-        (OutOfItsThread, Item("op", (GET,)), "waits for something that nobody will do"),
-        (TakesBoth, at_once(2, ops=(GET, PUT)), "waits for something that nobody will do"),
+        (ForNothing, Item("op", (GET,)), "waits for something that never happens"),
+        (OutOfItsThread, Item("op", (GET,)), "waits for something that never happens"),
+        (TakesBoth, at_once(2, ops=(GET, PUT)), "waits for something that never happens"),
         (ComputesForEver, at_once(1, ops=(GET, PUT)), "computes for seconds, and does not end"),
     ],
 )
@@ -679,7 +679,7 @@ class ByTask(FreedLate):
 
 
 class ByJob(FreedLate):
-    """It waits for the other one after it has ended its transaction."""
+    """Ends its transaction, and then waits for the other job."""
 
     def _incr(self, key: str, by: int) -> int:
         if key != "other":

@@ -83,7 +83,7 @@ def test_all_that_is_asked_for_is_returned_if_it_is_no_more_than_the_limit() -> 
 
 
 def test_a_session_lives_on_from_its_first_or_its_last_write() -> None:
-    """What it does is inferred, and must then stay the same."""
+    """The checker infers which of both a store does; the store must then keep to it."""
     add = Item("op", (ContractOp("add", {"session": "s", "items": [{"role": "user", "content": "x"}]}),))
     get = Item("op", (ContractOp("get", {"session": "s"}),))
     wait = Item("advance", number=3_000)
