@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from umi_sim.cli import progress
-from umi_sim.cli.arguments import must_be_writable
+from umi_sim.cli.arguments import must_be_writable, overrides_of
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, show
 from umi_sim.kernel.progress import at
 from umi_sim.record.exit_codes import HARNESS, USAGE
@@ -135,6 +135,8 @@ def command_of(context: click.Context) -> str:
         value = context.params.get(str(param.name))
         if isinstance(param, click.Argument):
             words += value or ()
+        elif param.multiple:
+            words += [word for each in value or () for word in (param.opts[0], each)]
         elif param.name not in OUTPUTS and value not in (None, False):
             told = option_told(value)
             # What was left at its default is left out, so the command is as short as the one that was typed.
@@ -169,6 +171,7 @@ def is_written(name: str, data: bytes) -> bool:
 @click.argument("scenario", nargs=-1)
 @click.option("--seeds", type=seeds_of, metavar="A..B", help="These seeds, both ends included.")
 @click.option("--count", type=click.IntRange(0, COUNT_MAX), metavar="N", help="So many fresh seeds.")
+@click.option("--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="A key of each scenario.")
 @click.option("--base", type=base_of, metavar="X", help="What fresh seeds come from. Default: the commit id.")
 @click.option("--minutes", type=click.IntRange(1, MINUTES_MAX), metavar="M", help="Go on for so long.")
 @click.option("--shard", type=shard_of, default="1/1", metavar="I/N", help="Only part I of N.")
@@ -182,6 +185,7 @@ def sweep(
     scenario: Sequence[str],
     seeds: range | None,
     count: int | None,
+    settings: Sequence[str],
     base: str | None,
     minutes: int | None,
     shard: tuple[int, int],
@@ -201,6 +205,7 @@ def sweep(
     \b
     umi-sim sweep
     umi-sim sweep crash_storm retries --seeds 0..999 --jobs 4
+    umi-sim sweep migration --set faults.storage_error=1/2 --count 100
     umi-sim sweep --count 4000 --resume night.jsonl
     umi-sim sweep --minutes 30
     """
@@ -212,7 +217,7 @@ def sweep(
     try:
         make = executors.executor_named(executor)
         book = journal.Journal.open(Path(resume)) if resume else None
-        sources = sources_of(scenario)
+        sources = sources_of(scenario, overrides_of(settings, None))
         plan = plan_of(sources, seeds, count, base or base_in(book), minutes, shard, stop_first)
         if book:
             journal.must_fit(book.done.values(), {each.name: each.digest for each in sources}, str(resume))
@@ -279,14 +284,16 @@ def write_last(files: "FailureFolder", totals: "Totals", problem: str = "") -> N
         complain(f"no seed file was written: {files.problem}")
 
 
-def sources_of(names: Sequence[str]) -> "tuple[ScenarioSource, ...]":
-    """The scenarios of these names, each once; without names, those that are not manual."""
+def sources_of(
+    names: Sequence[str], settings: "Mapping[str, str] | None" = None
+) -> "tuple[ScenarioSource, ...]":
+    """The scenarios of these names, each once, with these settings; without names, those not manual."""
     from umi_sim.scenario import files as scenario
     from umi_sim.sweep.plan import source_of
 
     try:
         given = list(dict.fromkeys(names)) or list(scenario.list_shipped())
-        found = tuple(source_of(name) for name in given)
+        found = tuple(source_of(name, settings or {}) for name in given)
     except scenario.BadScenario as error:
         refuse(error)
     # Manual scenarios take long or are for a person to look at: only their names call them.

@@ -121,7 +121,8 @@ def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario"
     document = copy.deepcopy(scenario.document)
     for key, value in overrides.items():
         put(document, key, value)
-    return check_document(document, "--set", scenario.folder)
+    changed = check_document(document, "--set", scenario.folder)
+    return attrs.evolve(changed, settings={**scenario.settings, **overrides})
 
 
 def check_document(document: Table, name: str, folder: Path | None) -> "Scenario":
@@ -215,6 +216,7 @@ class Scenario(Data):
 
     document: Table = attrs.field(repr=False)
     folder: Path | None
+    settings: Mapping[str, str] = MappingProxyType({})  # what `overridden` has put in place
     id: str = key("scenario", ID, "")
     version: int = key("scenario", whole(1, 1_000_000), 1)
     title: str = key("scenario", LINE, "")
@@ -276,8 +278,8 @@ class Scenario(Data):
 
 def tables() -> dict[str, Schema]:
     rows: dict[str, dict[str, Schema]] = {}
-    # Without `document` and `folder`, which are no keys of a file.
-    for field in attrs.fields(Scenario)[2:]:
+    # Without `document`, `folder` and `settings`, which are no keys of a file.
+    for field in attrs.fields(Scenario)[3:]:
         rows.setdefault(field.metadata["table"], {})[field.name] = field.metadata["schema"]
     whole_tables = rows.pop("")
     return {name: table(row, *NEEDS.get(name, ())) for name, row in rows.items()} | whole_tables
@@ -360,4 +362,4 @@ def draw(scenario: Scenario, seed: int, overrides: Mapping[str, str] = NO_OVERRI
     """Draw all that the seed decides before the first step. Raises BadScenario for wrong overrides alone."""
     scenario = overridden(scenario, overrides) if overrides else scenario
     config = exploring.without_draws(config_of(scenario, seed), scenario.explore)
-    return attrs.evolve(config, settings=dict(overrides)) if overrides else config
+    return attrs.evolve(config, settings=dict(scenario.settings)) if scenario.settings else config

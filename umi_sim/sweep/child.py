@@ -144,7 +144,7 @@ def config_of(question: Plain) -> RunConfig:
 
 
 def file_of(question: Plain) -> Scenario:
-    return parse_scenario(question["scenario"], question["text"], question["folder"])
+    return parse_scenario(question)
 
 
 ANSWERS: Final[dict[str, Callable[[Plain], Plain]]] = {

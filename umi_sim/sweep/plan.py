@@ -5,16 +5,18 @@ Law 2. A chunk is named by what it depends on: code, scenario and seeds. Equal n
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import chain, count, islice, zip_longest
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Stream, parse_seed
 from umi_sim.record.provenance import code_digest
 from umi_sim.scenario import files as scenario
@@ -25,11 +27,15 @@ FRESH_COUNT_MAX: Final = 1_000_000
 FRESH_SHOWN: Final = 3
 DIGEST_BYTES: Final = 8
 PERSON: Final = b"umi-sweep-1"
+OPTION: Final = " --set "
 
 
 @attrs.frozen
 class ScenarioSource(Data):
-    """A scenario by the name that the user gave, with its text and the folder where its data lies."""
+    """A scenario by the words that the user gave, its settings among them, with its text.
+
+    `folder`: where its data lies; empty if it ships with umi_sim, which may lie elsewhere on each machine.
+    """
 
     name: str
     text: str
@@ -50,6 +56,7 @@ class Task(Data):
     text: str
     folder: str
     digest: str
+    settings: Mapping[str, str]
     seeds: tuple[int, ...]
     base: str = ""
     stop_first: bool = False
@@ -115,8 +122,9 @@ class SweepPlan(Data):
     def task(self, source: ScenarioSource, seeds: tuple[int, ...], base: str = "") -> Task:
         name = chunk_name(source.name, source.digest, seeds)
         return Task(
-            name, source.name, source.text, source.folder, source.digest, seeds, base, self.stop_first
-        )
+            name, source.name, source.text, source.folder, source.digest, {**source.file.settings},
+            seeds, base, self.stop_first,
+        )  # fmt: skip
 
 
 def fresh_seed(base: str, index: int) -> int:
@@ -138,21 +146,35 @@ def target() -> str:
     return f"umi_core {code_digest()}"
 
 
-def source_of(name: str) -> ScenarioSource:
-    """A shipped scenario, or a file of the user. Raises BadScenario."""
-    file = scenario.find(name)
-    path = scenario.list_shipped().get(name) or Path(name)
+def source_of(words: str, settings: Mapping[str, str] = scenario.NO_OVERRIDES) -> ScenarioSource:
+    """A shipped scenario, or a file of the user, with these settings, or as a source of them is called.
+
+    Raises BadScenario.
+    """
+    name, *own = words.split(OPTION)
+    settings = settings or dict(shlex.split(setting)[0].split("=", 1) for setting in own)
+    file = scenario.overridden(scenario.find(name), settings) if settings else scenario.find(name)
+    shipped = scenario.list_shipped().get(name)
+    path = shipped or Path(name)
     text = path.read_bytes().decode(errors="surrogateescape")
     # The transcript is part of the text: with another conversation the same seeds are other runs.
     spoken = Path(file.transcript).read_bytes() if file.transcript else b""
-    return ScenarioSource(name, text, str(path.parent.resolve()), digest_of(text, spoken.hex()), file)
+    folder = "" if shipped else str(path.parent.resolve())
+    # With its settings in its name, reports repeat them, and chunks of other settings are not mixed.
+    called = OPTION.join((name, *(shlex.quote(f"{key}={value}") for key, value in settings.items())))
+    return ScenarioSource(called, text, folder, digest_of(text, spoken.hex()), file)
+
+
+def parse_scenario(question: Mapping[str, Any]) -> Scenario:
+    """The scenario of a task; what ships with umi_sim finds its data here, wherever the task was made."""
+    name, text, folder = (question[key] for key in ("scenario", "text", "folder"))
+    return parse_once(name, text, folder, tuple(question["settings"].items()))
 
 
 @cache
-def parse_scenario(name: str, text: str, folder: str) -> Scenario:
-    """The scenario of a task; what ships with umi_sim finds its data here, wherever the task was made."""
-    known = scenario.list_shipped().get(name)
-    return scenario.parse(text, name, known.parent if known else Path(folder))
+def parse_once(name: str, text: str, folder: str, settings: tuple[tuple[str, str], ...]) -> Scenario:
+    file = scenario.parse(text, name, Path(folder) if folder else folders.SCENARIOS)
+    return scenario.overridden(file, dict(settings)) if settings else file
 
 
 def digest_of(*parts: str) -> str:

@@ -145,5 +145,6 @@ def run_edited(
 def question(source: ScenarioSource, seed: int, place: WatchedLine | None) -> dict[str, Any]:
     return {
         "do": "run", "scenario": source.name, "text": source.text, "folder": source.folder,
+        "settings": {**source.file.settings},
         "seed": str(seed), "watched": None if place is None else attrs.asdict(place), **LIMITS,
     }  # fmt: skip

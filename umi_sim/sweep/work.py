@@ -25,7 +25,7 @@ Plain = dict[str, Any]
 CHANCE_COUNT: Final = 2
 LIMITS: Final = {"cpu_s_max": 300, "wall_ms_max": 1_200_000, "memory_bytes_max": 2 * 1024**3}
 EQUAL_AGAIN: Final = "the traces were equal when run again: it comes and goes"
-ASKED: Final = ("scenario", "text", "folder", "cpu_s_max", "wall_ms_max", "memory_bytes_max")
+ASKED: Final = ("scenario", "text", "folder", "settings", "cpu_s_max", "wall_ms_max", "memory_bytes_max")
 GATE_RUN_COUNT: Final = 3
 
 
@@ -56,7 +56,7 @@ def live_seed(task: Mapping[str, Any], seed: int) -> Totals:
             if broken[0] != "time":
                 break
     if broken:
-        return of_limit(name, parse_scenario(name, task["text"], task["folder"]), seed, *broken)
+        return of_limit(name, parse_scenario(task), seed, *broken)
     return Totals(lost={(name, seed): LostSeed(name, seed, why)})
 
 

@@ -72,6 +72,22 @@ def test_a_sweep_keeps_one_small_file_for_each_failure() -> None:
         assert umi(*each["repeat"].split()[1:]).exit_code == 0
 
 
+def test_a_sweep_with_settings_repeats_them_wherever_it_names_the_scenario() -> None:
+    settings = ("--set", "workload.operations=7", "--set", "agents.count=2")
+    args = ("bad.toml", *settings, "--seeds", "0..4", "--resume", "book.jsonl", "--html", "page.html")
+    said = json.loads(sweep(*args, "--json").stdout)
+    assert {each["scenario"] for each in said["failures"]} == {" ".join(("bad.toml", *settings))}
+    for each in said["failures"]:
+        config = seed_file.read(Path(each["file"])).config
+        assert config.settings == {"workload.operations": "7", "agents.count": "2"}
+        assert len(config.agents) == 2
+    assert " ".join(("umi-sim sweep bad.toml --seeds 0..4", *settings)) in Path("page.html").read_text()
+    assert json.loads(umi("merge", "book.jsonl", "--json").stdout)["failures"] == said["failures"]
+    # Other settings are other runs: nothing of the file is taken for one of them.
+    others = json.loads(sweep("own.toml", "--seeds", "0..4", "--resume", "book.jsonl", "--json").stdout)
+    assert others["failed"] == 0
+
+
 def test_a_sweep_may_end_with_the_first_failure() -> None:
     said = json.loads(sweep("bad.toml", "--seeds", "0..49", "--stop-first", "--json").stdout)
     assert said["runs"] < 50
@@ -94,6 +110,11 @@ def test_fresh_seeds_come_from_the_base_and_the_report_says_which() -> None:
         (["--seeds", "0..1000000"], "at most 1000000 seeds"),
         (["--jobs", "0"], "--jobs"),
         (["--count", "-1"], "--count"),
+        (["own.toml", "--set", "agents.count"], "--set agents.count: write TABLE.KEY=VALUE"),
+        (
+            ["own.toml", "--set", "agents.count=9"],
+            "--set: agents.count: expected a whole number",
+        ),
         (["own.toml", "--count", "0"], "no seed to run"),
         (["--base", "HEAD"], "'HEAD' is not a seed"),
         (["--minutes", "0"], "--minutes"),
