@@ -17,8 +17,9 @@ DATA: Final[dict[str, Any]] = {
     "result": "FAIL",
     "facts": [["reached", "1 of 2 rules"]],
     "failures": [
-        [True, "safety", "ttl-boundary (TTL-1)", "get k answered b", 2, "a seed 0", "umi-sim replay a", ""],
-        [False, "crash", "crash", "KeyError", 1, "a seed 1", "umi-sim replay b", "umi-sim html b --open"],
+        [True, "safety", "ttl-boundary (TTL-1)", "get k answered b", 2, "a seed 0", "umi-sim replay a", "",
+         "s-failures/a.html"],
+        [False, "crash", "crash", "KeyError", 1, "a seed 1", "umi-sim replay b", "umi-sim html b --open", ""],
     ],
     "scenarios": [["a", 2, 30, 2]],
     "map": {
@@ -38,11 +39,24 @@ def page_of(folder: Path, data: dict[str, Any]) -> Path:
 def test_failures_and_the_map_are_there(opened: Opened, tmp_path: Path) -> None:
     page = opened.show(page_of(tmp_path, DATA))
     assert page.locator("#failures .badge").all_inner_texts() == ["NEW", "KNOWN"]
+    links = page.locator("#failures a")
+    assert [each.get_attribute("href") for each in links.all()] == ["s-failures/a.html"]
+    page.locator("#map summary").click()
     assert page.locator("#map tbody td").all_inner_texts() == ["\u2716", "12"]
     told = page.locator("#map .broke").get_attribute("title")
     assert told == "ttl-boundary judged 3 runs in which model_slow struck, and broke"
     assert page.locator("#longest").inner_text().endswith("umi-sim run a --seed 1")
     assert page.locator("#marks tbody td").nth(1).inner_text() == "once-only"
+
+
+@pytest.mark.parametrize(
+    "place", ["javascript:obeyed()", "//elsewhere/a.html", "../a.html", "a/b/c.html", "a.html"]
+)
+def test_a_failure_links_to_a_page_beside_this_one_or_to_none(
+    opened: Opened, tmp_path: Path, place: str
+) -> None:
+    data = {**DATA, "failures": [[*DATA["failures"][0][:-1], place]]}
+    assert opened.show(page_of(tmp_path, data)).locator("#failures a").count() == 0
 
 
 def test_no_text_of_a_sweep_is_obeyed(opened: Opened, tmp_path: Path) -> None:
@@ -52,7 +66,8 @@ def test_no_text_of_a_sweep_is_obeyed(opened: Opened, tmp_path: Path) -> None:
     data = {name: poisoned(value, [0]) for name, value in DATA.items()} | ours
     page = opened.show(page_of(tmp_path, data))
     assert page.evaluate("window.obeyed") is None
-    assert set(page.evaluate(kinds)) == set(plain)
+    assert {*plain} - {*page.evaluate(kinds)} == {"A"}  # a link that has become no path is none
+    assert {*page.evaluate(kinds)} <= {*plain}
 
 
 @needs_axe

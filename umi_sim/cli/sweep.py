@@ -113,17 +113,23 @@ def write_reports(
     are_written = [
         not junit or is_written(junit, xml.as_xml(outcome)),
         not json_file or is_written(json_file, f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode()),
-        not html or is_written(html, page_of(outcome)),
+        not html or write_pages(outcome, Path(html)),
     ]
     return 0 if all(are_written) else outcome.exit_code or USAGE
 
 
-def page_of(outcome: "SweepOutcome") -> bytes:
-    """The page of a sweep."""
+def write_pages(outcome: "SweepOutcome", page: Path) -> bool:
+    """Write the page of a sweep, and in a folder beside it those of its failures."""
     from umi_sim.pages import shell, sweep_page
 
+    written = {}
+    for mark, path, data in sweep_page.failure_pages(outcome, f"{page.stem}-failures"):
+        (page.parent / path).parent.mkdir(exist_ok=True)
+        if is_written(str(page.parent / path), shell.document("life.js", data).encode()):
+            written[mark] = path
     command = command_of(click.get_current_context())
-    return shell.document("sweep.js", sweep_page.sweep_data(outcome, command)).encode()
+    data = sweep_page.sweep_data(outcome, command, written)
+    return is_written(str(page), shell.document("sweep.js", data).encode())
 
 
 def command_of(context: click.Context) -> str:

@@ -226,7 +226,7 @@ function showStep(step) {
   const now = stateAfter(step[NUMBER]);
   const lines = changesOf(step, from, now);
   const [telling, quiet] = [lines.filter((it) => it.isTelling), lines.filter((it) => !it.isTelling)];
-  const clock = step[AGENT] ? `, the clock of ${step[AGENT]} shows ${spaced(step[READING])} ms` : "";
+  const clock = step[AGENT] ? `, the clock of ${step[AGENT]} shows ${timeOf(step[READING])}` : "";
   const words = step[ARROWS].map(([source, target, kind, text, event, item]) => {
     const way = source === target ? data.lanes[source] : `${data.lanes[source]} \u2192 ${data.lanes[target]}`;
     const which = event && !text.includes(event) && event !== item ? ` (${event})` : "";

@@ -20,6 +20,12 @@ function terms(pairs) {
 }
 
 /** 10 000: thousands apart. */
+/** A clock's reading as a date and a time; one beyond the years that a Date knows, in milliseconds. */
+function timeOf(ms) {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${spaced(ms)} ms` : date.toISOString().replace("T", " ").replace("Z", " UTC");
+}
+
 function spaced(number) {
   return String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }

@@ -14,11 +14,14 @@ function section(id, title, ...inside) {
   return el("section", { id, "aria-labelledby": `${id}-head` }, el("h2", { id: `${id}-head` }, title), ...inside);
 }
 
+const PAGE = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*\/[A-Za-z0-9_.-]+\.html$/; // beside this page, and nothing else that a link can be
+
 function failures() {
   if (!data.failures.length) return section("failures", "Failures", el("p", {}, "None."));
-  const made = data.failures.map(([isNew, kind, rule, message, hits, where, repeat, look]) =>
+  const made = data.failures.map(([isNew, kind, rule, message, hits, where, repeat, look, page]) =>
     el("li", {}, el("h3", {}, isNew ? el("span", { class: "badge fail" }, "NEW") : el("span", { class: "badge" }, "KNOWN"), ` ${kind === rule ? kind : `${kind} ${rule}`}`),
       el("p", {}, message), el("p", {}, `${hits} of the runs; the smallest is ${where}`),
+      PAGE.test(page) ? el("p", {}, el("a", { href: page }, "every message of this run, step by step")) : null,
       el("p", {}, el("code", {}, repeat)), look ? el("p", {}, el("code", {}, look)) : null));
   return section("failures", `Failures: ${made.length}`, el("ol", {}, ...made));
 }
@@ -45,9 +48,10 @@ function map() {
   const made = rows.map(([rule, promise, counts]) => el("tr", {}, el("th", { scope: "row", title: promise }, rule),
     ...counts.map((count, at) => metCell(rule, faults[at], count))));
   const note = "Each column is a fault with how often it struck, each row a rule. A number says how many runs the rule judged in which the fault struck; \u2716: it broke there. What is empty did not meet.";
-  return section("map", "What met what", el("p", {}, note),
-    el("div", { class: "wide tall", tabindex: "0", role: "group", "aria-label": "Rules by faults" },
-      el("table", { class: "map" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "rule"), ...heads)), el("tbody", {}, ...made))));
+  const heading = `${rows.length} rules under ${faults.length} kinds of faults`;
+  const inside = [el("p", {}, note), el("div", { class: "wide tall", tabindex: "0", role: "group", "aria-label": "Rules by faults" },
+      el("table", { class: "map" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "rule"), ...heads)), el("tbody", {}, ...made)))];
+  return section("map", "What met what", el("details", { class: "map" }, el("summary", {}, heading), ...inside));
 }
 
 function marks() {
@@ -62,8 +66,8 @@ function marks() {
 function page() {
   const scenarios = data.scenarios.map(([name, runs, operations, failed]) => cells(name, spaced(runs), spaced(operations), failed ? `${failed} different` : "none"));
   const longest = data.longest.map(([name, seed, steps]) => cells(`${name} seed ${seed}`, spaced(steps), el("code", {}, `umi-sim run ${name} --seed ${seed}`)));
-  document.getElementById("page").append(head(), failures(), map(),
-    section("scenarios", "What was run", table("What was run", ["scenario", "runs", "operations", "failures"], scenarios)),
+  document.getElementById("page").append(head(), failures(),
+    section("scenarios", "What was run", table("What was run", ["scenario", "runs", "operations", "failures"], scenarios)), map(),
     section("longest", "Longest runs", table("Longest runs", ["run", "steps", "again"], longest)), marks());
 }
 

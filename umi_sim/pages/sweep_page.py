@@ -4,11 +4,13 @@ Law 1. A pure function of the outcome, as its report is; the longest runs are th
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from umi_sim.kernel.wording import plural
+from umi_sim.pages import seed_page
 from umi_sim.pages.page_data import text
 from umi_sim.record.items import Fault
 from umi_sim.record.rules import id_of, rule_named
@@ -21,8 +23,8 @@ from umi_sim.sweep.totals import FOUND_COUNT_MAX, FoundFailure, SweepOutcome
 RESULTS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
-def sweep_data(outcome: SweepOutcome, command: str) -> dict[str, object]:
-    """All that the page shows. `command` repeats the sweep."""
+def sweep_data(outcome: SweepOutcome, command: str, pages: Mapping[str, str]) -> dict[str, object]:
+    """All that the page shows. `command` repeats the sweep; `pages`: those of failures, by fingerprint."""
     totals = outcome.totals
     head = report(outcome).head.partition(" ")[2]
     known = {each.seed.fingerprint for each in outcome.kept if each.seed}
@@ -30,7 +32,10 @@ def sweep_data(outcome: SweepOutcome, command: str) -> dict[str, object]:
     return {
         "title": text(head), "repeat": text(command), "result": RESULTS[outcome.result],
         "facts": [[label, text(told)] for label, told in facts(outcome)],
-        "failures": [failure(found, totals.hits[found.fingerprint], known) for found in shown],
+        "failures": [
+            failure(found, totals.hits[found.fingerprint], known, pages.get(found.fingerprint, ""))
+            for found in shown
+        ],
         "scenarios": list(scenarios(outcome)),
         "map": fault_map(outcome, shown),
         "marks": [[each.name, list(each.counts.items())] for each in parts(outcome)],
@@ -53,12 +58,22 @@ def facts(outcome: SweepOutcome) -> Iterator[tuple[str, str]]:
         yield "earlier", f"still fails: umi-sim replay {kept.path.as_posix()}"
 
 
-def failure(found: FoundFailure, hits: int, known: Iterable[str]) -> list[object]:
-    """New or not, kind, rule, message, hits, where it is smallest, and how to repeat and to look at it."""
+def failure_pages(outcome: SweepOutcome, folder: str) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Yield the page of each failure whose run is whole: its fingerprint, its path, and what it shows."""
+    for found in outcome.totals.in_order()[:FOUND_COUNT_MAX]:
+        if found.text and found.is_whole:
+            seed = seed_file.loads(found.text.encode(), found.path)
+            path = f"{folder}/{PurePosixPath(found.path).stem}.html"
+            yield found.fingerprint, path, seed_page.data_of(found.path, seed, runs=0)
+
+
+def failure(found: FoundFailure, hits: int, known: Iterable[str], page: str) -> list[object]:
+    """New or not, kind, rule, message, hits, where it is smallest, how to repeat it, where to look at it."""
     where = f"{found.scenario} seed {found.seed}"
     look = f"umi-sim html {found.path} --open" if found.text and found.is_whole else ""
     is_new = found.fingerprint not in known
-    return [is_new, found.kind, text(found.rule), text(found.message), hits, where, repeat_of(found), look]
+    told = [is_new, found.kind, text(found.rule), text(found.message), hits, where]
+    return [*told, repeat_of(found), "" if page else look, page]
 
 
 def scenarios(outcome: SweepOutcome) -> Iterator[list[object]]:

@@ -4,15 +4,17 @@ Every check ends in a `demand`. A check that finds nothing to look at returns be
 counted had something to judge.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from umi_core.text import contrast_texts
 from umi_sim.record.rules import Rule
 
 Counts = dict[str, int]  # a Counter would take three times as long, forty times in each step of a run
 
+WHOLE_CHARS_MAX: Final = 120  # a collection that fits into a line is shown as it is
 COUNTS: Final[list[Counts]] = [{}]
 """How often each rule was judged: the last dict is counted in; the first is there if no block counts."""
 
@@ -23,7 +25,36 @@ class Broken(Exception):
     def __init__(self, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
         super().__init__(f"{rule.name}: {message}")
         self.rule, self.message = rule.name, message
-        self.expected, self.got = contrast_texts(str(expected), str(got))
+        self.expected, self.got = contrast_texts(*leave_out_shared(expected, got))
+
+
+def leave_out_shared(expected: object, got: object) -> tuple[str, str]:
+    """Return both as texts; of two long collections without the members that both have, whose number is told.
+
+    Of 15 ids and the same with one more: "[] and 15 that both have", "['fct_48..'] and 15 that both have".
+    """
+    told, came = str(expected), str(got)
+    if max(len(told), len(came)) <= WHOLE_CHARS_MAX or not are_collections(expected, got):
+        return told, came
+    members, others = count_members(expected), count_members(got)
+    if members == others:
+        return told, came  # in another order
+    shared = (members & others).total()
+    return describe_rest(members - others, shared), describe_rest(others - members, shared)
+
+
+def are_collections(*values: object) -> bool:
+    return all(isinstance(each, list | tuple | set | frozenset | dict) for each in values)
+
+
+def count_members(value: Any) -> Counter[str]:
+    members = map(repr, value.items() if isinstance(value, dict) else value)
+    # A set has no order of its own, and a report must have one.
+    return Counter(sorted(members) if isinstance(value, set | frozenset) else members)
+
+
+def describe_rest(rest: Counter[str], shared: int) -> str:
+    return f"[{', '.join(rest.elements())}] and {shared} that both have"
 
 
 def demand(holds: object, rule: Rule, message: str, expected: object = "", got: object = "") -> None:

@@ -26,6 +26,9 @@ def test_a_failure_is_new_once(small_worlds: None) -> None:
         failures = data["failures"]
         assert isinstance(failures, list)
         assert [(new, rule) for new, _, rule, *_ in failures] == [(is_new, "ttl-boundary (TTL-1)")]
+        shown = json.loads(elements_of(Path(failures[0][-1]).read_text()).data)
+        assert shown["title"].startswith("safety ttl-boundary (TTL-1) at step ")
+        assert failures[0][-1].startswith("out-failures/ttl-boundary-")
 
 
 def test_faults_and_the_rules_that_they_met_are_a_map(own_folder: Path) -> None:
