@@ -20,7 +20,7 @@ from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict, run
-from umi_sim.targets.shrinking import Live, fingerprint_of, shrink
+from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, shrink
 
 PROBES: Final = range(8)
 COUNT_MAX: Final = 6
@@ -34,12 +34,16 @@ Draw = Callable[[type[Adapter], int, Moments], tuple[Item, ...]]
 
 @attrs.define
 class Finding(Owner):
-    """A broken promise: the run as it was, and as small as it gets; in how many runs it was met."""
+    """A broken promise: the run as it was, and as small as it gets; in how many runs it was met.
+
+    `needed`: each item of the small run, what was changed about it alone, and how the run ended then.
+    """
 
     seed: int
     first: TargetVerdict
     small: TargetVerdict
     count: int = 1
+    needed: Sequence[tuple[Item, str, str]] = ()
 
 
 @attrs.define
@@ -101,7 +105,8 @@ class Hunt(HuntShare):
         if smallest in self.kinds:
             self.kinds[smallest].count += 1
         else:
-            self.kinds[smallest] = Finding(seed, verdict, small)
+            needed = tuple(find_needed(self.adapter, small, live))
+            self.kinds[smallest] = Finding(seed, verdict, small, needed=needed)
             self.findings.append(self.kinds[smallest])
         self.kinds[kind] = self.kinds[smallest]
 

@@ -23,6 +23,7 @@ SECONDS_MAX: Final = 60
 ROUNDS_MAX: Final = 4
 CALMER_RUNS_MAX: Final = 100
 ORDERS_MAX: Final = 48  # of operations that were concurrent, one after the other
+NEEDED_COUNT_MAX: Final = 12  # items: more are no small run, and each costs one
 PAUSES_MAX: Final = 40  # points at which a single pause is tried
 EARLY_MAX: Final = 12
 ORDERS: Final = 6  # of requests at once that are tried from the first one on
@@ -84,6 +85,29 @@ def calmer(adapter: type[Adapter], items: Sequence[Item]) -> Iterator[tuple[Item
     tried.append(without_ttl(adapter, items))
     distinct = {key_of(each): each for each in tried if each and each != tuple(items)}
     yield from distinct.values()
+
+
+LESSER: Final = {  # of each kind in which something happens to operations: what is changed to leave them alone
+    "at_once": "one after the other", "paged": "not between its pages", "crash_in": "without the crash",
+    "fail": "without the failure", "cancel": "not cancelled",
+}  # fmt: skip
+
+
+def find_needed(
+    adapter: type[Adapter], small: TargetVerdict, live: Live = run
+) -> Iterator[tuple[Item, str, str]]:
+    """Yield each item of a run, what was changed about it alone, and how the run ended then."""
+    items = small.items[: small.ended_at + 1]
+    for at, item in enumerate(items if len(items) <= NEEDED_COUNT_MAX else ()):
+        others = alone(item) if item.kind in LESSER else [()]
+        changed = [(*items[:at], *each, *items[at + 1 :]) for each in others]
+        ends = dict.fromkeys(end_of(live(adapter, each, small.seed)) for each in changed if each)
+        if ends:
+            yield item, LESSER.get(item.kind, "without it"), " or ".join(ends)
+
+
+def end_of(verdict: TargetVerdict) -> str:
+    return "passes" if verdict.broken is None else f"breaks {verdict.broken.rule}"
 
 
 def alone(item: Item) -> Iterator[tuple[Item, ...]]:

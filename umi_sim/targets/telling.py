@@ -10,6 +10,7 @@ from umi_sim.targets.adapter import Adapter, is_async, ops_of
 from umi_sim.targets.anomalies import meaning_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
+from umi_sim.targets.items import Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
 from umi_sim.targets.lines import lines_of, not_recurring, text_of, warn_unexplored
 from umi_sim.targets.page import name_of
@@ -35,6 +36,7 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     ]
     rows += [
         *cause(found.adapter, found.small),
+        *report_needed(found.findings[0].needed),
         *jobs(found.jobs),
         *also(found),
         *threads(found),
@@ -106,6 +108,14 @@ def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]
     yield from under("items", (row("", each, hang=2) for each in lines_of(adapter, verdict)))
 
 
+def report_needed(needed: Sequence[tuple[Item, str, str]]) -> Iterator[ReportRow]:
+    """Yield how the run ends where one of its items is changed."""
+    texts = [item.describe("; ".join(op.name for op in item.ops)) for item, _, _ in needed]
+    width = max(map(len, texts), default=0)
+    pairs = zip(texts, needed, strict=True)
+    yield from under("needed", (row("", f"{text:{width}}  {it[1]}: {it[2]}", hang=2) for text, it in pairs))
+
+
 def report_reached(found: Hunt) -> Iterator[ReportRow]:
     """Yield what was asked for, what could happen in the runs, and what could not."""
     adapter, asked = found.adapter, ops_of(found.adapter)
@@ -175,6 +185,7 @@ def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
     return {
         "result": "fail", "saved": saved, **document_of(found.adapter, name, seed, found.small),
         **anomaly_of(found.small), **counts_of(found),
+        "needed": [f"{change}: {end}" for _, change, end in found.findings[0].needed],
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from umi_sim.targets.exporting import CannotExport, script_of
 from umi_sim.targets.hunt import hunt, moments_of
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
-from umi_sim.targets.shrinking import shrink
+from umi_sim.targets.shrinking import find_needed, shrink
 from umi_sim.targets.values import key_of
 
 RULES = {"PopReadsThenDeletes": "at-once", "AddsOneByOne": "batch-split", "ClearSwallows": "done-lost"}
@@ -31,6 +31,27 @@ def test_a_planted_bug_is_found_and_told_in_three_items(store: type[Store]) -> N
     assert small.broken is not None
     assert small.broken.rule == RULES[store.__name__]
     assert len(small.items) <= 3
+
+
+@pytest.mark.parametrize("store", PLANTED)
+def test_what_a_failure_needs_is_told_item_by_item(store: type[Store]) -> None:
+    finding = hunt(store, range(200)).findings[0]
+    changes = {
+        "op": "without it", "advance": "without it", "at_once": "one after the other",
+        "fail": "without the failure", "crash_in": "without the crash",
+    }  # fmt: skip
+    told = [(item, changes[item.kind], "passes") for item in finding.small.items]
+    # Alone in a run, an item cannot be left out: nothing would be asked.
+    assert list(finding.needed) == [each for each in told if len(told) > 1 or each[1] != "without it"]
+
+
+def test_what_is_not_needed_fails_without_it_as_well() -> None:
+    small = hunt(PopReadsThenDeletes, range(200)).small
+    assert small is not None
+    other = Item("op", (ContractOp("get", {"session": "z"}),))
+    longer = run(PopReadsThenDeletes, (other, *small.items), small.seed)
+    (first, change, end), *_ = find_needed(PopReadsThenDeletes, longer)
+    assert (first, change, end) == (other, "without it", "breaks at-once")
 
 
 def test_the_store_without_a_bug_is_left_alone() -> None:
