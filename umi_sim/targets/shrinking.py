@@ -87,7 +87,7 @@ def calmer(adapter: type[Adapter], items: Sequence[Item]) -> Iterator[tuple[Item
     yield from distinct.values()
 
 
-LESSER: Final = {  # of each kind in which something happens to operations: what is changed to leave them alone
+LESSER: Final = {  # of kinds in which something happens to operations: what is changed to leave them alone
     "at_once": "one after the other", "paged": "not between its pages", "crash_in": "without the crash",
     "fail": "without the failure", "cancel": "not cancelled",
 }  # fmt: skip
