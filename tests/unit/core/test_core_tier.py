@@ -2,6 +2,7 @@
 
 import attrs
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -493,4 +494,5 @@ def recount(block: Block) -> int:
     return len("".join(texts).encode())
 
 
+CoreMachine.TestCase.settings = settings(max_examples=40)
 TestCoreMachine = pytest.mark.uncounted(pytest.mark.slow(CoreMachine.TestCase))

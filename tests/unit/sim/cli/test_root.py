@@ -120,16 +120,16 @@ def test_a_conversation_is_lived_through() -> None:
 
 @pytest.mark.slow
 def test_a_conversation_is_told_whole_or_it_is_said_how_much_of_it_was() -> None:
-    lines = [{"speaker": "ann", "text": f"I like tea number {n}."} for n in range(60)]
+    lines = [{"speaker": "ann", "text": f"I like tea number {n}."} for n in range(30)]
     Path("talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     spoken = ("run", "own.toml", "--seed", "3", "--transcript", "talk.jsonl")
     whole = umi(*spoken, "--trace", "whole.trace").stdout
     assert "  told " not in whole
-    assert "I like tea number 59." in umi("show", "whole.trace").stdout
+    assert "I like tea number 29." in umi("show", "whole.trace").stdout
     part = umi(*spoken, "--set", "workload.operations=20").stdout
-    assert "  told     8 of 60 turns, in 20 operations: leave --set workload.operations out" in part
+    assert "  told     8 of 30 turns, in 20 operations: leave --set workload.operations out" in part
     said = json.loads(umi(*spoken, "--set", "workload.operations=20", "--json").stdout)
-    assert said["told"].startswith("8 of 60 turns")
+    assert said["told"].startswith("8 of 30 turns")
 
 
 def test_a_mode_is_a_setting_of_the_scenario() -> None:

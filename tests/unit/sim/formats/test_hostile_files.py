@@ -1,4 +1,4 @@
-"""Goal: no file of strangers does harm: ten thousand damaged ones are read or refused, and nothing else."""
+"""Goal: no file of strangers does harm: thousands of damaged ones are read or refused, and nothing else."""
 
 import json
 import tracemalloc
@@ -13,12 +13,12 @@ ALLOCATED_BYTES_MAX = 64 * 1024 * 1024
 
 
 @pytest.mark.slow
-def test_ten_thousand_damaged_files_are_read_or_refused_and_nothing_else_happens() -> None:
+def test_thousands_of_damaged_files_are_read_or_refused_and_nothing_else_happens() -> None:
     watch = Watch()
-    told = fuzz(10_000, 42, watch, run_every=30)
+    told = fuzz(3_000, 42, watch, run_every=10)  # tools/fuzz_seed_files.py tries more
     assert watch.seen == []
-    assert told["refused"] > 5_000  # the damage is real
-    assert told["read"] > 300
+    assert told["refused"] > 1_500  # the damage is real
+    assert told["read"] > 90
     assert sum(count for name, count in told.items() if name.startswith("run")) >= 10
 
 

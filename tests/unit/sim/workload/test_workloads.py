@@ -482,8 +482,13 @@ def test_questions_refer_in_each_of_the_four_languages() -> None:
 
 @pytest.mark.slow
 def test_every_term_of_the_tables_is_asked_about() -> None:
-    asked = {term for args in recalls(1_000) for term in read(args["query"]).terms}
-    assert asked == set(LANGUAGES)
+    left = set(LANGUAGES)
+    for name, args in over_seeds(1_000, **RECALLS):
+        if name == "recall":
+            left.difference_update(read(args["query"]).terms)
+        if not left:
+            break
+    assert left == set()
 
 
 def test_turns_are_none_to_twelve_told_before_blank_and_too_long() -> None:
