@@ -31,7 +31,7 @@ KINDS = {"at-once": ["at_once"], "error-applied": ["fail"]}  # of items that are
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", (0, 8_000))
+@pytest.mark.parametrize("start", [0, 8_000])
 @pytest.mark.parametrize("store", EXPECTED)
 def test_a_bug_is_reported_by_its_own_rule(store: type[Adapter], start: int) -> None:
     small = hunt(store, range(start, start + 400)).small
