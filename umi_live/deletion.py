@@ -5,8 +5,6 @@ Law 1. Nothing is left in it, in free pages and in the index of words neither.
 
 from typing import Any, Final
 
-import apsw
-
 from umi_core.values import Scope
 from umi_live.schema import transaction
 from umi_live.sqlite import OPTIMIZE, SqliteStorage
@@ -50,4 +48,4 @@ def rewrite(storage: SqliteStorage) -> None:
     # Three places keep deleted bytes: segments of the index of words, free pages of the file, and the log.
     storage.connection.execute(OPTIMIZE)
     storage.connection.execute("vacuum")
-    storage.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    storage.cut_log()

@@ -18,6 +18,18 @@ def create_file(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> int:
     return file
 
 
+def sync_file(path: str) -> None:
+    """Make durable what a file holds, and its length; one that is not there holds nothing. Raises OSError."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def create_beside(path: str, model: str) -> int:
     """Open the file, and create it with the permissions of `model` if it is not there. Raises OSError.
 

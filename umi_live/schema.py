@@ -21,7 +21,7 @@ import attrs
 
 from umi_live.claims import hold_unclaimed
 from umi_live.errors import StoreError
-from umi_live.files import create_file
+from umi_live.files import create_file, sync_file
 from umi_live.upgrade import divide
 
 APPLICATION: Final = 0x756D6931  # "umi1"
@@ -96,7 +96,8 @@ class OpenOptions:
     """How a file is opened. Only a simulated disk is told another way than this one.
 
     `is_alone`: no memory is shared with other processes; `log_pages`: a longer log is written into the file.
-    `is_read_only`: nothing is written, and the file may be one that cannot be.
+    `is_read_only`: nothing is written, and the file may be one that cannot be. `sync`: makes durable what a
+    file at a path holds, and its length.
     """
 
     vfs: str | None = None
@@ -104,6 +105,7 @@ class OpenOptions:
     is_alone: bool = False
     log_pages: int = 1_000
     is_read_only: bool = False
+    sync: Callable[[str], None] = sync_file
 
 
 def open_connection(path: str, way: OpenOptions = OpenOptions()) -> apsw.Connection:  # frozen

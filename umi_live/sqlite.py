@@ -37,7 +37,8 @@ from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
 from umi_live.columns import RowKey, body_of, put_row, read_versions, row_at, texts_of, written_versions
 from umi_live.conditions import clause, excluded_ids
-from umi_live.schema import OpenOptions, open_connection, transaction
+from umi_live.remains import has_remains, pieces_of
+from umi_live.schema import MEMORY, OpenOptions, open_connection, transaction
 from umi_live.search import Index, Mask
 
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
@@ -77,6 +78,7 @@ class TransactionCache(Owner):
     rows: dict[RowKey, tuple[int, int, int]] = attrs.field(factory=dict)
     moved: frozenset[RowKey] = frozenset()  # of facts that the commit at hand puts elsewhere
     erases: bool = False  # whether something that was written is to be nowhere any more
+    erased: set[bytes] = attrs.field(factory=set)  # pieces of its texts
     changes_words: bool = False  # and whether its words are
 
 
@@ -86,8 +88,9 @@ class SqliteStorage:
     def __init__(self, path: str, way: OpenOptions = OpenOptions()) -> None:  # noqa: B008  # frozen
         self.path = path
         self.connection = open_connection(path, way)
-        self.log_pages_max, self.log_pages = way.log_pages, 0
+        self.way, self.log_pages = way, 0
         self.owes_empty_log = False
+        self.erased = set[bytes]()  # pieces of texts that were deleted since the log was last emptied
         self.connection.set_wal_hook(self._note_log)
         self.oldest_ms = 0  # no receipt is older
         self.indexes: dict[Scope, Index] = {}  # the longest unused first
@@ -117,9 +120,10 @@ class SqliteStorage:
             # What `_prune` noted is rolled back with the transaction.
             self.oldest_ms = oldest_ms
             raise
+        self.erased |= known.erased
         if known.erases or self.owes_empty_log:
             self.empty_log()
-        elif self.log_pages > self.log_pages_max:
+        elif self.log_pages > self.way.log_pages:
             self._shorten_log()
         return answers
 
@@ -133,14 +137,29 @@ class SqliteStorage:
             self.connection.wal_checkpoint()
 
     def empty_log(self) -> None:
-        """Write the log into the file and cut it off, so that it holds nothing that was deleted.
+        """Write the log into the file and cut it off, so that neither holds anything that was deleted.
 
         If that fails, or another process reads from the log for too long, the next commit tries again.
         """
         self.owes_empty_log = True
-        with suppress(apsw.Error):
-            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        with suppress(apsw.Error, OSError):
+            self.cut_log()
+            if self.path != MEMORY and self.erased and self.has_remains():
+                self.connection.execute("vacuum")
+                self.cut_log()
+            self.erased.clear()
             self.owes_empty_log = False
+
+    def has_remains(self) -> bool:
+        """Check whether unused space of the file still holds what was deleted. Raises apsw.Error, OSError."""
+        page_bytes: Any = self.connection.pragma("page_size")
+        return has_remains(self.path, self.way.vfs, page_bytes, self.erased)
+
+    def cut_log(self) -> None:
+        """Write the log into the file and cut it off. Raises apsw.Error or OSError if that fails."""
+        self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        # SQLite does not sync the cut: after a loss of power the log would be there again, with what it held.
+        self.way.sync(f"{self.path}-wal")
 
     def _answer_to(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed | EffectFailed:
         """Answer a batch. Its key comes first: a batch that was done already conflicts with itself."""
@@ -216,6 +235,7 @@ class SqliteStorage:
         # Only what erases empties the log at once; every other commit leaves that for when the log is long.
         if is_there and self._erases(key, body, known):
             known.erases = True
+            known.erased |= pieces_of(self._body(key)) - pieces_of(body)
             known.changes_words = known.changes_words or address.kind in STATES_OF_FACT
         row = put_row(self.connection, key, version + 1, body, changed, row)
         known.rows[key] = row, version + 1, body is not None
@@ -233,8 +253,12 @@ class SqliteStorage:
         if place[1] not in REPLACING:
             return False
         # {"tea", "jam"} by {"tea", "jam", "milk"}: only grows. By {"tea"}: "jam" must leave the log, too
+        return not texts_of(self._body(place)) <= texts_of(body)
+
+    def _body(self, place: RowKey) -> Body | None:
+        """Return the body of a row that is there; None if its bytes are damaged."""
         old: Any = self.connection.execute(ONE, place).fetchone()
-        return not texts_of(body_of(*old[2:])) <= texts_of(body)
+        return body_of(*old[2:])
 
     def _place(self, scope: Scope, known: TransactionCache) -> Place:
         """Return the number of the scope, and that of the commit at hand in it."""

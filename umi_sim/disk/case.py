@@ -2,9 +2,11 @@
 
 Law 1. What was acknowledged is there, with its key; a batch that was not is there as a whole or not at all.
 Law 2. Searches say what a scan of the rows says: indexes lose nothing either.
-Law 3. A case is a value: the same one runs the same, down to the last byte that is written.
+Law 3. What was deleted is in no file once that is acknowledged, and no cut brings it back.
+Law 4. A case is a value: the same one runs the same, down to the last byte that is written.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -29,6 +31,8 @@ KINDS: Final = ("entity", "receipt", "vector")
 PATH: Final = "agent.db"
 LOG_PAGES: Final = 12  # so short that the log is written into the file all the time
 WORDS: Final = "green black tea coffee likes hates Ann Bob works Acme".split()
+LETTERS: Final = "bcdfghjklmnpqrstvwxz"
+LETTER_COUNT: Final = 12  # of a word that no other row has
 AT_MS: Final = 1_000
 TRIES_MAX: Final = 3
 
@@ -77,6 +81,7 @@ class CaseRun:
         self.pending: Commit | None = None
         self.done: list[tuple[Commit, Committed]] = []
         self.cut_count = 0
+        self.deleted: dict[str, str] = {}  # words of content that no row has any more, by id of its last row
 
     def live(self) -> None:
         left = list(self.case.batches)
@@ -97,7 +102,8 @@ class CaseRun:
     def begin(self) -> None:
         """Open the file again, as often as it fails, and look what is there."""
         is_alone = self.case.journal == "wal"  # else its index would be in memory that processes share
-        way = OpenOptions(NAME, self.case.journal, is_alone, LOG_PAGES)
+        way = OpenOptions(NAME, self.case.journal, is_alone, LOG_PAGES, sync=self.files.sync)
+        self.search_files("what was deleted stays deleted through a power cut")
         for _ in range(TRIES_MAX):
             try:
                 self.store = SqliteStorage(PATH, way)
@@ -120,8 +126,10 @@ class CaseRun:
                 return
             except (apsw.IOError, apsw.CantOpenError):
                 continue
+            before = words_of(self.twin)
             agree("a batch is answered as it should be", answer, self.expect_answer(commit))
             self.pending = None
+            self.note_deleted(commit, before)
             return
         raise AssertionError("a disk that failed once fails for ever")
 
@@ -144,6 +152,24 @@ class CaseRun:
             self.store = None
 
     # What must hold.
+
+    def note_deleted(self, commit: Commit, before: Mapping[str, str]) -> None:
+        """Note what an acknowledged batch has deleted, unless the storage says that it still has to."""
+        assert self.store is not None
+        if self.case.journal != "wal" or self.store.owes_empty_log:
+            return
+        for write in commit.writes:
+            if write.body is None and write.address.kind == "entity" and write.address.id in before:
+                self.deleted[write.address.id] = before[write.address.id]
+        self.search_files("what was deleted is in no file")
+
+    def search_files(self, law: str) -> None:
+        files = self.files.disk.files
+        for word in self.deleted.values():
+            # The index of words spells each in hexadecimal, and shares beginnings.
+            needles = (word.encode(), word.encode().hex()[-12:].encode())
+            held = [name for name, it in files.items() if any(needle in it.content for needle in needles)]
+            agree(law, held, [])
 
     def look(self) -> None:
         assert self.store is not None
@@ -186,12 +212,19 @@ def draw_batch(number: int, twin: StorageTwin) -> Commit:
     return Commit((*writes, receipt), expects, key)
 
 
+def words_of(twin: StorageTwin) -> dict[str, str]:
+    """Return the word of each entity that no other row has, by id."""
+    bodies = (row.body for row in twin.rows.values())
+    return {body.id: body.content.split()[-1] for body in bodies if isinstance(body, Entity)}
+
+
 def about(row_id: str, chance: Stream) -> tuple[Write, ...]:
     """Return an entity and its vector, or neither any more."""
     entity, vector = Address(SCOPE, "entity", row_id), Address(SCOPE, "vector", row_id)
     if chance.chance(1, 5):
         return Write(entity, None), Write(vector, None)
-    content = " ".join(chance.pick(WORDS) for _ in range(chance.log_between(1, 400)))
+    words = [chance.pick(WORDS) for _ in range(chance.log_between(1, 400))]
+    content = " ".join((*words, "".join(chance.pick(LETTERS) for _ in range(LETTER_COUNT))))
     body = Entity(row_id, "note", chance.pick(WORDS), content, 1, 0, 0, "facts", 1, 1)
     components = tuple(chance.between(-127, 127) for _ in range(3))
     return Write(entity, body), Write(vector, Vector(row_id, 1, components))

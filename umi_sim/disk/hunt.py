@@ -3,8 +3,9 @@
 Law 1. Which cases there are follows from their numbers alone.
 """
 
-from collections.abc import Collection, Iterator
-from typing import Final
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Any, Final
 
 import attrs
 
@@ -13,11 +14,12 @@ from umi_sim.disk.case import Case, CaseOutcome, run
 from umi_sim.kernel import progress
 from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.wording import plural
+from umi_sim.shrink.reduction import fewer, lower
 
 CUT_COUNT: Final = 5  # of each case
 EVENTS_MAX: Final = 400  # of a life, more or less
 BATCHES_MAX: Final = 20
-SHORT_MAX: Final = 3  # batches of a case that is tried with every cut
+RUNS_MAX: Final = 200  # to make a case small
 
 
 @attrs.frozen
@@ -54,37 +56,36 @@ def hunt(seeds: Collection[int], journal: str = "wal") -> DiskHunt:
 
 
 def shrink_case(case: Case) -> Case:
-    """Return the fewest batches and the earliest cut that break this promise.
+    """Return the smallest case that was met within RUNS_MAX runs and breaks the same promise."""
+    promise, best, run_count = promise_of(run(case)), case, 0
 
-    If more is needed, return the case without what can be left out.
-    """
-    promise = promise_of(run(case))
-    # Shortest first and every cut: so the first one that fails is the smallest of its kind.
-    for small in short_ones(case):
-        if promise_of(run(small)) == promise:
-            return small
-    return next((shrink_case(it) for it in without_one(case) if promise_of(run(it)) == promise), case)
+    def works(**changes: Any) -> bool:
+        nonlocal best, run_count
+        candidate, run_count = attrs.evolve(best, **changes), run_count + 1
+        is_same = run_count <= RUNS_MAX and promise_of(run(candidate)) == promise
+        best = candidate if is_same else best
+        return is_same
+
+    def works_with(lives: Sequence[tuple[int, int]]) -> bool:
+        return works(cuts=tuple(cut for cut, _ in lives), fails=tuple(fail for _, fail in lives))
+
+    def works_with_cut(at: int, cut: int) -> bool:
+        return cut > 0 and works(cuts=replace_at(best.cuts, at, cut))
+
+    before = None
+    while before is not best:
+        before = best
+        lives = fewer(list(zip(best.cuts, best.fails, strict=True)), works_with)
+        fewer(best.batches, lambda left: works(batches=tuple(left)))
+        for at, (cut, fail) in enumerate(lives):
+            if fail and works(fails=replace_at(best.fails, at, 0)):
+                continue
+            lower(cut, partial(works_with_cut, at))
+    return best
 
 
-def short_ones(case: Case) -> Iterator[Case]:
-    """Yield the first batches, no failure, and one cut, or none."""
-    for count in range(min(SHORT_MAX, len(case.batches)) + 1):
-        few = attrs.evolve(case, batches=case.batches[:count], cuts=(), fails=())
-        yield few
-        yield from (
-            attrs.evolve(few, cuts=(at,), fails=(0,)) for at in range(1, max(case.cuts, default=0) + 1)
-        )
-
-
-def without_one(case: Case) -> Iterator[Case]:
-    """Yield the case without one batch, one failure, or one cut."""
-    for at in range(len(case.batches)):
-        yield attrs.evolve(case, batches=case.batches[:at] + case.batches[at + 1 :])
-    for at in range(len(case.cuts)):
-        cuts, fails = case.cuts[:at] + case.cuts[at + 1 :], case.fails[:at] + case.fails[at + 1 :]
-        yield attrs.evolve(case, cuts=cuts, fails=fails)
-        if case.fails[at]:
-            yield attrs.evolve(case, fails=(*case.fails[:at], 0, *case.fails[at + 1 :]))
+def replace_at(values: Sequence[int], at: int, value: int) -> tuple[int, ...]:
+    return (*values[:at], value, *values[at + 1 :])
 
 
 def promise_of(outcome: CaseOutcome) -> str:

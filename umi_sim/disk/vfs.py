@@ -73,6 +73,12 @@ class FileSystem(apsw.VFS):
         with as_sqlite():
             self.disk.delete(name, bool(syncdir))
 
+    def sync(self, path: str) -> None:
+        """Make durable what a file holds, as `fsync` does, which reaches no simulated disk."""
+        if path in self.disk.files:
+            with as_sqlite():
+                self.disk.sync(self.disk.files[path], is_new=False)
+
     def xAccess(self, name: str, flags: int) -> bool:
         return name in self.disk.files
 
