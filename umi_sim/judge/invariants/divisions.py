@@ -193,7 +193,7 @@ class Divisions(Observer):
         for home in (it for it in bodies if isinstance(it, Category)):
             links = {it.entity_id: it.entity_version for it in members if it.category_id == home.id}
             digest, due = self.links.get(home.id, ("", links))
-            told = f"members of {home.name}, which nobody has to divide"
+            told = f"members of {home.name}, which is not due to be divided"
             is_other = digest != home.evolved_digest
             demand(is_other or links == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, links)
 

@@ -242,7 +242,7 @@ class LogModel(Owner):
             is_stray = placed.told != told and self.is_elsewhere(told)
             message = f"number {row.seq} of the {self.name} log shows what another agent has"
             demand(not is_stray, rules.AGENTS_APART, message, placed.told, told)
-            message = f"number {row.seq} of the {self.name} log shows what nobody added"
+            message = f"number {row.seq} of the {self.name} log shows what was never added"
             demand(placed.told == told, rules.GET_WHAT_WAS_PUT, message, placed.told, told)
         is_gone = placed is not None and placed.gone < self.begun[op_id].tick
         demand(not is_gone, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
@@ -254,7 +254,7 @@ class LogModel(Owner):
         fitting = [*self.list_fitting(seq, told)]
         is_stray = not fitting and self.is_elsewhere(told)
         demand(not is_stray, rules.AGENTS_APART, f"number {seq} shows what another agent has", "", told)
-        message = f"number {seq} of the {self.name} log shows what nobody added"
+        message = f"number {seq} of the {self.name} log shows what was never added"
         demand(fitting, rules.GET_WHAT_WAS_PUT, message, "", told)
         # With two candidates it stays open which one it is; a later reply about either decides.
         if len(fitting) == 1:

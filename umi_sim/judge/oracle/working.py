@@ -361,7 +361,7 @@ class SessionsModel(Owner):
             # was answered; only what it showed is left then.
             shown = session.versions.get(version, packed)
             session.versions[version] = packed = [saved for saved in packed if saved in shown]
-            message = f"version {version} was loaded as somebody else's, and then saved"
+            message = f"version {version} was loaded with other entries, and then saved"
             demand(packed, rules.NO_LOST_UPDATE, message)
             session.acknowledged[version] = None
             session.must = max(session.must, version)
