@@ -1,6 +1,7 @@
 """Stores that keep, or break, the promises beyond the first ones: pages, replaced histories, sessions and
 entries with a time to live, filters. The last argument of each says which mistake it makes."""
 
+import asyncio
 import json
 import sqlite3
 from typing import Any
@@ -194,6 +195,24 @@ class Erasing(Kv):
 
 class LeavesBytes(Erasing):
     breaks = True
+
+
+class LeavesWhatIsConcurrent(Erasing):
+    """Copies rows that it deletes while another delete goes on."""
+
+    def make(self) -> None:
+        super().make()
+        self.deleting = 0
+
+    async def delete(self, key: str) -> None:  # type: ignore[override]
+        self.deleting += 1
+        try:
+            await asyncio.sleep(0)
+            if self.deleting > 1:
+                (self.folder / "trash").write_text(json.dumps(self.get(key), default=repr))
+            super().delete(key)
+        finally:
+            self.deleting -= 1
 
 
 class LeavesLog(Erasing):

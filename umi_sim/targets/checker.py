@@ -141,7 +141,7 @@ class Checker:
             return self.describe_break(op, got, times_ms)
         if op.name in self.contract.reads:
             self.last_reads[key_of(op)] = got.value
-        if op.name in self.contract.removes and not got.is_refusal:
+        if self.is_removal(op, got):
             self.note_removed(before, op.name)
         if spared:
             self.suspect(spared, before)
@@ -170,6 +170,8 @@ class Checker:
             return found
 
         if self.narrow(in_some_order):
+            if removing := [op.name for op, got in zip(ops, gots, strict=True) if self.is_removal(op, got)]:
+                self.note_removed(before, "+".join(sorted(removing)))
             # states with one of them lost must not be: a later answer that only they explain breaks at-once
             for order in permutations(each, len(ops) - 1):
                 left = before
@@ -241,6 +243,9 @@ class Checker:
             self.suspect("reopen-lost", empty)
         else:
             self.possible, self.suspects = distinct(empty), []
+
+    def is_removal(self, op: ContractOp, got: Got) -> bool:
+        return op.name in self.contract.removes and not got.is_refusal
 
     def note_removed(self, before: Iterable[State], op_name: str) -> None:
         """Note the values that some state had before this operation, and none has after it."""

@@ -20,6 +20,7 @@ BROKEN = (
     (stores.CountsTwice, "invariant", "check"),
     (stores.LeavesBytes, "erased", "delete"),
     (stores.LeavesLog, "erased", "delete"),
+    (stores.LeavesWhatIsConcurrent, "erased", "delete+delete"),
     (stores.LosesWhileReplacing, "batch-split", "get"),
     (stores.EndsLate, "ttl", "get"),
     (stores.FiltersTheCut, "answer", "search"),
