@@ -19,7 +19,7 @@ from umi_sim.targets.adapter import Adapter, BadAdapter
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import Item
-from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict, run
+from umi_sim.targets.life import NO_JOBS, JobCounts, KnownMet, TargetVerdict, run
 from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, shrink
 
 PROBES: Final = range(8)
@@ -52,7 +52,7 @@ class HuntShare(Owner):
 
     run_count: int = 0
     op_count: int = 0
-    known: tuple[str, ...] = ()
+    known: tuple[KnownMet, ...] = ()
     jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values

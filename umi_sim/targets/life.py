@@ -61,8 +61,17 @@ NO_JOBS: Final = JobCounts()
 
 
 @attrs.frozen
+class KnownMet(Data):
+    """A known divergence that a run has met: where it is told of, and how it showed."""
+
+    address: str
+    rule: str
+    anomaly: str = ""
+
+
+@attrs.frozen
 class TargetVerdict(Data):
-    """How a run ended, and in which item. `known`: divergences that were met, by address.
+    """How a run ended, and in which item. `known`: divergences that were met.
 
     `reached`: how often at most an operation came to a site.
     """
@@ -72,7 +81,7 @@ class TargetVerdict(Data):
     trace: str
     broken: BrokenContract | None = None
     ended_at: int = 0
-    known: tuple[str, ...] = ()
+    known: tuple[KnownMet, ...] = ()
     reached: Mapping[tuple[str, str], int] = attrs.field(factory=dict)
     gots: tuple[tuple[Got, ...], ...] = ()  # of each item, what came of its operations
     jobs: JobCounts = NO_JOBS
@@ -87,7 +96,7 @@ def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetV
 
     Known divergences do not end it: it goes on from what is, or else without the item that showed one.
     """
-    left, known, jobs = tuple(items), list[str](), NO_JOBS
+    left, known, jobs = tuple(items), list[KnownMet](), NO_JOBS
     while True:
         with world_of(adapter, seed) as world:
             life = TargetRun(adapter, world)
@@ -99,17 +108,20 @@ def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetV
                 verdict = life.hung(left, ENDLESS)
         known += verdict.known
         jobs += verdict.jobs
-        address = address_of(adapter, verdict.broken)
-        if not address or not left:
+        met = find_known(adapter, verdict.broken)
+        if met is None or not left:
             known_once = tuple(dict.fromkeys(known))
             return attrs.evolve(verdict, known=known_once, jobs=jobs, seed=seed)
-        known.append(address)
+        known.append(met)
         left = (*left[: verdict.ended_at], *left[verdict.ended_at + 1 :])
 
 
-def address_of(adapter: type[Adapter], broken: BrokenContract | None) -> str:
-    found = (each for each in adapter.known if broken and each.covers(broken.rule, broken.op, broken.message))
-    return next((each.address for each in found), "")
+def find_known(adapter: type[Adapter], broken: BrokenContract | None) -> KnownMet | None:
+    """Return the known divergence that a broken promise is."""
+    for each in adapter.known if broken else ():
+        if broken and each.covers(broken.rule, broken.op, broken.message):
+            return KnownMet(each.address, broken.rule, broken.anomaly)
+    return None
 
 
 class TargetRun:
@@ -118,7 +130,7 @@ class TargetRun:
     def __init__(self, adapter: type[Adapter], world: TargetWorld) -> None:
         self.adapter, self.world = adapter, world
         self.checker = Checker(adapter.contract, flags_of(adapter), ops_of(adapter))
-        self.known: list[str] = []
+        self.known: list[KnownMet] = []
         self.steps: list[TargetStep] = []
         self.gots: list[tuple[Got, ...]] = []
         self.paused_at: list[tuple[str, ...]] = []
@@ -167,8 +179,8 @@ class TargetRun:
         for name, others in self.world.names.take_guesses():
             self.checker.take_name(name, others)
         broken = self.judge(item, gots)
-        if broken is not None and (address := address_of(self.adapter, broken)) and self.checker.accept():
-            self.known.append(address)
+        if (met := find_known(self.adapter, broken)) is not None and self.checker.accept():
+            self.known.append(met)
             broken = None
         if broken is None and item.kind in RESTARTS:
             with computing_at_most(COMPUTING_SECONDS_MAX):

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+import attrs
+
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter, is_async, ops_of
@@ -14,6 +16,7 @@ from umi_sim.targets.items import Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
 from umi_sim.targets.lines import lines_of, not_recurring, text_of, warn_unexplored
 from umi_sim.targets.page import name_of
+from umi_sim.targets.promises import list_promises
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
 from umi_sim.targets.shrinking import fingerprint_of
 
@@ -171,7 +174,7 @@ def report_inferred(found: Hunt) -> Iterator[ReportRow]:
 
 
 def report_known(found: Hunt) -> Iterator[ReportRow]:
-    yield from under("known", [whole("", address) for address in found.known])
+    yield from under("known", [whole("", it) for it in dict.fromkeys(it.address for it in found.known)])
 
 
 def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
@@ -198,8 +201,8 @@ def counts_of(found: Hunt) -> dict[str, Any]:
     for name, value in found.inferred:
         inferred.setdefault(name, []).append(value)
     return {
-        "runs": found.run_count, "operations": found.op_count, "known": list(found.known),
-        "inferred": inferred,
+        "runs": found.run_count, "operations": found.op_count, "inferred": inferred,
+        "known": [attrs.asdict(it) for it in found.known], "promised": list_promises(found.adapter),
         "did_not_recur": [str(each.broken and each.broken.message) for each in found.not_recurring],
         **jobs_as_json(found.jobs),
     }  # fmt: skip

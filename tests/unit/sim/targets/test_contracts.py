@@ -306,7 +306,7 @@ def without(store: type[Adapter], name: str) -> type[Adapter]:
     return type(store.__name__, (store,), {name: nothing})
 
 
-SEED_COUNT = 40  # seeds; tools/ready_adapters.py has thousands of each adapter
+SEED_COUNT = 40  # seeds; umi-sim scoreboard has thousands of each adapter
 
 
 @pytest.mark.parametrize("store", STORES)

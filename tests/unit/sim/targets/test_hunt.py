@@ -169,7 +169,7 @@ def test_a_known_divergence_hides_nothing_behind_it() -> None:
     assert first.small is not None
     assert first.small.broken is not None
     assert first.small.broken.op == "count"
-    assert behind.known == ("https://example.org/17",)
+    assert [it.address for it in behind.known] == ["https://example.org/17"]
     assert behind.small is not None
     assert behind.small.broken is not None
     assert behind.small.broken.op == "get"

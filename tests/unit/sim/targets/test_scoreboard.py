@@ -1,0 +1,162 @@
+"""Goal: the table says of each adapter what was held, what broke, and what it was not held to and why."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from umi_sim.cli.root import cli
+from umi_sim.targets.adapter import Kv, MemoryStore, Sessions
+from umi_sim.targets.checker import RULES
+from umi_sim.targets.promises import PROMISES, list_promises, promise_broken
+from umi_sim.targets.scoreboard import check_script, list_adapters
+
+STORES = """
+'''A dict. Run with umi-forgets 1.0.'''
+
+from umi_sim.targets import MISSING, Known, Kv
+
+
+class Base(Kv):
+    def put(self, key, value):
+        self.kept[key] = value
+
+    def get(self, key):
+        return self.kept.get(key, MISSING)
+
+
+class Keeps(Base):
+    def make(self):
+        self.kept = {}
+
+
+class Forgets(Keeps):
+    def put(self, key, value):
+        self.kept = {key: value}
+
+
+class Shows(Keeps):
+    '''What it has removed it shows again.'''
+
+    def delete(self, key):
+        self.kept.setdefault(key)
+
+    known = (Known("notes.md: removal", op="get"),)
+
+
+class Other:
+    def make(self):
+        pass
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stores.py").write_text(STORES)
+    return tmp_path
+
+
+def scoreboard(*args: str) -> Result:
+    return CliRunner().invoke(cli, ["scoreboard", *args])
+
+
+@pytest.mark.slow
+def test_each_adapter_has_a_row_and_each_failure_a_file_and_a_script(folder: Path) -> None:
+    (folder / "lacks.py").write_text("import no_such_package\n" + STORES)
+    done = scoreboard(
+        ".", "--seconds", "2", "--out", "table.md", "--json", "lacks:Keeps", "stores:Keeps", "stores:Forgets"
+    )
+    lacks, keeps, forgets = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert (lacks["left_out"], lacks["packages"]) == ("no module no_such_package", "")
+    assert keeps["packages"] == "umi-forgets not installed"
+    assert (keeps["failures"], keeps["cells"]["answers"], keeps["runs"] > 10) == ([], "held", True)
+    assert keeps["cells"]["crashes"] == "not promised: `durable = False`"
+    assert keeps["cells"]["forgets"] == "not expressible: no operation removes"
+    assert forgets["cells"]["answers"] == "broken"
+    [failure] = forgets["failures"]
+    assert (failure["promise"], failure["what"], failure["script"]) == (
+        "answers",
+        "answer: get",
+        "says the same",
+    )
+    assert Path(".umi-sim/scoreboard", failure["file"]).with_suffix(".py").exists()
+    table = Path("table.md").read_text()
+    assert f"umi-sim target stores:Forgets --replay {failure['file']}" in table
+    assert "| `stores:Forgets` | umi-forgets not installed |" in table
+    assert "- `lacks:Keeps` (): no module no_such_package" in table
+    assert "not expressible: no operation removes: `stores:Keeps`, `stores:Forgets`" in table
+
+
+@pytest.mark.slow
+def test_a_known_divergence_is_a_broken_promise_as_well(folder: Path) -> None:
+    done = scoreboard(".", "stores:Shows", "--seconds", "2", "--json")
+    [shows] = json.loads(done.stdout)
+    assert {(it["promise"], it["what"], it["file"]) for it in shows["failures"]} >= {
+        ("forgets", "notes.md: removal", "")
+    }
+    assert shows["cells"]["forgets"] == "broken"
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["nowhere"], "nowhere"),
+        ([".", "mine:Mine"], ".: no such adapter; it has stores:Keeps, stores:Forgets, stores:Shows"),
+        ([".", "--out", "table.txt"], "--out table.txt: name a file that ends in .md"),
+        ([".", "--out", "nowhere/table.md"], "--out nowhere/table.md: name a file that ends in .md"),
+        ([".", "--seconds", "0"], "--seconds"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(folder: Path, args: list[str], told: str) -> None:
+    done = scoreboard(*args)
+    assert done.exit_code == 2
+    assert told in done.stderr
+
+
+def test_a_file_that_is_no_python_is_named_with_its_line(folder: Path) -> None:
+    (folder / "odd.py").write_text("class Odd(Kv:\n")
+    assert "odd.py, line 1" in scoreboard(".").stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("import sys; sys.exit(1)", "says the same"),
+        ("", "says something else (0)"),
+        ("import no_such_package", "cannot be run: ModuleNotFoundError: No module named 'no_such_package'"),
+    ],
+)
+def test_a_script_that_cannot_be_run_shows_nothing(
+    folder: Path, script: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("umi_sim.targets.scoreboard.ask_command", lambda *given: ({}, ""))
+    (folder / "show.py").write_text(script)
+    assert check_script(folder, folder, "stores:Keeps", "show.json") == told
+
+
+def test_every_rule_stands_for_one_promise_and_every_promise_has_rules() -> None:
+    names = {promise_broken(rule, "") for rule in RULES if rule != "alike"}
+    assert names | {promise_broken("answer", "resurrection")} == {it.name for it in PROMISES}
+    assert promise_broken("answer", "resurrection") == "forgets"
+    assert promise_broken("answer", "stale read") == "answers"
+
+
+def test_a_class_is_held_to_what_it_has_and_promises() -> None:
+    class Whole(Kv):
+        durable = erases = True
+
+        async def put(self, ns: str, key: str, value: object, ttl: int | None = None) -> None: ...
+        async def get(self, ns: str, key: str) -> None: ...
+        async def delete(self, ns: str, key: str) -> None: ...
+        async def scan(self, cursor: object = None) -> None: ...
+
+    assert set(list_promises(Whole).values()) == {""}
+    assert issubclass(Sessions, object)
+    assert issubclass(MemoryStore, object)
+
+
+def test_only_classes_that_open_a_store_are_adapters() -> None:
+    assert [*list_adapters(STORES, "stores.py")] == ["Keeps", "Forgets", "Shows"]

@@ -1,0 +1,71 @@
+"""Options and output of the command scoreboard. The work is done in umi_sim.targets.scoreboard."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import strftime
+from typing import Any, Final
+
+import click
+
+from umi_sim.cli.console import refuse, shows
+from umi_sim.kernel.progress import at
+from umi_sim.kernel.report import Report, row, whole
+from umi_sim.kernel.wording import plural
+
+SECONDS: Final = 60
+FILES: Final = ".umi-sim/scoreboard"
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("names", nargs=-1, metavar="[MODULE[:CLASS]]...")
+@click.option(
+    "--seconds", type=click.IntRange(1, 86_400), default=SECONDS, show_default=True, metavar="N",
+    help="How long each adapter is run.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="So many at a time.")
+@click.option("--out", metavar="TABLE.md", help="Write the table there, as Markdown.")
+@click.option("--files", default=FILES, show_default=True, metavar="FOLDER", help="For what breaks.")
+@shows()
+def scoreboard(
+    folder: Path, names: Sequence[str], seconds: int, jobs: int, out: str | None, files: str
+) -> Report:
+    """Run every adapter of a folder for a while, and tell which promises each store keeps.
+
+    An adapter whose package is not installed is left out, and the table says so. What breaks is kept as a
+    seed file with a script.
+
+    \b
+    umi-sim scoreboard examples/targets --seconds 60 --jobs 2 --out scoreboard.md
+    umi-sim scoreboard . mine:Mine --json
+    """
+    import attrs
+
+    from umi_sim.record.trace import write_whole
+    from umi_sim.targets import scoreboard as board
+
+    try:
+        known = board.list_subjects(folder)
+    except SyntaxError as error:
+        refuse(f"{folder}: {Path(error.filename or '').name}, line {error.lineno}: {error.msg}")
+    chosen = [name for name in known if not names or {name, name.partition(":")[0]} & {*names}]
+    if not chosen:
+        refuse(f"{folder}: no such adapter; it has {', '.join(known) or 'none'}")
+    if out and (Path(out).suffix != ".md" or not Path(out).resolve().parent.is_dir()):
+        refuse(f"--out {out}: name a file that ends in .md, in a folder that is there")
+    scored = []
+    for each in board.score_subjects(folder, chosen, seconds, jobs, Path(files)):
+        scored.append(each)
+        at("scoreboard", len(scored), len(chosen), unit="adapter")
+    lines = list(board.write_table(scored, seconds, strftime("%Y-%m-%d")))
+    if out:
+        write_whole(Path(out), "".join(f"{line}\n" for line in lines).encode())
+    done = [it for it in scored if not it.left_out]
+    broken = sum(bool(it.failures) for it in done)
+    head = f"{plural(len(done), 'adapter')} of {len(chosen)} run, {broken} of them broke a promise"
+    rows = [whole("file", out)] if out else [row("", line, column=0) for line in lines]
+    value: Any = lambda: [attrs.asdict(it) for it in scored]  # noqa: E731  # one line, used once
+    return Report(f"SCORED {head}", rows, value, 0 if done else 2)
+
+
+COMMANDS: Final = (scoreboard,)

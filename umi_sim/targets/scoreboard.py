@@ -1,0 +1,219 @@
+"""The scoreboard: many adapters, each run for a while in a process of its own, as one table of promises.
+
+A cell says that a promise was *held* in all runs, *broken*, *not promised*, or *not expressible* by the
+adapter. Nothing is called correct: it was not broken in so many runs.
+"""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.wording import group_digits, plural
+from umi_sim.targets.promises import PROMISES, promise_broken
+
+CONTRACTS: Final = ("Kv", "Sessions", "MemoryStore")
+PACKAGE: Final = re.compile(r"([A-Za-z][\w.-]*) \d+\.\d")
+SHOWN_AGAIN: Final = 1  # exit status of a script that says what was recorded
+GRACE_SECONDS: Final = 300  # for shrinking, beyond the time of a hunt
+HELD, BROKEN = "held", "broken"
+
+
+@attrs.frozen
+class ScoredFailure(Data):
+    """A promise that an adapter breaks: what was seen, its file, and what its script says.
+
+    Of a divergence that the adapter declares as known, `what` is where it is told of.
+    """
+
+    promise: str
+    what: str
+    file: str = ""
+    script: str = ""
+
+
+@attrs.frozen
+class ScoredSubject(Data):
+    """One row. `cells`: by promise; none where it could not be run, as `left_out` says."""
+
+    name: str
+    packages: str
+    runs: int = 0
+    cells: Mapping[str, str] = attrs.field(factory=dict)
+    failures: tuple[ScoredFailure, ...] = ()
+    left_out: str = ""
+
+
+# Which adapters there are. They are read and not imported: their packages may not be here.
+
+
+def list_subjects(folder: Path) -> list[str]:
+    """List every class in a folder that opens a store, as MODULE:CLASS. Raises SyntaxError."""
+    sources = [(path, path.read_text("utf-8")) for path in sorted(folder.glob("*.py"))]
+    return [f"{path.stem}:{name}" for path, source in sources for name in list_adapters(source, path.name)]
+
+
+def list_adapters(source: str, file: str) -> Iterator[str]:
+    """Yield the classes that inherit from a contract and say how a store is made. Raises SyntaxError."""
+    makes = dict.fromkeys(CONTRACTS, False)
+    for each in ast.parse(source, file).body:
+        if isinstance(each, ast.ClassDef):
+            bases = [base.id for base in each.bases if isinstance(base, ast.Name) and base.id in makes]
+            own = any(getattr(member, "name", "") == "make" for member in each.body)
+            if bases:
+                makes[each.name] = own or any(makes[base] for base in bases)
+    yield from (name for name, is_whole in makes.items() if is_whole)
+
+
+def list_packages(source: str) -> str:
+    """Return the packages that the first lines of a module name, in the versions that are installed."""
+    head = ast.get_docstring(ast.parse(source)) or ""
+    return ", ".join(f"{each} {version_of(each)}" for each in dict.fromkeys(PACKAGE.findall(head)))
+
+
+def version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+# Running them.
+
+
+def score_subjects(
+    folder: Path, names: Sequence[str], seconds: int, jobs: int, out: Path
+) -> Iterator[ScoredSubject]:
+    """Run adapters for so many seconds each, so many at a time; yield their rows in order.
+
+    Files of failures, and a script for each, are written below `out`.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    score = partial(score_subject, folder.resolve(), seconds, out.resolve())
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(score, names)
+
+
+def score_subject(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:
+    packages = list_packages((folder / f"{name.partition(':')[0]}.py").read_text("utf-8"))
+    found, error = ask_command(folder, out, seconds + GRACE_SECONDS, name, "--all", "--seconds", str(seconds))
+    if not found:
+        return ScoredSubject(name, packages, left_out=error)
+    failures = found.get("failures", [])
+    if found["result"] == "fail" and not failures:  # it did not recur, so there is no file of it
+        return ScoredSubject(name, packages, found["runs"], left_out="; ".join(found["did_not_recur"]))
+    cells = {promise: lack or HELD for promise, lack in found["promised"].items()}
+    broken = [score_failure(folder, out, name, it) for it in failures]
+    known = [ScoredFailure(promise_broken(it["rule"], it["anomaly"]), it["address"]) for it in found["known"]]
+    cells |= {it.promise: BROKEN for it in (*broken, *known)}
+    return ScoredSubject(name, packages, found["runs"], cells, (*broken, *dict.fromkeys(known)))
+
+
+def score_failure(folder: Path, out: Path, name: str, found: Mapping[str, Any]) -> ScoredFailure:
+    failure, file = found["failure"], found["saved"]
+    promise = promise_broken(failure["rule"], found["anomaly"])
+    told = f"{failure['rule']}: {failure['op']}"
+    return ScoredFailure(promise, told, file, check_script(folder, out, name, file))
+
+
+def check_script(folder: Path, out: Path, name: str, file: str) -> str:
+    """Write a failure as a script and run it, in a process that knows the packages alone."""
+    script = Path(file).with_suffix(".py")
+    ask_command(folder, out, GRACE_SECONDS, name, "--replay", file, "--export", str(script))
+    if not (out / script).exists():
+        return "no script"
+    alone = {key: each for key, each in os.environ.items() if key != "PYTHONPATH"}
+    command = [sys.executable, "-P", script.name]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=(out / script).parent,
+            env=alone,
+            capture_output=True,
+            timeout=GRACE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if b"Traceback" in done.stderr:  # Python ends with the same status, say where a package is not installed
+        return f"cannot be run: {done.stderr.decode(errors='replace').splitlines()[-1]}"
+    return "says the same" if done.returncode == SHOWN_AGAIN else f"says something else ({done.returncode})"
+
+
+def ask_command(
+    folder: Path, out: Path, seconds_max: int, name: str, *more: str
+) -> tuple[dict[str, Any], str]:
+    """Return what `umi-sim target` says as JSON; without that nothing, and the last line of its errors."""
+    command = [sys.executable, "-m", "umi_sim", "target", name, *more, "--json"]
+    path = os.pathsep.join(filter(None, [str(folder), *map(os.path.abspath, sys.path)]))
+    try:
+        done = subprocess.run(
+            command, cwd=out, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+            timeout=seconds_max, check=False,
+        )  # fmt: skip
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found, ""
+    except subprocess.TimeoutExpired:
+        return {}, f"did not end within {plural(seconds_max, 'second')}"
+    except ValueError:
+        last = [f"ended with status {done.returncode}", *filter(None, done.stderr.splitlines())][-1]
+        return {}, last.removeprefix("umi-sim: ").removeprefix(f"{name}: ")
+
+
+# As Markdown.
+
+
+def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str) -> Iterator[str]:
+    """Yield the lines of the page."""
+    scored = [it for it in subjects if not it.left_out]
+    yield "# Which stores keep which promises"
+    yield ""
+    runs = group_digits(sum(it.runs for it in scored))
+    yield (
+        f"`umi-sim scoreboard --seconds {seconds}` on {date}: {plural(len(scored), 'adapter')}, {runs} runs. "
+        "*Held* means: not broken in these runs, and nothing more."
+    )
+    yield ""
+    yield from (f"- **{it.name}**: {it.means}" for it in PROMISES)
+    yield ""
+    yield from as_rows(("adapter", "packages", "runs", *(it.name for it in PROMISES)), map(cells_of, scored))
+    if broken := [(it, each) for it in scored for each in it.failures]:
+        yield from ("", "## What broke", "")
+        yield from (f"- `{it.name}`, {each.promise}: {how_told(it, each)}" for it, each in broken)
+    if lacking := [(it.name, why) for it in scored for why in it.cells.values() if ":" in why]:
+        yield from ("", "## What was not tested", "")
+        for why in dict.fromkeys(why for _, why in lacking):
+            names = dict.fromkeys(f"`{name}`" for name, each in lacking if each == why)
+            yield f"- {why}: {', '.join(names)}"
+    if left_out := [it for it in subjects if it.left_out]:
+        yield from ("", "## What could not be run", "")
+        yield from (f"- `{it.name}` ({it.packages}): {it.left_out}" for it in left_out)
+
+
+def how_told(subject: ScoredSubject, failure: ScoredFailure) -> str:
+    if not failure.file:
+        return f"known, {failure.what}"
+    repeat = f"umi-sim target {subject.name} --replay {failure.file}"
+    return f"{failure.what}; its script {failure.script}: `{repeat}`"
+
+
+def cells_of(subject: ScoredSubject) -> list[str]:
+    told = [subject.cells[it.name].partition(":")[0] for it in PROMISES]
+    told = ["**broken**" if each == BROKEN else each for each in told]
+    return [f"`{subject.name}`", subject.packages, group_digits(subject.runs), *told]
+
+
+def as_rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for cells in (heads, ["---"] * len(heads), *rows):
+        yield f"| {' | '.join(each.replace('|', '/') for each in cells)} |"
