@@ -29,6 +29,7 @@ from umi_core.language import replies
 from umi_core.language.evolution import Pair, StatementVerdict, parse_evolution
 from umi_core.language.extraction import Mention, notes_of_text, own_words, parse_extraction
 from umi_core.language.prompts import ask_evolve, ask_extract
+from umi_core.language.wordings import words_before
 from umi_core.limits import (
     EVOLVE_CANDIDATE_COUNT_MAX,
     EVOLVE_FACT_COUNT_MAX,
@@ -116,7 +117,8 @@ def take_fresh(facts: Facts, answer: None, view: View) -> Learned:
 
 def ask_candidates(facts: Facts, view: View) -> Read:
     told = tuple(it.entity.id for it in facts[DRAFTS])
-    text = embedded_text(facts.unit(FRESH).entity)
+    fact = facts.unit(FRESH).entity
+    text = "\n".join((embedded_text(fact), *words_before(fact.content)))
     others = (Condition("id", "not_in", told),)
     # By words: the new facts have no vectors yet. `others`: what this text tells itself is no candidate.
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)

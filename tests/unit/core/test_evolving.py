@@ -66,6 +66,20 @@ def test_candidates_are_searched_by_name_and_statement_without_those_of_the_text
     assert search.query == ByWords(SCOPE, "Alice\nlikes tea", conditions(without=(TEA, BOB)), 5, 200_000)
 
 
+def test_a_change_is_also_searched_by_the_words_of_what_it_changes() -> None:
+    search = until_candidates(told("Alice works at Acme"), Remember(1, "Alice left Acme"))
+    assert isinstance(search.query, ByWords)
+    assert search.query.text == "Alice\nleft Acme\nwork works working job company employer"
+
+
+def test_what_a_change_ends_is_found_among_much_else() -> None:
+    others = [
+        f"Alice {verb} {thing}" for verb in ("likes", "sells") for thing in ("tea", "rice", "wool", "salt")
+    ]
+    asked = until_evolve(told("Alice works at Acme", *others), Remember(1, "Alice joined Globex"))
+    assert f"{ACME}@1" in [pair["old"] for pair in input_of(asked.prompt, "pairs")]
+
+
 def test_other_facts_about_the_same_name_are_candidates() -> None:
     asked = until_evolve(told("Alice works at Acme"), Remember(1, "Alice left Acme"))
     new = id_of_fact("Alice", "left Acme")
