@@ -66,9 +66,9 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("english", "errors", "files", "services"),
+        ("english", "errors", "files", "phrases", "services"),
         ("rules",),
-        ("changes",),
+        ("changes", "first_person"),
         (
             "claims",
             "columns",

@@ -18,7 +18,7 @@ import attrs
 
 from umi_core.language.terms import split_terms
 from umi_core.text import norm
-from umi_live.rules import NAME, strip_opening
+from umi_live.rules import NAME, simplify_sentence
 
 Stated = tuple[str, str]  # the name that a statement is about, and what it says
 
@@ -61,8 +61,8 @@ JOB: Final = "(?:a |the |her |his |my |their )?(?:new )?(?:job|position|role|car
 # What is true of an attribute that has one value at a time; the group is its value.
 # In order: `works at` comes before `works as`, and a clause may match several, each with an attribute.
 VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
-    ("work", rf"(?:works?|working|(?:is|am) (?:working|employed)|started(?: working)?|got {JOB}|has {JOB}|"
-             rf"found {JOB}|took {JOB}) (?:at|for|by|with) {PLACE}"),
+    ("work", rf"(?:works?|working|(?:is|am) (?:working|employed)|started(?: working)?|"
+             rf"(?:started|got|has|found|took) {JOB}) (?:at|for|by|with) {PLACE}"),
     ("work", rf"joined {PLACE}"),
     ("work", rf"(?:is|am) an? (?:[a-z-]+ ){{0,3}}{OCCUPATION} (?:at|for|with) {PLACE}"),
     ("work", rf"(?:switched|changed|moved) (?:jobs|companies|employers) (?:from {NAME} )?to {PLACE}"),
@@ -95,7 +95,10 @@ OVER: Final = re.compile(
     "(?:(?:is |am )?(?:no longer|not)|used to|stopped|gave up|quit(?= [a-z]+ing)|doesn't|does not|don't|"
     "do not|isn't) (.+)"
 )
-ANY_MORE: Final = re.compile(r"(?:,? any ?more|,? any longer|,? these days|,? now)?[.!]*$")
+ANY_MORE: Final = re.compile(
+    r"(?:,? any ?more|,? any longer|,? these days|,? now|,? yesterday|,? recently|,? (?:last|this) [a-z]+|"
+    r",? (?:in|since) (?:[A-Z][a-z]+|\d{4})|,? (?:a|one|two|three|some) [a-z]+ ago)?[.!]*$"
+)
 INSTEAD: Final = re.compile(r"([a-z]+) .*\binstead of (.+)")
 SWITCHED: Final = re.compile("(?:switched|changed) from (.+?) to ")
 HABITS: Final = frozenset(
@@ -157,7 +160,7 @@ def is_ended_habit(said: tuple[str, ...], value: tuple[str, ...]) -> bool:
 
 def claims_of(name: str, content: str) -> AttributeClaims:
     """Return what a statement about this name claims; nothing, if it is about something else."""
-    first, *others = CLAUSE.split(strip_opening(content.strip()))
+    first, *others = CLAUSE.split(simplify_sentence(content.strip()))
     subject, predicate = divide(first, name)
     if not subject:
         return AttributeClaims("")

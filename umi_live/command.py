@@ -140,7 +140,7 @@ def cli() -> None:
 
 @cli.command()
 @on_target
-@click.option("--speaker", help="Who says `I` in the text.")
+@click.option("--speaker", help="Who says `I` in the text. Else the user.")
 @click.argument("text")
 def remember(target: MemoryOptions, text: str, speaker: str | None) -> None:
     """Keep what a text says."""

@@ -25,6 +25,7 @@ from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelRepli
 from umi_core.messages.effects import AskModel, Embed, Refused, Reply
 from umi_core.messages.requests import Request, bad_request
 from umi_live.errors import Closed
+from umi_live.first_person import tell_user
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed, at_once
 from umi_live.store import Store, StoreAnswer, wall_ms
@@ -205,18 +206,23 @@ class Host:
             # The time runs while a call waits for its turn, too: the memory counts from its question.
             async with asyncio.timeout(effect.timeout_ms / 1_000), self.calls:
                 if isinstance(effect, AskModel):
-                    return whole(effect, await self.model.ask(effect.task, effect.prompt, effect.timeout_ms))
+                    asked = effect.task, self.question_of(effect), effect.timeout_ms
+                    return whole(effect, await self.model.ask(*asked))
                 return whole(effect, await self.embedder.embed(effect.texts, effect.timeout_ms))
         except Exception as error:
             return failure_answer(effect, error)
 
     def serve_at_once(self, effect: AskModel | Embed, ask: Callable[..., Any]) -> None:
-        given = (effect.task, effect.prompt) if isinstance(effect, AskModel) else (effect.texts,)
+        given = (effect.task, self.question_of(effect)) if isinstance(effect, AskModel) else (effect.texts,)
         try:
             answer = whole(effect, ask(*given))
         except Exception as error:
             answer = failure_answer(effect, error)
         self.take_answer(answer)
+
+    def question_of(self, asked: AskModel) -> str:
+        """Return the prompt of a question, in a conversation with the name of its user."""
+        return tell_user(asked.task, asked.prompt, self.memory.state.scope.user)
 
     def set_timer(self) -> None:
         """Set a timer no later than the memory is due; one that rings sooner stays, and wakes it."""

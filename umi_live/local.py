@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 import attrs
 
 from umi_core.language.extraction import sentences, telling
+from umi_core.language.wordings import words_of_change
 from umi_core.language.words import content, words
 from umi_core.limits import (
     COMPONENT_MAX,
@@ -30,6 +31,7 @@ from umi_core.text import cut, size
 from umi_core.values import DESCRIBED_BY
 from umi_live.changes import ends
 from umi_live.english import UNHEARD_ROLES
+from umi_live.phrases import GREETINGS
 from umi_live.rules import RuleStatement, SpeakerTurn, read
 from umi_live.services import ServiceFailed
 
@@ -122,12 +124,18 @@ def extract(given: Json) -> str:
     there is nothing in it, and the memory keeps the text as it is.
     """
     turn, speaker = SpeakerTurn("", sentences(given["text"])), given.get("speaker")
-    statements = [it for it in read([turn], speaker) if telling(it.sentence)]
-    if not any(it.names for it in statements):
+    statements = [it for it in read([turn], speaker) if is_worth_keeping(it.sentence)]
+    # With a speaker also notes are listed, or the memory would take "What do I like?" for their words.
+    if not statements or not (speaker or any(it.names for it in statements)):
         return NOTHING
     # Fewer names mean fewer elements; the sentences of the others stay as notes.
     few = [attrs.evolve(it, names=tuple(it for it in it.names if it[0] == speaker)) for it in statements]
     return list_statements(statements) or list_statements(few) or NOTHING
+
+
+def is_worth_keeping(sentence: str) -> bool:
+    """Return whether a sentence says more than a greeting or thanks, in any of the languages of GREETINGS."""
+    return bool(telling(sentence)) and not GREETINGS.issuperset(words(sentence))
 
 
 def list_statements(statements: Iterable[RuleStatement]) -> str:
@@ -193,11 +201,17 @@ def rewrite(given: Json) -> str:
     return str(given["query"])
 
 
+def expand(given: Json) -> str:
+    """Return the words of changes that a question may be about: it names what was before."""
+    return json.dumps([*words_of_change(given["query"])])
+
+
 def memories(given: Json) -> str:
     """The sentences of one memory type, each about its names; what the rules cannot read is an event, or
     knowledge, about no name."""
     wanted = given["memory_type"]
-    found = [it for it in read(turns_of(given["text"])) if telling(it.sentence)]
+    statements = read(turns_of(given["text"]), given.get("user"))
+    found = [it for it in statements if is_worth_keeping(it.sentence)]
     of_type = [it for it in found if wanted in (it.cue.memory_types if it.cue else OTHER_TYPES)]
     # Each sentence gets one memory at least; further names of a sentence take what room is left.
     room, blocks = EXTRACT_ENTITY_COUNT_MAX - len(of_type), list[str]()
@@ -280,6 +294,7 @@ def rank(given: Json) -> str:
 
 
 TASKS: Final = (
-    extract, evolve, route, rewrite, memories, segment, summarise_category, reflect, name_subcategory, rank,
+    extract, evolve, route, rewrite, expand, memories, segment, summarise_category, reflect, name_subcategory,
+    rank,
 )  # fmt: skip
 ANSWERS: Final = {task.__name__: task for task in TASKS}

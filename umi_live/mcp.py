@@ -101,7 +101,7 @@ class Tools:
     memory: LiveMemory
 
     async def remember(self, text: str, speaker: str | None = None) -> list[Line]:
-        """Keep what a text says, for later conversations. `speaker`: who says "I" in it.
+        """Keep what a text says, for later conversations. `speaker`: who says "I" in it, if not the user.
 
         Facts that it says are true no more have the change "ended".
         """
@@ -122,7 +122,7 @@ class Tools:
         return [hit_line(hit, paths[hit.id]) for hit in hits]
 
     async def facts(self, name: str) -> list[Line]:
-        """All that is true of a name now, the oldest first, each with its id."""
+        """All that is true of a name now, the oldest first, each with its id; `me` is the user."""
         found = await self.memory.facts(name)
         return [{"id": it.id, "content": it.content, "time_ms": it.time_ms} for it in found]
 

@@ -85,6 +85,7 @@ from umi_live.errors import (
     StoreError,
     refusing,
 )
+from umi_live.first_person import name_speaker, resolve_name
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
@@ -338,6 +339,7 @@ class LiveMemory:
 
         It is on disk when this returns; twice under one `request_key` is once. `ended` of the value: the ids
         of older facts that a new one updates or contradicts. No search finds those; `history` has them.
+        `speaker`: the name of whom I means in the text, if not the user of the memory (first_person.py).
         """
         request = Remember(
             0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
@@ -361,6 +363,8 @@ class LiveMemory:
         """Return what is known about a question. `turns`: (role, text), oldest first; they resolve `he`."""
         said = tuple(Turn(role, text) for role, text in turns)
         wanted = None if types is None else tuple(types)
+        # Rules cost nothing, so each question is also asked in the words of its answers.
+        deep = True if deep is None and isinstance(self.model, RuleModel) else deep
         request = Recall(0, query, limit, deep, time_range, wanted, said, resolve, min_score_ppm, where=where)
         result = await self.ask(request, Recalled)
         found = result.value
@@ -476,8 +480,8 @@ class LiveMemory:
         return found if isinstance(found, Entity | Ended) else None
 
     def entity_id_of(self, name: str) -> str:
-        """Return the id under which facts say that they are about this name."""
-        return id_of_entity(self.scope, name)
+        """Return the id under which facts say that they are about this name; `me` is the user."""
+        return id_of_entity(self.scope, resolve_name(name, self.scope.user))
 
     async def count(self, types: Sequence[str] | None = None) -> int:
         return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value
@@ -614,7 +618,7 @@ class LiveMemory:
             raise StoreError(
                 f"{self.path}: is open for reading only, and {request_name(type(request))} writes"
             )
-        return (await self.host.ask(request)).outcome
+        return (await self.host.ask(name_speaker(request, self.scope.user))).outcome
 
     def check_loop(self) -> None:
         """Raise LiveError in another event loop than the one in which the memory was opened."""

@@ -1,9 +1,11 @@
-"""Read simple English sentences: whom each one is about, and what kind of fact it states.
+"""Read simple sentences: whom each one is about, and what kind of fact it states.
 
     Alice and Bob live in Paris.    two names, each with a type
     She works at Acme.              the one person that the sentence before is about, and Acme
     My name is Ann. I like tea.     what says I is Ann from there on
     Sounds like fun!                no name: it is kept as it is
+
+They are English, or one of the phrases of others that phrases.py knows.
 
 Law 1. Pure, and nothing is made up: a sentence of another form than the rules know is about no name.
 Law 2. Better no name than a wrong one: a word with a capital letter is a name if there is evidence for it.
@@ -33,6 +35,7 @@ from umi_live.english import (
     ROLES,
     WORD_ENDINGS,
 )
+from umi_live.phrases import is_own, translate
 
 CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # begins with no small letter
 TITLE: Final = r"(?:Mr|Mrs|Ms|Dr|Prof)\. "
@@ -40,6 +43,7 @@ NAME: Final = rf"(?:{TITLE})?{CAPITAL}(?: {CAPITAL})*"
 OFTEN: Final = "(?:(?:now|currently|also|still|really|just|always|often|usually|recently|absolutely) )*"
 THIRD_PERSONS: Final = frozenset(("he", "she", "his", "her", "him", "they", "them"))
 FIRST_PERSONS: Final = frozenset(("i", "my", "we", "our"))
+OWN_ROLES: Final = ("", "user")  # of what the speaker says, whom a caller names
 PROFILE: Final = ("profile",)
 
 PREPOSITIONS: Final = "to|in|at|from|of|with|for|on|about|by|and|or|like|as|than|after|before|through"
@@ -129,23 +133,34 @@ class SentenceContext:
 
 
 def read(turns: Iterable[SpeakerTurn], speaker: str | None = None) -> Iterator[RuleStatement]:
-    """Yield a statement for each sentence, in order; `speaker`: what says I where no turn has a role."""
+    """Yield a statement for each sentence, in order.
+
+    `speaker`: what says I where a turn has no role, or that of the user.
+    """
     listed = tuple(turns)
     names = set(find_names(listed))
     speakers = {turn.role: (turn.role, "person") for turn in listed if is_speaker(turn.role)}
-    speakers |= {"": (speaker, "person")} if speaker else {}
+    speakers |= dict.fromkeys(OWN_ROLES, (speaker, "person")) if speaker else {}
     assistants = {
-        turn.role for turn in listed for it in turn.sentences if re.search(OF_ASSISTANT, strip_opening(it))
+        turn.role
+        for turn in listed
+        for it in turn.sentences
+        if re.search(OF_ASSISTANT, simplify_sentence(it))
     }
     # Names come from all turns first: one that begins a sentence may be known by a later "with Zork".
     for turn in listed:
         alone: Named | None = None
         others = set[str]()  # of whom the turn has spoken
         for sentence in turn.sentences:
-            said_by = introduce(strip_opening(sentence))
-            if said_by and norm(speakers.get(turn.role, (said_by,))[0]) == norm(said_by):
+            said_by = introduce(text := simplify_sentence(sentence))
+            known = speakers.get(turn.role, (said_by,))[0]
+            # "My name is Umi and I help with ...": not the user, though nothing else tells it.
+            is_assistant = turn.role == "" and re.search(OF_ASSISTANT, text) is not None
+            if said_by and (norm(known) == norm(said_by) or is_assistant):
                 speakers[turn.role] = said_by, "self" if turn.role in assistants else "person"
             it = read_sentence(sentence, SentenceContext(names, speakers.get(turn.role), alone))
+            if said_by and norm(said_by) not in {norm(name) for name, _ in it.names}:
+                it = attrs.evolve(it, names=(*it.names, (said_by, "person")))
             # `She` is read only while the turn has spoken of one person, whom alone it can mean.
             others |= set(find_beings(it))
             alone = it.names[0] if it.is_alone and others <= {it.names[0][0]} else None
@@ -245,8 +260,13 @@ def name_assistant(text: str) -> str:
     return name if name and is_possible(name) else ""
 
 
-def strip_opening(sentence: str) -> str:
-    """Return a sentence without the words before its subject, with a capital letter, and I'm as I am."""
+def simplify_sentence(sentence: str) -> str:
+    """Return a sentence without the words before its subject, with a capital letter, and I'm as I am.
+
+    Of a phrase in another language its meaning in English.
+    """
+    if said := translate(sentence):
+        return said
     text = re.sub(f"^{OPENERS}", "", sentence, flags=re.IGNORECASE)
     text = text if text == sentence else text[:1].upper() + text[1:]
     text = re.sub(r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)['\u2019](m|re|ve)\b", expand_match, text)
@@ -259,14 +279,16 @@ def expand_match(match: re.Match[str]) -> str:
 
 def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
     """Return the subject of a sentence, and the cue that shows it."""
-    text = strip_opening(sentence)
+    text = simplify_sentence(sentence)
     if name := name_assistant(text):
         return RuleStatement(sentence, ((name, "self"),), SAID)
     # A question states nothing: "Ann works at Acme?"
-    found = None if sentence.endswith("?") else read_subject(text, context)
+    if sentence.endswith("?"):
+        return RuleStatement(sentence)
+    found = read_subject(text, context)
     found = attrs.evolve(found, sentence=sentence) if found else RuleStatement(sentence)
-    is_own = any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence))
-    return first_person(found, text, context.speaker) if is_own else found
+    is_first = any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence)) or is_own(sentence)
+    return first_person(found, text, context.speaker) if is_first else found
 
 
 def read_subject(text: str, context: SentenceContext) -> RuleStatement | None:

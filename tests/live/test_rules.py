@@ -86,7 +86,9 @@ def test_what_a_speaker_says_of_themselves_is_about_them() -> None:
     assert shown("I work at Siemens. My sister Anna is a nurse. Tea is hot.", "Ann") == (
         "Ann person, Siemens organization / Anna person, Ann person / -"
     )
-    assert shown("My name is Bob. I help you.", "Ann") == "Ann person / Ann person"
+    assert shown("My name is Bob. I help you.", "Ann") == "Ann person, Bob person / Ann person"
+    assert shown("My name is Umi and I help you. I am small.", "Ann") == "Umi self / Umi self"
+    assert shown("What do I like? Who am I?", "Ann") == "- / -"
     assert shown("My name is Umi and I help you.", "umi") == "Umi self"
 
 

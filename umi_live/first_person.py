@@ -1,0 +1,67 @@
+"""The first person: whom I, me and my mean where a text does not say it.
+
+    remember("I live in Porto.")                    the user of the memory
+    remember("I live in Porto.", speaker="Ann")     Ann
+    remember("Ann: Hi!\\nBob: I live in Porto.")     nobody: the text has speakers of its own
+    a message of role user, in a conversation       the user of the memory
+    any other message, and a document               its own speaker, or nobody
+
+Law 1. This file alone decides it. Law 2. A user has one name, whatever the door. Law 3. Better no name than a
+wrong one.
+"""
+
+import re
+from typing import Final
+
+import attrs
+
+from umi_core.chats.messages import is_role
+from umi_core.chats.reader import read_turns
+from umi_core.domains import bad_speaker
+from umi_core.kelpie.requests import AddArchival
+from umi_core.language.extraction import is_pronoun
+from umi_core.language.prompts import input_line
+from umi_core.messages.requests import Remember, Request
+from umi_core.text import norm, tidy
+from umi_live.rules import is_speaker
+
+NAMELESS: Final = "user"  # the name of a user whose id can be none, as `me`
+USER_LINE: Final = re.compile(r"(?:\"|\\n)(?:\[\d+\] )?(?:[^\[\]\"]+ )?\[user\]: ")  # in the JSON of a text
+USER_RULE: Final = (
+    "- The lines of role user are said by the input user: that is the name of a fact that such a line states "
+    "of I, me or my."
+)
+
+
+def name_user(user: str) -> str:
+    """Return the name under which the facts of a user stand: the id, or `user` if that is no name."""
+    is_name = bad_speaker("user", user) is None and not is_pronoun(user)
+    return tidy(user) if is_name else NAMELESS
+
+
+def name_speaker(request: Request, user: str) -> Request:
+    """Return a request that tells something with the name of whom I means, if neither it nor its text has."""
+    match request:
+        case Remember(text=text, speaker=None) | AddArchival(content=text, speaker=None) if is_own_text(text):
+            return attrs.evolve(request, speaker=name_user(user))
+    return request
+
+
+def is_own_text(text: object) -> bool:
+    """Return whether a text that comes alone may be by the user: no line of it begins with a speaker."""
+    turns = read_turns(text.strip()) if isinstance(text, str) else []
+    # "Ann: Hi!" has a speaker; "Note: I moved." is one line with a colon.
+    return len(turns) < 2 and not any(is_role(it.role) or is_speaker(it.role) for it in turns)
+
+
+def tell_user(task: str, prompt: str, user: str) -> str:
+    """Return a question about a conversation with the name of its user; any other one as it is."""
+    if task != "memories" or not USER_LINE.search(prompt):
+        return prompt
+    rules, mark, inputs = prompt.partition("\n\nINPUT ")
+    return f"{rules}\n\n{USER_RULE}{mark}{inputs}\n{input_line('user', name_user(user))}"
+
+
+def resolve_name(name: str, user: str) -> str:
+    """Return the name of the user for `I` or `me`, and any other name as it is."""
+    return name_user(user) if norm(name) in ("i", "me") else name

@@ -1,0 +1,143 @@
+"""Read what people say of themselves in German, French, Spanish and Italian as English of one form.
+
+    Ich bin nach Bonn gezogen.          I moved to Bonn
+    Je ne bois plus de café.            I no longer bois café
+    Vivo en Cali con mi hermana.        I live in Cali, with more
+
+Law 1. Pure, and only to be compared: what is stored and shown are the words of the text. Law 2. What is more
+than the phrase stands as a clause of its own, of which nothing is known, so that it is never taken for ended.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+PHRASE_COUNT_MAX: Final = 4_096  # sentences of which the reading is kept
+END: Final = re.compile(r"[\s.!…]+$")
+PLACE: Final = r"([^\W\d_a-zà-ÿ][\w'’-]*(?: [^\W\d_a-zà-ÿ][\w'’-]*)*)"  # begins with no small letter
+VALUE: Final = r"([^,;:]+)"
+DAY: Final = (
+    r"(?:am |le |el |la )?(?:letzten |letzte Woche )?(?:\w+tag|Mittwoch|gestern|lundi|mardi|mercredi|jeudi|"
+    r"vendredi|samedi|dimanche|hier|lunes|martes|miércoles|jueves|viernes|sábado|domingo|ayer|lunedì|martedì|"
+    r"mercoledì|giovedì|venerdì|sabato|domenica|ieri)"
+)
+SINCE: Final = r"(?:seit|depuis|desde|da|im|in|en|a|vor|hace) [\w ]+"
+WHEN: Final = rf"(?: (?:jetzt|nun|maintenant|désormais|ahora|ora|adesso|{DAY}|{SINCE}))?"
+DE: Final = "(?: (?:jetzt|nun|inzwischen|mittlerweile))?"
+FR: Final = "(?: (?:maintenant|désormais|actuellement))?"
+ES: Final = "(?:(?:ahora|ya|yo|actualmente) )*"
+IT: Final = "(?:(?:ora|adesso|io|attualmente) )*"
+NOW_ES: Final = "(?: ahora)?"
+NOW_IT: Final = "(?: (?:ora|adesso))?"
+
+HOME: Final = "I live in {}"
+MOVED: Final = "I moved to {}"
+JOB: Final = "I work at {}"
+JOINED: Final = "I joined {}"
+NO_HOME: Final = "I no longer live in {}"
+NO_JOB: Final = "I no longer work at {}"
+AGE: Final = "I am {} years old"
+FAVOURITE: Final = "My favourite {} is {}"
+PHONE: Final = "My phone number is {}"
+NO_MORE: Final = "I no longer {} {}"
+DOES: Final = "I {} {}"
+OF_PLACES: Final = (HOME, MOVED, JOB, JOINED)
+# `Trabajo en Madrid` is left out: it may be a city, which no employer takes the place of.
+PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern, english in (
+    (rf"(?:ich (?:wohne|lebe)|wir (?:wohnen|leben)){DE} in (?!Angst|Frieden|Armut|Trennung){PLACE}", HOME),
+    (rf"(?:j['’]habite|je vis|nous (?:habitons|vivons)){FR} (?:à|au|en|aux) {PLACE}", HOME),
+    (rf"{ES}(?:vivo|vivimos){NOW_ES} en {PLACE}", HOME),
+    (rf"{IT}(?:vivo|abito|viviamo|abitiamo){NOW_IT} (?:a|in) {PLACE}", HOME),
+    (rf"(?:ich bin|wir sind)(?:{DE}|{WHEN})(?: von \w+)? nach {PLACE} (?:um)?gezogen", MOVED),
+    (rf"(?:j['’]ai|nous avons) déménagé(?: de \w+)? (?:à|au|en|aux) {PLACE}", MOVED),
+    (rf"{ES}(?:me (?:mudé|he mudado|trasladé)|nos (?:mudamos|hemos mudado))(?: de \w+)? a {PLACE}", MOVED),
+    (rf"{IT}(?:mi sono|ci siamo) trasferit[aeio](?: da \w+)? (?:a|in) {PLACE}", MOVED),
+    (rf"ich arbeite{DE} (?:bei|für|beim) {PLACE}", JOB),
+    (rf"je travaille{FR} (?:chez|pour) {PLACE}", JOB),
+    (rf"{ES}trabajo{NOW_ES} para {PLACE}", JOB),
+    (rf"{IT}lavoro{NOW_IT} (?:alla |per |per la |all['’]){PLACE}", JOB),
+    (rf"ich habe bei {PLACE} angefangen", JOINED),
+    (rf"j['’]ai (?:rejoint|commencé (?:chez|à travailler (?:chez|pour))) {PLACE}", JOINED),
+    (rf"{ES}empecé a trabajar (?:en|para) {PLACE}", JOINED),
+    (rf"ho iniziato a lavorare (?:alla |per |per la |all['’]){PLACE}", JOINED),
+    (rf"ich (?:wohne|lebe) nicht mehr in {PLACE}|je n['’]habite plus (?:à|au|en|aux) {PLACE}|"
+     rf"je ne vis plus (?:à|au|en|aux) {PLACE}|ya no vivo en {PLACE}|non (?:vivo|abito) più (?:a|in) {PLACE}",
+     NO_HOME),
+    (rf"ich arbeite nicht mehr (?:bei|für|beim) {PLACE}|je ne travaille plus (?:chez|pour) {PLACE}|"
+     rf"ya no trabajo (?:en|para) {PLACE}|non lavoro più (?:alla |per |per la |all['’]){PLACE}",
+     NO_JOB),
+    (rf"ich bin{DE} (\d+)(?: Jahre alt)?", AGE),
+    (rf"j['’]ai{FR} (\d+) ans", AGE),
+    (rf"{ES}(?:tengo|cumplí|he cumplido) (\d+) años", AGE),
+    (rf"{IT}ho (?:compiuto )?(\d+) anni", AGE),
+    (rf"ich bin{DE} (?:ledig|single)|je suis{FR} célibataire|{ES}(?:estoy|soy) solter[oa]|{IT}sono single",
+     "I am single"),
+    (rf"ich bin{DE} verheiratet|ich habe (?:{DAY} )?geheiratet|je suis{FR} mariée?|je me suis mariée?|"
+     rf"{ES}estoy casad[oa]|{ES}me (?:he )?cas(?:é|ado)|{IT}sono sposat[oa]|{IT}mi sono sposat[oa]",
+     "I am married"),
+    (rf"ich bin{DE} geschieden|je suis{FR} divorcée?|{ES}estoy divorciad[oa]|me divorcié|"
+     rf"{IT}sono divorziat[oa]",
+     "I am divorced"),
+    (rf"meine? Lieblings(\w+) ist{DE} {VALUE}", FAVOURITE),
+    (rf"m(?:a|on) (\w+) préférée? est{FR} {VALUE}", FAVOURITE),
+    (rf"mi (\w+) favorit[oa]{NOW_ES} es{NOW_ES} {VALUE}", FAVOURITE),
+    (rf"(?:il mio|la mia) (\w+) preferit[oa]{NOW_IT} è{NOW_IT} {VALUE}", FAVOURITE),
+    (rf"meine (?:neue )?(?:Telefonnummer|Handynummer) ist{DE} {VALUE}", PHONE),
+    (rf"mon (?:nouveau )?numéro(?: de téléphone)? est{FR} (?:le )?{VALUE}", PHONE),
+    (rf"mi (?:nuevo )?(?:número|teléfono)(?: de teléfono)?{NOW_ES} es (?:el )?{VALUE}", PHONE),
+    (rf"il mio (?:nuovo )?numero(?: di telefono)?{NOW_IT} è (?:il )?{VALUE}", PHONE),
+    (r"ich (\w+) kein(?:en|e)? ([^,;]+) mehr", NO_MORE),
+    (r"ich (\w+)(?: ([^,;]+))? nicht mehr", NO_MORE),
+    (r"je (?:ne |n['’])(\w+) plus(?: (?:de |d['’]|du )?([^,;]+))?", NO_MORE),
+    (r"ya no (me gustan?|\w+o)(?: ([^,;]+))?", NO_MORE),
+    (r"non (mi piacciono|mi piace|\w+o) più(?: ([^,;]+))?", NO_MORE),
+    (r"ich (trinke|esse|mag|liebe|hasse|rauche|spiele|benutze|lerne)(?: ([^,;]+))?", DOES),
+    (r"j(?:e |['’])(bois|mange|aime|adore|déteste|fume|joue|utilise|apprends)"
+     r"(?: (?:du |de la |des )?([^,;]+))?",
+     DOES),
+    (r"(?:yo )?(bebo|como|fumo|juego|uso|odio|me gustan?)(?: ([^,;]+))?", DOES),
+    (r"(?:io )?(bevo|mangio|fumo|gioco|uso|odio|mi piacciono|mi piace)(?: ([^,;]+))?", DOES),
+))  # fmt: skip
+# What else shows that people speak of themselves; German and Spanish pronouns are in PERSONS.
+OWN: Final = re.compile(
+    r"(?:je |j['’]|nous |"
+    r"(?:mon|ma|mes|notre|nos) \w+ (?:est|sont|a|ont|s['’]appelle|habite|vit|travaille|joue) |"
+    r"(?:il mio|la mia|i miei|le mie|mio|mia) \w+ |mi (?:chiamo|piace|piacciono|sono) |"
+    r"me (?:llamo|gusta|gustan|encanta|encantan) )"
+)
+
+GREETINGS: Final = frozenset(  # with thanks and words that only go with them; those of English are IDLE, too
+    """hi hello hey there good morning evening afternoon night day how are you doing nice to meet see thanks
+    thank bye goodbye hallo guten morgen tag abend gute nacht moin servus danke dir ihnen schön wie geht es
+    tschüss wiedersehen auf bonjour bonsoir salut coucou merci beaucoup ça va au revoir bonne nuit journée
+    soirée hola buenos días buenas tardes noches gracias muchas qué tal adiós ciao buongiorno buonasera
+    buonanotte grazie mille come stai arrivederci olá bom dia boa tarde noite obrigado obrigada""".split()
+)
+
+
+@lru_cache(maxsize=PHRASE_COUNT_MAX)
+def translate(sentence: str) -> str | None:
+    """Return in English what a sentence says of its speaker; None if no phrase is known."""
+    text = lower_first(END.sub("", sentence))
+    for pattern, english in PHRASES:
+        if match := pattern.fullmatch(text):
+            return fill(english, match)
+    for pattern, english in PHRASES:
+        # Of other phrases the rest tells the meaning: "Tengo 5 años de experiencia."
+        if english in OF_PLACES and (match := re.match(f"(?:{pattern.pattern})(?=,? )", text)):
+            return f"{fill(english, match)}, with more"
+    return None
+
+
+def fill(english: str, match: re.Match[str]) -> str:
+    groups = [it for it in match.groups() if it]
+    return english.format(*groups, *("" for _ in range(english.count("{}") - len(groups)))).rstrip()
+
+
+def is_own(sentence: str) -> bool:
+    """Return whether a sentence of these languages is about its speaker."""
+    return OWN.match(lower_first(sentence)) is not None or translate(sentence) is not None
+
+
+def lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
