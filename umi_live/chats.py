@@ -86,12 +86,26 @@ def read_conversations(path: str, text: str, wanted: str | None) -> ChatFile:
 
 def list_unread(found: ChatFile) -> list[str]:
     """Return a line for each message that cannot be read: where it stands, and why."""
-    is_one = len(found.chats) == 1
     return [
-        f"{'' if is_one else f'conversation {at}, '}message {it.number}: {it.reason}"
+        f"{place_message(found, at, it.number)}: {it.reason}"
         for at, chat in enumerate(found.chats, 1)
         for it in chat.unread
     ]
+
+
+def list_unread_times(found: ChatFile) -> list[str]:
+    """Return a line for each message whose time cannot be read: where it stands, and what stands there."""
+    return [
+        f"{place_message(found, at, it.number)}: {it.unread_time}"
+        for at, chat in enumerate(found.chats, 1)
+        for it in chat.messages
+        if it.unread_time
+    ]
+
+
+def place_message(found: ChatFile, chat_number: int, number: int) -> str:
+    is_one = len(found.chats) == 1
+    return f"{'' if is_one else f'conversation {chat_number}, '}message {number}"
 
 
 def count_left_out(found: ChatFile) -> Counter[str]:

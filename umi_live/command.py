@@ -22,6 +22,7 @@ from umi_live.chats import (
     count_left_out,
     import_chats,
     list_unread,
+    list_unread_times,
     make_documents,
     read_conversations,
     read_text,
@@ -360,7 +361,7 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None) -> Non
 
     An export goes into a memory that is empty; its user and agent stand in it. Each conversation becomes a
     text with the facts in it, as by `memorize`; the same file again changes nothing. The status is 1 if some
-    messages could not be read.
+    messages, or their times, could not be read.
     """
     text = read_text(file.name, file)
     if program == UMI or (program is None and is_export(text)):
@@ -382,14 +383,21 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None) -> Non
             click.echo(f"left out   {count_of(count, 'message')}: {reason}")
 
     asyncio.run(target.work(use))
-    if unread := list_unread(found):
-        total = sum(chat.message_count for chat in found.chats)
-        click.echo(f"umi-live: {len(unread)} of {count_of(total, 'message')} could not be read:", err=True)
-        for line in unread[:UNREAD_SHOWN_MAX]:
+    messages = count_of(sum(chat.message_count for chat in found.chats), "message")
+    unread, times = list_unread(found), list_unread_times(found)
+    tell_unread(f"{len(unread)} of {messages} could not be read", unread)
+    tell_unread(f"the times of {len(times)} of {messages} could not be read", times)
+    sys.exit(1 if unread or times else 0)
+
+
+def tell_unread(summary: str, lines: list[str]) -> None:
+    """Write what could not be read, the first lines in full; nothing without any."""
+    if lines:
+        click.echo(f"umi-live: {summary}:", err=True)
+        for line in lines[:UNREAD_SHOWN_MAX]:
             click.echo(f"  {show_line(line)}", err=True)
-        if unread[UNREAD_SHOWN_MAX:]:
-            click.echo(f"  and {len(unread) - UNREAD_SHOWN_MAX} more", err=True)
-        sys.exit(1)
+        if lines[UNREAD_SHOWN_MAX:]:
+            click.echo(f"  and {len(lines) - UNREAD_SHOWN_MAX} more", err=True)
 
 
 def count_of(count: int, noun: str) -> str:

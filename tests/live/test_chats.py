@@ -82,6 +82,29 @@ def test_what_cannot_be_read_is_named_and_the_status_is_1(shell: Shell) -> None:
     assert (len(many), many[1], many[-1]) == (12, "  message 2: no JSON object", "  and 2 more")
 
 
+def test_a_time_that_cannot_be_read_is_named_and_the_message_kept(shell: Shell) -> None:
+    spoken = [{**NUTS, "timestamp": "last spring"}, {"role": "user", "content": "I like tea.", "date": 7}]
+    status, out, err = shell("import", "--db", "a.db", write("chat.json", spoken))
+    assert (status, out.splitlines()[0]) == (1, "openai: 2 messages in 1 conversation, 2 new facts")
+    assert err.splitlines() == [
+        "umi-live: the times of 2 of 2 messages could not be read:",
+        '  message 1: "last spring"',
+        "  message 2: 7",
+    ]
+
+
+@pytest.mark.parametrize("key", ["timestamp", "created_at", "create_time", "date"])
+@pytest.mark.parametrize(
+    "value", [1_710_072_000, 1_710_072_000.5, "1710072000000", "2024-03-10T13:00:00+01:00"]
+)
+def test_facts_keep_the_time_of_their_messages(shell: Shell, key: str, value: object) -> None:
+    assert shell("import", "--db", "a.db", write("chat.json", [{**NUTS, key: value}]))[0] == 0
+    with open_blocking("a.db", user="me", agent="agent") as memory:
+        [fact] = memory.entities()
+        assert fact.event_time_ms is not None
+        assert fact.event_time_ms // 1_000 == NOON_MS // 1_000
+
+
 def test_a_file_of_no_known_form_changes_nothing(shell: Shell) -> None:
     shell("remember", "--db", "a.db", "Ann likes tea.")
     for value, told in (

@@ -33,7 +33,7 @@ from umi_core.chats.contents import (
 )
 from umi_core.chats.moments import read_moment
 from umi_core.chats.values import EMPTY, HIDDEN, ChatMessage, UnreadMessage
-from umi_core.json_text import Json, whole
+from umi_core.json_text import Json, JsonNumber, whole, write_json
 from umi_core.text import cut
 
 ROLES: Final[Mapping[str, str]] = {
@@ -46,10 +46,12 @@ ROLES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """What programs call the parts of a conversation; any other name is that of a person."""
 ROLE_KEYS: Final = ("role", "speaker", "sender", "from", "author", "user", "username")
-TIME_KEYS: Final = (
-    "created_at", "create_time", "timestamp", "date_time", "createdAt", "created", "created_time", "date",
-    "time", "sent_at", "ts",
+TIME_KEYS: Final = (  # in small letters without underscores: `created_at` and `createdAt` are one
+    "createdat", "createtime", "timestamp", "datetime", "created", "createdtime", "date", "time", "sentat",
+    "ts", "timestampms", "datecreated", "createddate", "sentdate", "messagetime", "postedat",
 )  # fmt: skip
+TIME_HOLDERS: Final = ("metadata", "additional_kwargs", "response_metadata")
+TIME_CHARS_MAX: Final = 60  # of a time that cannot be read, as it is named
 CONTENT_KEYS: Final = ("content", "parts", "text", "value", "message", "body", "contents")
 CALL_KEYS: Final = ("tool_calls", "toolCalls", "toolInvocations")
 FILE_LISTS: Final = ("attachments", "files", "experimental_attachments")
@@ -72,9 +74,14 @@ def read_message(
     if not any(it.kind == "text" for it in pieces):
         return find_omission(message, pieces) or UnreadMessage(number, reason_unread(pieces))
     text = whole("\n".join(it.text for it in pieces if it.text))
-    moment = read_moment(find_time(message))
-    moment = moment if any(moment) else read_moment(default)
-    return ChatMessage(number, clean_name(role_of(message)), text, clean_name(moment[0]), moment[1])
+    own = find_time(message)
+    used = own if any(read_moment(own)) else default
+    moment = read_moment(used)
+    unread = next((it for it in (own, used) if not is_no_time(it) and read_moment(it)[1] is None), None)
+    return ChatMessage(
+        number, clean_name(role_of(message)), text, clean_name(moment[0]), moment[1],
+        "" if unread is None else write_json(unread)[:TIME_CHARS_MAX],
+    )  # fmt: skip
 
 
 def clean_name(text: str) -> str:
@@ -116,7 +123,7 @@ def unwrap(value: Json) -> JsonObject | None:
 
 
 def times_of(value: JsonObject) -> JsonObject:
-    return {name: value[name] for name in TIME_KEYS if name in value}
+    return {name: it for name, it in value.items() if plain_key(name) in TIME_KEYS}
 
 
 def is_role(name: str) -> bool:
@@ -139,8 +146,25 @@ def is_hidden(message: JsonObject) -> bool:
     return metadata.get("is_visually_hidden_from_conversation") is True or message.get("isThought") is True
 
 
-def find_time(message: Mapping[str, Json]) -> Json:
-    return next((message[key] for key in TIME_KEYS if message.get(key) is not None), None)
+def find_time(message: JsonObject) -> Json:
+    """Return the time of a message or a conversation as it is written, also where it stands in metadata."""
+    for holder in (message, *(message.get(name) for name in TIME_HOLDERS)):
+        if isinstance(holder, dict):
+            times = {plain_key(name): it for name, it in holder.items() if it is not None}
+            if found := [times[key] for key in TIME_KEYS if key in times]:
+                return found[0]
+    return None
+
+
+def plain_key(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def is_no_time(value: Json) -> bool:
+    """Check whether a value only says that there is no time: null, a blank text, or 0."""
+    if isinstance(value, JsonNumber):
+        return not value.text.strip("0.")
+    return value is None or value is False or (isinstance(value, str) and not value.strip())
 
 
 # Who says it.

@@ -1,28 +1,65 @@
-"""Dates of messages, as programs write them: seconds, ISO 8601, `1:56 pm on 8 May, 2023`.
+"""Dates of messages, as programs write them: numbers, ISO 8601, mail dates, `1:56 pm on 8 May, 2023`.
 
 Law 1. Pure and total: any JSON value is a date or none. Law 2. A date without a zone is taken for UTC.
+Law 3. Better no date than a wrong one: `10/03/2024` is in March or in October, and is none.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from umi_core.json_text import Json, JsonNumber
 from umi_core.language.times import LAST_MS, instant, minute_of
 
-NUMBER: Final = re.compile(r"([0-9]{9,19})(?:\.([0-9]{1,12}))?")
+NUMBER: Final = re.compile(r"([0-9]{1,19})(?:\.([0-9]{1,18}))?(?:[eE]\+?([0-9]{1,2}))?")
+DIGITS_MIN: Final = 9  # of seconds: from 1973 on
 SCALES: Final = ((11, 1_000, 1), (14, 1, 1), (17, 1, 1_000), (19, 1, 1_000_000))  # seconds to nanoseconds
-ISO: Final = re.compile(
-    r"""(?P<year>\d{4})[-/.](?P<month>\d\d?)[-/.](?P<day>\d\d?)
-        (?:[T,\s]+(?:\([^()]*\)\s*)?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d+)?)?
-           \s*(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?)?""",
-    re.ASCII | re.VERBOSE,
+MS_OF_NET: Final = re.compile(r"/Date\(([0-9]+)(?:[+-][0-9]{4})?\)/")
+WRAPPED: Final = (
+    "$date",
+    "$numberLong",
+    "seconds",
+    "_seconds",
+    "iso",
+    "value",
+)  # what objects hold a date in
+
+CLOCK: Final = (
+    r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d+)?)?(?:\s*(?P<half>[ap])\.?m\b\.?)?"
 )
-SPOKEN: Final = re.compile(
-    r"(?:(?P<hour>\d\d?):(?P<minute>\d\d)\s*(?P<half>am|pm)?,?\s+(?:on\s+)?)?"
-    r"(?P<day>\d\d?)\s+(?P<name>[a-z]{3})[a-z]*,?\s+(?P<year>\d{4})",
-    re.ASCII | re.IGNORECASE,
+ZONE: Final = (
+    r"\s*(?P<zone>Z|(?:UTC|GMT)(?:[+-]\d\d:?\d\d)?|[+-]\d\d(?::?\d\d)?)?(?:\s*UTC|\s*[(\[][^()\[\]]*[)\]])?"
 )
-MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DAY: Final = r"(?P<day>\d\d?)(?:st|nd|rd|th)?"
+MONTH: Final = r"(?P<name>[a-z]{3,9})\.?"
+YEAR: Final = r"(?P<year>\d{4})"
+WEEKDAY: Final = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
+GAP: Final = r"[\s,/.-]+(?:of\s+)?"
+THEN: Final = r"[\s,T]+(?:at\s+)?(?:\([^()]*\)\s*)?"
+BARE: Final = r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)T(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?"
+DAYS: Final = (
+    rf"{YEAR}[-/.](?P<month>\d\d?)[-/.]{DAY}",
+    rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.{YEAR}",  # with points, all who write so begin with the day
+    rf"(?P<day>1[3-9]|2\d|3[01])[-/](?P<month>\d\d?)[-/]{YEAR}",
+    rf"(?P<month>\d\d?)[-/](?P<day>1[3-9]|2\d|3[01])[-/]{YEAR}",
+    rf"{WEEKDAY}{DAY}{GAP}{MONTH}{GAP}{YEAR}",
+    rf"{WEEKDAY}{MONTH}{GAP}{DAY}{GAP}{YEAR}",
+)
+SHORT_DAY: Final = re.compile(r"(\d\d?)[/.-](\d\d?)[/.-](\d{4}|\d\d)(?!\d)", re.ASCII)
+MONTH_COUNT: Final = 12
+FORMS: Final = tuple(
+    re.compile(form, re.ASCII | re.IGNORECASE)
+    for form in (
+        *(rf"{day}(?:{THEN}{CLOCK}{ZONE})?" for day in DAYS),
+        *(rf"{CLOCK},?\s+(?:on\s+)?{day}" for day in DAYS),
+        rf"{BARE}{ZONE}",
+        rf"{WEEKDAY}{MONTH}\s+{DAY}\s+{CLOCK}\s+{YEAR}",  # of C: Sun Mar 10 12:00:00 2024
+    )
+)
+MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+)  # fmt: skip
 
 
 def read_moment(value: Json) -> tuple[str, int | None]:
@@ -32,13 +69,16 @@ def read_moment(value: Json) -> tuple[str, int | None]:
     "2024-03-09 17:00 +0100"    as it is,            1710000000000
     "last spring"               as it is,            None
     """
+    if isinstance(value, dict):
+        return next((read_moment(value[name]) for name in WRAPPED if name in value), ("", None))
     if isinstance(value, JsonNumber):
         at_ms = count_ms(value.text)
         return ("", None) if at_ms is None else (minute_of(at_ms), at_ms)
     if not isinstance(value, str):
         return "", None
     text = " ".join(value.split())
-    at_ms = count_ms(text)
+    found = MS_OF_NET.fullmatch(text)
+    at_ms = count_ms(found[1] if found else text)
     return (text, date_ms(text)) if at_ms is None else (minute_of(at_ms), at_ms)
 
 
@@ -47,34 +87,71 @@ def count_ms(text: str) -> int | None:
     found = NUMBER.fullmatch(text)
     if found is None:
         return None
-    factor, divisor = next((factor, divisor) for size, factor, divisor in SCALES if len(found[1]) <= size)
-    rest = int((found[2] or "0").ljust(3, "0")[:3]) if factor > 1 else 0
-    at_ms = int(found[1]) * factor // divisor + rest
+    # "1.71e9": the point moves nine digits to the right
+    shift = int(found[3] or "0")
+    fraction = (found[2] or "").ljust(shift, "0")
+    whole, rest = (found[1] + fraction[:shift]).lstrip("0"), fraction[shift:]
+    scale = next((it for it in SCALES if DIGITS_MIN <= len(whole) <= it[0]), None)
+    if scale is None:
+        return None
+    _, factor, divisor = scale
+    ms = int(rest.ljust(3, "0")[:3]) if factor > 1 else 0
+    at_ms = int(whole) * factor // divisor + ms
     return at_ms if at_ms <= LAST_MS else None
 
 
 def date_ms(text: str) -> int | None:
     """Return the milliseconds of a written date; None if it is none, or before 1970."""
-    found = ISO.fullmatch(text) or SPOKEN.fullmatch(text)
+    found = next((match for form in FORMS if (match := form.fullmatch(text))), None)
     if found is None:
         return None
     parts = found.groupdict()
-    month = int(parts["month"]) if "month" in parts else month_of(parts["name"])
+    month = month_of(parts["name"]) if parts.get("name") else int(parts["month"])
     hour = hour_of(int(parts["hour"] or 0), parts.get("half"))
-    zone = parts.get("zone") or "Z"
-    zone = "Z" if zone.isalpha() else f"{zone[:3]}:{zone[-2:]}"
     minute, second = int(parts["minute"] or 0), int(parts.get("second") or 0)
     day = f"{parts['year']}-{month:02}-{int(parts['day']):02}"
+    zone = zone_of(parts.get("zone") or "")
     at_ms = instant(f"{day}T{hour:02}:{minute:02}:{second:02}{zone}", is_end=False)
     return at_ms if at_ms is not None and at_ms >= 0 else None
 
 
+# Days of which only other dates of the file tell whether they begin with the month: 3/10/24.
+
+
+def find_order(times: Iterable[str]) -> str:
+    """Return `day` or `month`, what the numeric dates of a file begin with; empty if they do not tell."""
+    days = [found for it in times if (found := SHORT_DAY.match(it))]
+    if any("." in it[0] or int(it[1]) > MONTH_COUNT for it in days):
+        return "day"
+    return "month" if any(int(it[2]) > MONTH_COUNT for it in days) else ""
+
+
+def order_day(text: str, order: str) -> str:
+    """Return a date that begins with a day or a month as one that begins with the year."""
+    found = SHORT_DAY.match(text)
+    if found is None or not order:
+        return text
+    day, month = (found[1], found[2]) if order == "day" else (found[2], found[1])
+    year = found[3] if len(found[3]) > 2 else f"20{found[3]}"
+    return f"{year}-{month}-{day}{text[found.end() :]}"
+
+
+def zone_of(text: str) -> str:
+    """Return a zone as `Z` or `+01:00`."""
+    digits = text.upper().removeprefix("UTC").removeprefix("GMT").removeprefix("Z").replace(":", "")
+    return f"{digits[:3]}:{digits[3:] or '00'}" if digits else "Z"
+
+
 def month_of(name: str) -> int:
-    return MONTHS.index(name.lower()) + 1 if name.lower() in MONTHS else 0
+    """Return the number of a month by its name or the beginning of that; 0 if it is none."""
+    told = "sep" if name.lower() == "sept" else name.lower()
+    whole = (number for number, month in enumerate(MONTHS, 1) if told in (month, month[:3]))
+    return next(whole, 0)
 
 
 def hour_of(hour: int, half: str | None) -> int:
     """Return the hour of the day: 12 am is 0, and 1 pm is 13."""
     if half is None:
         return hour
-    return hour % 12 + (12 if half.lower() == "pm" else 0)
+    # 13 pm is none, so that an odd hour stays one that no day has
+    return hour % 12 + (12 if half.lower() == "p" else 0) if hour <= 12 else 24

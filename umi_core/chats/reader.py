@@ -11,9 +11,9 @@ from typing import Final
 from umi_core.chats.contents import gather_names
 from umi_core.chats.formats import RawChat, find_chats
 from umi_core.chats.messages import is_role, plain_role, read_message
-from umi_core.chats.moments import read_moment
+from umi_core.chats.moments import find_order, order_day, read_moment
 from umi_core.chats.values import LEFT_OUT, OTHER_BRANCH, Chat, ChatFile, ChatMessage, UnreadMessage
-from umi_core.json_text import Json, whole, whole_json
+from umi_core.json_text import Json, whole, whole_json, write_json
 
 TURN: Final = re.compile(
     r"\u200e?(?:\[?(?P<time>\d{1,4}[-/.]\d\d?[-/.]\d{1,4},?[ T]\s*\d\d?:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?)\]?"
@@ -75,10 +75,16 @@ def read_turns(text: str) -> list[ChatMessage]:
             turns[-1][1].append(line)
         else:
             return []
-    return [
-        ChatMessage(number, plain_role(found["name"]), "\n".join(lines).strip(), *read_moment(found["time"]))
-        for number, (found, lines) in enumerate(turns, 1)
-    ]
+    order = find_order(found["time"] or "" for found, _ in turns)
+    return [read_turn(number, found, lines, order) for number, (found, lines) in enumerate(turns, 1)]
+
+
+def read_turn(number: int, found: re.Match[str], lines: list[str], order: str) -> ChatMessage:
+    """Return a turn as a message; `order`: what a numeric date begins with."""
+    time = " ".join((found["time"] or "").split())
+    at_ms = read_moment(order_day(time, order))[1]
+    unread = write_json(time) if time and at_ms is None else ""
+    return ChatMessage(number, plain_role(found["name"]), "\n".join(lines).strip(), time, at_ms, unread)
 
 
 def is_speaker_name(name: str) -> bool:

@@ -14,13 +14,17 @@ LEFT_OUT: Final = (EMPTY, HIDDEN, OTHER_BRANCH)
 
 @attrs.frozen
 class ChatMessage(Data):
-    """A message that can be read; `time` is shown as it is, and `at_ms` is None if it cannot be read."""
+    """A message that can be read; `time` is shown as it is, and `at_ms` is None if there is none to read.
+
+    `unread_time`: a time that is there and cannot be read, as JSON.
+    """
 
     number: int  # its place in its conversation, from 1
     role: str
     text: str
     time: str = ""
     at_ms: int | None = None
+    unread_time: str = ""
 
 
 @attrs.frozen

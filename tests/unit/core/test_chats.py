@@ -509,7 +509,38 @@ def test_each_part_is_a_line(part: Any, shown: str) -> None:
         (JsonNumber("1710072000000000000"), "2024-03-10T12:00Z", NOON_MS),
         (JsonNumber("1700"), "", None),
         (JsonNumber("99999999999999"), "5138-11-16T09:46Z", 99_999_999_999_999),
-        (JsonNumber("1e9"), "", None),
+        (JsonNumber("1e9"), "2001-09-09T01:46Z", 1_000_000_000_000),
+        (JsonNumber("1.7100720005e+9"), "2024-03-10T12:00Z", NOON_MS + 500),
+        (JsonNumber("1e3"), "", None),
+        (JsonNumber("1e30"), "", None),
+        (JsonNumber("-1710072000"), "", None),
+        (JsonNumber("99999999999999999999"), "", None),
+        ("/Date(1710072000000+0100)/", "2024-03-10T12:00Z", NOON_MS),
+        ({"$date": {"$numberLong": "1710072000000"}}, "2024-03-10T12:00Z", NOON_MS),
+        (
+            {"_seconds": JsonNumber("1710072000"), "_nanoseconds": JsonNumber("0")},
+            "2024-03-10T12:00Z",
+            NOON_MS,
+        ),
+        ({"at": "noon"}, "", None),
+        ("2024-03-10t12:00:00z", None, NOON_MS),
+        ("2024-03-10T14:00+02", None, NOON_MS),
+        ("2024-03-10T13:00:00+01:00[Europe/Rome]", None, NOON_MS),
+        ("2024-03-10 12:00:00.000 +0000 UTC", None, NOON_MS),
+        ("20240310T120000Z", None, NOON_MS),
+        ("Sun, 10 Mar 2024 12:00:00 GMT", None, NOON_MS),
+        ("Sun, 10 Mar 2024 13:00:00 +0100", None, NOON_MS),
+        ("Sun Mar 10 2024 13:00:00 GMT+0100 (Central European Time)", None, NOON_MS),
+        ("Sun Mar 10 12:00:00 2024", None, NOON_MS),
+        ("March 10th, 2024 at 12:00 p.m.", None, NOON_MS),
+        ("Sept 10, 2024", None, NOON_MS + 183 * 86_400_000 + 43_200_000),
+        ("Sunday, 10 March 2024, 12:00", None, NOON_MS),
+        ("10.03.2024 12:00", None, NOON_MS),
+        ("31/03/2024 12:00", None, NOON_MS + 21 * 86_400_000),
+        ("03/31/2024, 12:00 PM", None, NOON_MS + 21 * 86_400_000),
+        ("10/03/2024", None, None),  # in March, or in October
+        ("10 March 2024 13:00 pm", None, None),
+        ("30 February 2024", None, None),
         ("2024-03-10T13:00:00.5+01:00", None, NOON_MS),
         ("2024-03-10 13:00 +0100", None, NOON_MS),
         ("2024/03/10 (Sun) 12:00", None, NOON_MS),
@@ -527,6 +558,80 @@ def test_each_part_is_a_line(part: Any, shown: str) -> None:
 )
 def test_a_date_is_read_in_many_forms(value: Any, shown: str | None, at_ms: int | None) -> None:
     assert read_moment(value) == (value if shown is None else shown, at_ms)
+
+
+@pytest.mark.parametrize(
+    ("dates", "day"),
+    [
+        (("3/10/24, 12:00", "31/10/24, 12:00"), "3 October"),
+        (("3/10/24, 12:00", "10/31/24, 12:00"), "10 March"),
+        (("3.10.24, 12:00", "4.10.24, 12:00"), "3 October"),
+        (("3/10/2024, 12:00 PM", "3/31/2024, 1:00 PM"), "10 March"),
+    ],
+)
+def test_other_dates_of_a_file_tell_what_its_dates_begin_with(dates: tuple[str, str], day: str) -> None:
+    [chat] = read("".join(f"[{date}] Ann: Hi\n" for date in dates)).chats
+    assert chat.messages[0].at_ms == read_moment(f"{day} 2024 12:00")[1]
+    assert [it.time for it in chat.messages] == list(dates)
+    assert not any(it.unread_time for it in chat.messages)
+
+
+def test_dates_that_nothing_tells_are_named() -> None:
+    [chat] = read("[3/10/24, 12:00] Ann: Hi\n[4/10/24, 12:00] Ann: Ho").chats
+    assert [(it.at_ms, it.unread_time) for it in chat.messages] == [
+        (None, '"3/10/24, 12:00"'), (None, '"4/10/24, 12:00"'),
+    ]  # fmt: skip
+
+
+# How programs call the time of a message, and where they put it.
+TIMES_OF = (
+    "created_at", "createdAt", "create_time", "createTime", "timestamp", "Timestamp", "timestamp_ms", "date",
+    "datetime", "date_time", "dateTime", "created", "date_created", "sent_at", "sentAt", "time", "ts",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", TIMES_OF)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda when: {"role": "user", "content": "Hi", **when},
+        lambda when: {"role": "user", "content": [{"type": "text", "text": "Hi"}], **when},
+        lambda when: {"role": "user", "parts": [{"text": "Hi"}], **when},
+        lambda when: {"type": "human", "data": {"content": "Hi", "additional_kwargs": when}},
+        lambda when: {"type": "human", "content": "Hi", "response_metadata": when},
+        lambda when: {"type": "human", "data": {"content": "Hi"}, **when},
+        lambda when: {"from": "human", "value": "Hi", **when},
+        lambda when: {"role": "user", "content": "Hi", "metadata": when},
+    ],
+)
+@pytest.mark.parametrize("value", [1_710_072_000, "1710072000000", "2024-03-10T12:00:00Z"])
+def test_the_time_of_a_message_is_kept_whatever_it_is_called(key: str, shape: Any, value: Any) -> None:
+    [message] = read(json.dumps([shape({key: value})])).chats[0].messages
+    assert (message.at_ms, message.unread_time) == (NOON_MS, "")
+
+
+@pytest.mark.parametrize(
+    ("when", "unread"),
+    [
+        ("last spring", '"last spring"'),
+        (5, "5"),
+        ({"at": "noon"}, '{"at":"noon"}'),
+        (True, "true"),
+        ("x" * 99, '"' + "x" * 59),
+        ("", ""),
+        (" ", ""),
+        (None, ""),
+        (0, ""),
+        (0.0, ""),
+        (False, ""),
+    ],
+)
+def test_a_time_that_cannot_be_read_is_named(when: Any, unread: str) -> None:
+    [message] = read(json.dumps([{"role": "user", "content": "Hi", "timestamp": when}])).chats[0].messages
+    assert (message.at_ms, message.unread_time) == (None, unread)
+    dated = {"created_at": "2024-03-10T12:00Z", "messages": [{"role": "user", "content": "Hi", "ts": when}]}
+    [message] = read(json.dumps(dated)).chats[0].messages
+    assert message.unread_time == unread
 
 
 def test_no_number_is_a_date_behind_the_last_year() -> None:
