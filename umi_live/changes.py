@@ -18,7 +18,7 @@ import attrs
 
 from umi_core.language.terms import split_terms
 from umi_core.text import norm
-from umi_live.rules import NAME, simplify_sentence
+from umi_live.rules import NAME, name_relative, simplify_sentence
 
 Stated = tuple[str, str]  # the name that a statement is about, and what it says
 
@@ -69,6 +69,7 @@ VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("work", rf"(?:left|quit) {NAME} (?:for|to join|and joined) {PLACE}"),
     ("home", rf"(?:lives?|living|(?:is|am) (?:living|based)|settled) in {PLACE}"),
     ("home", rf"(?:moved|relocated)(?: back)?(?: from {NAME})? to {PLACE}"),
+    ("move", rf"(?:is|am|are) moving(?: from {NAME})? to {PLACE}"),
     ("marriage", f"(?:is|am|are|got) (?:newly )?((?:{MARRIAGE}).*)"),
     ("age", r"(?:(?:is|am) (?=\d+(?: years old)?\W*$)|turned (?=\d+\b))(\d+)"),
     ("title", "(?:works?|working|(?:is|am) (?:working|employed))(?: .+)? as (?:an? |the )?(.+)"),
@@ -134,6 +135,9 @@ def is_replaced(claim: tuple[str, tuple[str, ...]], now: AttributeClaims) -> boo
     # With the employer goes the title: "left Acme" ends "works at Acme as an engineer", of which nothing is
     # true any more (law 2).
     related = ("work", "title") if attribute == "title" else (attribute,)
+    # "We live in Leeds but are moving to York": once York is the home, neither is true.
+    if attribute == "move" and any(name == "home" and agree(it, value) for name, it in now.values):
+        return True
     if any(name in related and (name != attribute or agree(it, value)) for name, it in now.gone):
         return True
     if now.is_added or (attribute == "project" and not now.is_change):  # one may work on several
@@ -161,10 +165,12 @@ def is_ended_habit(said: tuple[str, ...], value: tuple[str, ...]) -> bool:
 def claims_of(name: str, content: str) -> AttributeClaims:
     """Return what a statement about this name claims; nothing, if it is about something else."""
     first, *others = CLAUSE.split(simplify_sentence(content.strip()))
-    subject, predicate = divide(first, name)
-    if not subject:
+    # "My sister Mia lives in Lisbon" is about Mia, whoever else is named with it.
+    relative = name_relative(first)
+    name, predicate = relative or (name, predicate_of(first, name, is_speaker=True))
+    if not predicate:
         return AttributeClaims("")
-    clauses = [predicate, *(divide(it, name)[1] or it for it in others)]
+    clauses = [predicate, *(predicate_of(it, name, relative is None) or it for it in others)]
     is_added, is_change = [pattern.search(content) is not None for pattern in (ADDED, NOW)]
     over = tuple(filter(None, (terms_of(it) for clause in clauses for it in find_over(clause))))
     values = [tuple(find_values(clause)) for clause in clauses]
@@ -178,12 +184,16 @@ def claims_of(name: str, content: str) -> AttributeClaims:
     )
 
 
-def divide(clause: str, name: str) -> tuple[str, str]:
-    """Return the subject of a clause and what follows; two empty texts if it has another subject."""
-    told = "|".join((re.escape(name), "I", "he", "she", "they", "He", "She", "They", "we", "We"))
-    own = rf"(?:{re.escape(name)}['\u2019]s?|[Mm]y|[Hh]is|[Hh]er|[Tt]heir|[Oo]ur)"
-    match = re.match(rf"({told}|{own})(?: |['\u2019]s )(.+)", clause)
-    return (match[1], match[2]) if match else ("", "")
+def predicate_of(clause: str, name: str, is_speaker: bool) -> str:
+    """Return what a clause says of this name, or of a pronoun; empty if it is about something else.
+
+    `is_speaker`: whether I may be the name.
+    """
+    pronouns = "[Hh]e|[Ss]he|[Tt]hey" + ("|I|[Ww]e" if is_speaker else "")
+    owners = "[Hh]is|[Hh]er|[Tt]heir" + ("|[Mm]y|[Oo]ur" if is_speaker else "")
+    told = rf"{re.escape(name)}|{pronouns}|{re.escape(name)}['\u2019]s?|{owners}"
+    match = re.match(rf"(?:{told})(?: |['\u2019]s )(.+)", clause)
+    return match[1] if match else ""
 
 
 def bare(predicate: str) -> str:

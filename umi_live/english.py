@@ -101,8 +101,9 @@ WORD_ENDINGS: Final = (
 
 # Words before the subject that say nothing about it.
 OPENERS: Final = (
-    r"(?:(?:well|wow|omg|oh|ah|hey|hi|hello|yes|yeah|no|ok|okay|btw|fyi|by the way|good news|guess what|"
-    r"update|note|reminder|great|sure)[,:!]+ |(?:so|and|but|also|actually|anyway|apparently|"
+    r"(?:(?:well|wow|omg|oh|ah|hey|hi|hello|yes|yeah|no|ok|okay|btw|fyi|by the way|"
+    r"guess what|(?:good |great |big |bad |sad |some )?news|p\.?s\.?|(?:quick |small )?update|note|reminder|"
+    r"great|sure)[,:!]+ |(?:so|and|but|also|actually|anyway|apparently|"
     r"remember(?: that)?|yesterday|today|recently|meanwhile|since then|(?:last|this) (?:week|month|year)),? |"
     r"[-*\u2022] |\d+[.)] )*"
 )

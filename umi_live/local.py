@@ -124,18 +124,13 @@ def extract(given: Json) -> str:
     there is nothing in it, and the memory keeps the text as it is.
     """
     turn, speaker = SpeakerTurn("", sentences(given["text"])), given.get("speaker")
-    statements = [it for it in read([turn], speaker) if is_worth_keeping(it.sentence)]
+    statements = [it for it in read([turn], speaker) if telling(it.sentence)]
     # With a speaker also notes are listed, or the memory would take "What do I like?" for their words.
     if not statements or not (speaker or any(it.names for it in statements)):
         return NOTHING
     # Fewer names mean fewer elements; the sentences of the others stay as notes.
     few = [attrs.evolve(it, names=tuple(it for it in it.names if it[0] == speaker)) for it in statements]
     return list_statements(statements) or list_statements(few) or NOTHING
-
-
-def is_worth_keeping(sentence: str) -> bool:
-    """Return whether a sentence says more than a greeting or thanks, in any of the languages of GREETINGS."""
-    return bool(telling(sentence)) and not GREETINGS.issuperset(words(sentence))
 
 
 def list_statements(statements: Iterable[RuleStatement]) -> str:
@@ -211,7 +206,7 @@ def memories(given: Json) -> str:
     knowledge, about no name."""
     wanted = given["memory_type"]
     statements = read(turns_of(given["text"]), given.get("user"))
-    found = [it for it in statements if is_worth_keeping(it.sentence)]
+    found = [it for it in statements if telling(it.sentence) and not is_greeting(it.sentence)]
     of_type = [it for it in found if wanted in (it.cue.memory_types if it.cue else OTHER_TYPES)]
     # Each sentence gets one memory at least; further names of a sentence take what room is left.
     room, blocks = EXTRACT_ENTITY_COUNT_MAX - len(of_type), list[str]()
@@ -222,6 +217,11 @@ def memories(given: Json) -> str:
         category = category_of(statement, given["categories"])
         blocks += (memory(name, it, category) for name in names for it in pieces(statement.sentence))
     return f"<item>{''.join(blocks)}</item>"
+
+
+def is_greeting(sentence: str) -> bool:
+    """Return whether a sentence only greets or thanks."""
+    return GREETINGS.issuperset(words(sentence))
 
 
 def category_of(it: RuleStatement, listed: list[Json]) -> str:

@@ -102,16 +102,21 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
 OWN: Final = re.compile(
     r"(?:je |j['’]|nous |"
     r"(?:mon|ma|mes|notre|nos) \w+ (?:est|sont|a|ont|s['’]appelle|habite|vit|travaille|joue) |"
-    r"(?:il mio|la mia|i miei|le mie|mio|mia) \w+ |mi (?:chiamo|piace|piacciono|sono) |"
+    r"(?:il mio|la mia|i miei|le mie) \w+ |"
+    r"(?:mio|mia) (?:padre|madre|fratello|sorella|figli[oa]|marito|moglie|nonn[oa]|zi[oa]|cugin[oa]) |"
+    r"mi (?:chiamo|piace|piacciono|sono) |"
     r"me (?:llamo|gusta|gustan|encanta|encantan) )"
 )
 
-GREETINGS: Final = frozenset(  # with thanks and words that only go with them; those of English are IDLE, too
-    """hi hello hey there good morning evening afternoon night day how are you doing nice to meet see thanks
-    thank bye goodbye hallo guten morgen tag abend gute nacht moin servus danke dir ihnen schön wie geht es
-    tschüss wiedersehen auf bonjour bonsoir salut coucou merci beaucoup ça va au revoir bonne nuit journée
-    soirée hola buenos días buenas tardes noches gracias muchas qué tal adiós ciao buongiorno buonasera
-    buonanotte grazie mille come stai arrivederci olá bom dia boa tarde noite obrigado obrigada""".split()
+GREETINGS: Final = frozenset(  # with thanks, praise, and words that only go with them
+    """again all and that that's today great perfect cool nice wonderful awesome amazing hi hello hey there
+    good morning evening afternoon night day how are you doing to meet see thanks thank bye goodbye
+    und super genial prima toll klasse hallo guten morgen tag abend gute nacht moin servus danke dir ihnen
+    schön wie geht es tschüss wiedersehen auf
+    et parfait bonjour bonsoir salut coucou merci beaucoup ça va au revoir bonne nuit journée soirée
+    y perfecto hola buenos días buenas tardes noches gracias muchas qué tal adiós
+    e perfetto ciao buongiorno buonasera buonanotte grazie mille come stai arrivederci
+    olá bom dia boa tarde noite obrigado obrigada""".split()
 )
 
 

@@ -47,6 +47,7 @@ OWN_ROLES: Final = ("", "user")  # of what the speaker says, whom a caller names
 PROFILE: Final = ("profile",)
 
 PREPOSITIONS: Final = "to|in|at|from|of|with|for|on|about|by|and|or|like|as|than|after|before|through"
+RELATIVE: Final = rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+ ){{1,3}})({NAME}),? "
 KINDS: Final = (
     ("person", BEINGS), ("organization", ORGANIZATIONS), ("location", LOCATIONS), ("project", PROJECTS),
 )  # fmt: skip
@@ -307,6 +308,14 @@ def read_pair(match: re.Match[str], text: str, context: SentenceContext) -> Rule
     return about(text, tuple((it, type_of(it, found[0], text)) for it in match.groups()), *found)
 
 
+def name_relative(text: str) -> tuple[str, str] | None:
+    """Return the name of a relative of the speaker, and what is said of that person."""
+    match = re.match(RELATIVE, text)
+    if match is None or match[1].split()[-1] not in BEINGS or not is_possible(match[2], is_inside=True):
+        return None
+    return match[2], text[match.end() :]
+
+
 def read_relative(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
     """My sister Ann lives in Paris."""
     found = cue_of(text[match.end() :], "third")
@@ -342,7 +351,7 @@ def read_pronoun(match: re.Match[str], text: str, context: SentenceContext) -> R
 # The first form that fits: two names before one, and an owner ("Ann's") before a plain name.
 SUBJECTS: Final = (
     (rf"({NAME}),? (?:and|&) ({NAME}) ", read_pair),
-    (rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+ ){{1,3}})({NAME}),? ", read_relative),
+    (RELATIVE, read_relative),
     ("(He|She|His|Her) ", read_pronoun),
     (rf"({NAME})['\u2019]s? ", read_owner),
     (rf"({NAME}) ", read_name),

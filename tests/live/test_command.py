@@ -93,6 +93,17 @@ def test_what_was_remembered_is_recalled(shell: Shell) -> None:
     assert shell("blocks", "--db", "agent.db") == (0, f"# Core Memory\n\n{more}", "")
 
 
+def test_a_user_is_asked_for_as_me(shell: Shell) -> None:
+    assert shell("remember", "--db", "a.db", "I live in Porto.")[1] == "created    user: I live in Porto.\n"
+    moved = shell("remember", "--db", "a.db", "I moved to Lisbon.")[1]
+    assert moved == "created    user: I moved to Lisbon.\nended      user: I live in Porto.\n"
+    assert "Lisbon" in shell("recall", "--db", "a.db", "where do I live")[1].splitlines()[0]
+    assert shell("facts", "--db", "a.db", "me")[1].endswith("user: I moved to Lisbon.\n")
+    assert len(shell("history", "--db", "a.db", "I")[1].splitlines()) == 2
+    told = shell("remember", "--db", "a.db", "--speaker", "Bob", "I live in Oslo.")[1]
+    assert told == "created    Bob: I live in Oslo.\n"
+
+
 def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
     shell("remember", "--db", "agent.db", "Ann likes tea.")
     shell("remember", "--db", "agent.db", "Ann lives in Paris.")

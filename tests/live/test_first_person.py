@@ -156,6 +156,24 @@ def test_only_messages_of_the_user_are_about_the_user() -> None:
     assert asyncio.run(use()) == (["I live in Porto."], ["I live in Oslo."], 4)
 
 
+@pytest.mark.parametrize(
+    "greeting",
+    ["Danke und tschüss!", "Buongiorno, come stai?", "Merci beaucoup !", "¡Buenas tardes!", "Great."],
+)
+def test_a_greeting_in_a_conversation_is_no_fact(greeting: str) -> None:
+    async def use() -> list[str]:
+        async with open_memory(":memory:", user="ann", agent="a") as memory:
+            await memory.memorize(chat(greeting, "I like tea."), modality="conversation")
+            return [it.content async for it in memory.entities()]
+
+    assert asyncio.run(use()) == ["I like tea."]
+
+
+def test_italian_names_are_no_italian_words() -> None:
+    assert names_of(["Mia moved to Porto."]) == {"Mia moved to Porto.": ["Mia", "Porto"]}
+    assert names_of(["Mia sorella vive a Roma."]) == {"Mia sorella vive a Roma.": ["ann"]}
+
+
 def test_what_an_older_release_kept_without_a_name_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

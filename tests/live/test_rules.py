@@ -121,6 +121,17 @@ Alice's phone number is 123. > Alice changed her phone number to 456.
 Alice's email is a@b.de. > Alice's email address is a@c.de.
 Alice's favourite colour is blue. > Alice's favourite colour is now green.
 Alice is working on Apollo. > Alice's current project is Zeus.
+We live in Leeds but we're moving to York soon. > We moved to York last month.
+We're moving from Leeds to York. > We moved to York.
+My sister Alice lives in Lisbon. > Alice lives in Porto.
+Alice lives in Lisbon. > My sister Alice moved to Porto.
+I work at Acme as a nurse. > Big news: I left Acme and I'm a teacher now.
+I smoke. > I quit smoking in March.
+I work at Acme. > I started a new job at Beta.
+Ich wohne in Bonn. > Ich bin gestern nach Ulm gezogen.
+J'habite à Lyon. > J'habite maintenant à Nantes avec ma sœur.
+Vivo en Lima. > Ya no vivo en Lima.
+Lavoro per Enel. > Ho iniziato a lavorare alla Ferrari.
 Alice likes tea. > Alice no longer likes tea.
 Alice likes tea. > Alice doesn't like tea any more.
 Alice is happy. > Alice is not happy.
@@ -140,6 +151,18 @@ Alice works at Acme. > Alice also works at Beta.
 Alice is a nurse at Acme. > Alice is a head nurse at Acme.
 Alice is a regular at Luigi. > Alice works at Acme.
 Alice is a nurse. > Alice is a mother at heart.
+We live in Leeds. > We're moving to York soon.
+We live in Leeds but we're moving to York. > We moved to Bath.
+My sister Carol lives in Lisbon. > I moved to Porto.
+My sister Alice lives in Lisbon and I live in York. > Alice moved to Porto.
+Alice lives in Bath. > My sister Carol lives in Lisbon and I live in York.
+My sister lives in Rome. > My other sister moved to Porto.
+Ich wohne in Bonn. > Ich lebe in Angst.
+Ich bin 30 Jahre alt. > Ich bin 5 Minuten zu spät.
+Tengo 30 años. > Tengo 5 años de experiencia.
+Trabajo en Madrid. > Trabajo para Iberia.
+J'habite à Lyon et j'aime le thé. > J'ai déménagé à Nantes.
+Ich mag Tee. > Ich mag keinen Kaffee mehr.
 Alice works at Acme. > Alice works at Acme Corp.
 Alice works at Acme. > Alice thinks that Bob works at Beta.
 Alice works at Acme. > Bob left Acme.
