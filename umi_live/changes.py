@@ -45,7 +45,8 @@ class AttributeClaims:
 
 PLACE: Final = rf"(?:the )?({NAME})"
 ADVERBS: Final = (
-    r"(?:(?:now|currently|just|recently|finally|officially|already|really|happily|has|have|is now|am now) )*"
+    r"(?:(?:now|currently|just|recently|finally|officially|already|really|happily|has|have|been|"
+    r"(?:is|am) now) )*"
 )
 OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are listed
     r"(?:[a-z]*(?:ologist|ographer|scientist|engineer|developer|programmer|designer)|accountant|actuary|"
@@ -89,8 +90,10 @@ NOUN: Final = f"((?:new |current )?(?:{'|'.join(sorted(NOUNS, key=len, reverse=T
 OWNED: Final = re.compile(rf"{NOUN} (?:is|was changed to|has changed to|changed to) (?:now )?(.+)")
 CHANGED: Final = re.compile(rf"(?:changed|updated) (?:my|his|her|their|the) {NOUN} to (.+)")
 LEFT: Final = re.compile(
-    rf"(?:left|quit|resigned from|retired from|(?:was|got) (?:laid off|fired) (?:by|from)) {PLACE}"
+    rf"(?:(?:left|quit|lost) {JOB} at|left|quit|resigned from|retired from|"
+    rf"(?:was|got) (?:laid off|fired) (?:by|from)) {PLACE}"
 )
+SOLD: Final = re.compile("(?:sold|gave away) (?:my|our|his|her|their|the) (.+)")
 MOVED: Final = re.compile(rf"moved (?:away from|out of|from) {PLACE}")
 OVER: Final = re.compile(
     "(?:(?:is |am )?(?:no longer|not)|used to|stopped|gave up|quit(?= [a-z]+ing)|doesn't|does not|don't|"
@@ -103,7 +106,7 @@ ANY_MORE: Final = re.compile(
 INSTEAD: Final = re.compile(r"([a-z]+) .*\binstead of (.+)")
 SWITCHED: Final = re.compile("(?:switched|changed) from (.+?) to ")
 HABITS: Final = frozenset(
-    "use drink eat drive play take work studi wear smoke ride read practis practic run learn".split()
+    "use own drink eat drive play take work studi wear smoke ride read practis practic run learn".split()
 )
 ADDED: Final = re.compile(r"\b(?:also|too|as well|second|another|part[- ]time|additionally|both)\b")
 NOW: Final = re.compile(r"\b(?:now|currently|current|instead|no longer)\b")
@@ -234,6 +237,8 @@ def find_gone(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield "home", value_of(match[1])
     if match := SWITCHED.match(said):
         yield from ((name, value_of(match[1])) for name in ("work", "home", "title", "project", "habit"))
+    if match := SOLD.match(said):
+        yield "habit", value_of(match[1])
     if match := OVER.match(said):
         yield from find_values(match[1])
 

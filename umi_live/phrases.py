@@ -9,6 +9,7 @@ than the phrase stands as a clause of its own, of which nothing is known, so tha
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -19,7 +20,8 @@ VALUE: Final = r"([^,;:]+)"
 DAY: Final = (
     r"(?:am |le |el |la )?(?:letzten |letzte Woche )?(?:\w+tag|Mittwoch|gestern|lundi|mardi|mercredi|jeudi|"
     r"vendredi|samedi|dimanche|hier|lunes|martes|miércoles|jueves|viernes|sábado|domingo|ayer|lunedì|martedì|"
-    r"mercoledì|giovedì|venerdì|sabato|domenica|ieri)"
+    r"mercoledì|giovedì|venerdì|sabato|domenica|ieri|letzten (?:Monat|Sommer)|letztes Jahr|le mois dernier|"
+    r"l['’]an(?:née)? derni(?:er|ère)|el (?:mes|año) pasado|il mese scorso|l['’]anno scorso)"
 )
 SINCE: Final = r"(?:seit|depuis|desde|da|im|in|en|a|vor|hace) [\w ]+"
 WHEN: Final = rf"(?: (?:jetzt|nun|maintenant|désormais|ahora|ora|adesso|{DAY}|{SINCE}))?"
@@ -27,6 +29,7 @@ DE: Final = "(?: (?:jetzt|nun|inzwischen|mittlerweile))?"
 FR: Final = "(?: (?:maintenant|désormais|actuellement))?"
 ES: Final = "(?:(?:ahora|ya|yo|actualmente) )*"
 IT: Final = "(?:(?:ora|adesso|io|attualmente) )*"
+BEI: Final = "(?:bei|für|beim)(?: der| dem| den)?"
 NOW_ES: Final = "(?: ahora)?"
 NOW_IT: Final = "(?: (?:ora|adesso))?"
 
@@ -34,6 +37,9 @@ HOME: Final = "I live in {}"
 MOVED: Final = "I moved to {}"
 JOB: Final = "I work at {}"
 JOINED: Final = "I joined {}"
+LEFT: Final = "I left {}"
+TITLE: Final = "I work at {} as {}"
+TURNED: Final = "I turned {}"
 NO_HOME: Final = "I no longer live in {}"
 NO_JOB: Final = "I no longer work at {}"
 AGE: Final = "I am {} years old"
@@ -41,7 +47,7 @@ FAVOURITE: Final = "My favourite {} is {}"
 PHONE: Final = "My phone number is {}"
 NO_MORE: Final = "I no longer {} {}"
 DOES: Final = "I {} {}"
-OF_PLACES: Final = (HOME, MOVED, JOB, JOINED)
+OF_PLACES: Final = (HOME, MOVED, JOB, JOINED, LEFT)
 # `Trabajo en Madrid` is left out: it may be a city, which no employer takes the place of.
 PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern, english in (
     (rf"(?:ich (?:wohne|lebe)|wir (?:wohnen|leben)){DE} in (?!Angst|Frieden|Armut|Trennung){PLACE}", HOME),
@@ -52,18 +58,26 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (rf"(?:j['’]ai|nous avons) déménagé(?: de \w+)? (?:à|au|en|aux) {PLACE}", MOVED),
     (rf"{ES}(?:me (?:mudé|he mudado|trasladé)|nos (?:mudamos|hemos mudado))(?: de \w+)? a {PLACE}", MOVED),
     (rf"{IT}(?:mi sono|ci siamo) trasferit[aeio](?: da \w+)? (?:a|in) {PLACE}", MOVED),
-    (rf"ich arbeite{DE} (?:bei|für|beim) {PLACE}", JOB),
+    (rf"ich arbeite{DE} {BEI} {PLACE} als (\w+)", TITLE),
+    (rf"je travaille{FR} (?:chez|pour) {PLACE} comme ([\w ]+)", TITLE),
+    (rf"{ES}trabajo{NOW_ES} para {PLACE} como ([\w ]+)", TITLE),
+    (rf"{IT}lavoro{NOW_IT} (?:alla |per |per la |all['’]){PLACE} come ([\w ]+)", TITLE),
+    (rf"ich arbeite{DE} {BEI} {PLACE}", JOB),
     (rf"je travaille{FR} (?:chez|pour) {PLACE}", JOB),
     (rf"{ES}trabajo{NOW_ES} para {PLACE}", JOB),
     (rf"{IT}lavoro{NOW_IT} (?:alla |per |per la |all['’]){PLACE}", JOB),
-    (rf"ich habe bei {PLACE} angefangen", JOINED),
+    (rf"ich habe (?:{DAY} )?{BEI} {PLACE} gekündigt|j['’]ai quitté {PLACE}|dejé {PLACE}|"
+     rf"ho lasciato (?:la )?{PLACE}",
+     LEFT),
+    (rf"ich habe (?:{DAY} )?{BEI} {PLACE} angefangen", JOINED),
     (rf"j['’]ai (?:rejoint|commencé (?:chez|à travailler (?:chez|pour))) {PLACE}", JOINED),
     (rf"{ES}empecé a trabajar (?:en|para) {PLACE}", JOINED),
     (rf"ho iniziato a lavorare (?:alla |per |per la |all['’]){PLACE}", JOINED),
+    (rf"ich bin (?:{DAY} )?(\d+)(?: Jahre alt)? geworden|j['’]ai eu (\d+) ans", TURNED),
     (rf"ich (?:wohne|lebe) nicht mehr in {PLACE}|je n['’]habite plus (?:à|au|en|aux) {PLACE}|"
      rf"je ne vis plus (?:à|au|en|aux) {PLACE}|ya no vivo en {PLACE}|non (?:vivo|abito) più (?:a|in) {PLACE}",
      NO_HOME),
-    (rf"ich arbeite nicht mehr (?:bei|für|beim) {PLACE}|je ne travaille plus (?:chez|pour) {PLACE}|"
+    (rf"ich arbeite nicht mehr {BEI} {PLACE}|je ne travaille plus (?:chez|pour) {PLACE}|"
      rf"ya no trabajo (?:en|para) {PLACE}|non lavoro più (?:alla |per |per la |all['’]){PLACE}",
      NO_JOB),
     (rf"ich bin{DE} (\d+)(?: Jahre alt)?", AGE),
@@ -105,7 +119,24 @@ OWN: Final = re.compile(
     r"(?:il mio|la mia|i miei|le mie) \w+ |"
     r"(?:mio|mia) (?:padre|madre|fratello|sorella|figli[oa]|marito|moglie|nonn[oa]|zi[oa]|cugin[oa]) |"
     r"mi (?:chiamo|piace|piacciono|sono) |"
-    r"me (?:llamo|gusta|gustan|encanta|encantan) )"
+    r"me (?:llamo|gusta|gustan|encanta|encantan) |"
+    r"(?:ahora |ya |ya no |no |también )?(?:soy|estoy|tengo|trabajo|quiero|necesito|hablo|estudio|nací) |"
+    r"(?:ora |adesso |non )?(?:abito|lavoro|vorrei|parlo|studio) (?!is|was|are))"
+)
+OPENING: Final = re.compile(
+    r"(?:Neuigkeiten|Übrigens|Gute Nachrichten?|Bonne nouvelle|Au fait|Noticias|Buenas noticias|Por cierto|"
+    r"Novità|Buone notizie|A proposito)[,:!]+ "
+)
+HEDGE: Final = re.compile(
+    r"\b(?:dass|ob|wenn|als|glaube|denke|hoffe|würde|möchte|que|si|quand|pense|espère|voudrais|cuando|creo|"
+    r"espero|quiero|quisiera|che|se|quando|penso|spero|vorrei)\b"
+)
+# A second claim of a sentence, and the subject that German leaves out before it.
+NEXT_PHRASES: Final = (
+    (re.compile(r",? und (?=(?:ich|wir) )|,? et (?=(?:je |j['’]))"), ""),
+    (re.compile(r",? y (?=(?:vivo|trabajo|tengo|soy|estoy|me) )"), ""),
+    (re.compile(r",? e (?=(?:vivo|abito|lavoro|ho|sono|mi) )"), ""),
+    (re.compile(r" und (?=(?:wohne|lebe|arbeite|bin|habe) )"), "Ich "),
 )
 
 GREETINGS: Final = frozenset(  # with thanks, praise, and words that only go with them
@@ -123,7 +154,7 @@ GREETINGS: Final = frozenset(  # with thanks, praise, and words that only go wit
 @lru_cache(maxsize=PHRASE_COUNT_MAX)
 def translate(sentence: str) -> str | None:
     """Return in English what a sentence says of its speaker; None if no phrase is known."""
-    text = lower_first(END.sub("", sentence))
+    text = lower_first(END.sub("", OPENING.sub("", sentence)))
     for pattern, english in PHRASES:
         if match := pattern.fullmatch(text):
             return fill(english, match)
@@ -142,6 +173,26 @@ def fill(english: str, match: re.Match[str]) -> str:
 def is_own(sentence: str) -> bool:
     """Return whether a sentence of these languages is about its speaker."""
     return OWN.match(lower_first(sentence)) is not None or translate(sentence) is not None
+
+
+def divide_phrases(sentence: str) -> Iterator[str]:
+    """Yield the claims of a sentence that is about its speaker, each with a subject.
+
+    Me llamo Ana y vivo en Lugo.        Me llamo Ana / Vivo en Lugo.
+    Ich bin Jan und wohne in Ulm.       Ich bin Jan / Ich wohne in Ulm.
+    """
+    for link, subject in NEXT_PHRASES:
+        first, *others = link.split(sentence)
+        if others and not HEDGE.search(sentence) and is_about_speaker(first, subject):
+            yield first
+            yield from (f"{subject}{it}" if subject else it[:1].upper() + it[1:] for it in others)
+            return
+    yield sentence
+
+
+def is_about_speaker(first: str, subject: str) -> bool:
+    start = "Ich " if subject else ("Ich ", "Wir ", "Je ", "J'", "J’", "Me ", "Mi ", "Soy ", "Sono ", "Vivo ")
+    return first.startswith(start) and len(first.split()) > 1
 
 
 def lower_first(text: str) -> str:

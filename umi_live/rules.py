@@ -35,7 +35,7 @@ from umi_live.english import (
     ROLES,
     WORD_ENDINGS,
 )
-from umi_live.phrases import is_own, translate
+from umi_live.phrases import divide_phrases, is_own, translate
 
 CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # begins with no small letter
 TITLE: Final = r"(?:Mr|Mrs|Ms|Dr|Prof)\. "
@@ -48,6 +48,19 @@ PROFILE: Final = ("profile",)
 
 PREPOSITIONS: Final = "to|in|at|from|of|with|for|on|about|by|and|or|like|as|than|after|before|through"
 RELATIVE: Final = rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+ ){{1,3}})({NAME}),? "
+# What begins a claim with a subject of its own, in the middle of a sentence and at its beginning.
+VERBS: Final = "is|are|has|have|was|lives?|works?|likes?|loves?|hates?|plays?|moved|got"
+CLAIM: Final = (
+    rf"(?:(?:I|[Ww]e)(?:['\u2019](?:m|re|ve|ll|d))? [a-z]|[Mm]y [a-z ]+(?:{VERBS})\b|{CAPITAL} (?:{VERBS})\b)"
+)
+NEXT_CLAIM: Final = re.compile(rf",? (?:and|but) (?={CLAIM})|; (?={CLAIM})")
+HEDGE: Final = re.compile(
+    r"\b(?:if|that|whether|when|unless|either|hope|hoped|think|thought|doubt|wish|said|says?|told|tell|believe|"
+    r"guess|sure|imagine|suppose|dream|dreamed|pretend|would|could|should|might|maybe|perhaps|want|wanted)\b|"
+    r"['\u2019]d\b",
+    re.IGNORECASE,
+)
+FIRST_CLAIM: Final = re.compile(f"{OPENERS}{CLAIM}", re.IGNORECASE)
 KINDS: Final = (
     ("person", BEINGS), ("organization", ORGANIZATIONS), ("location", LOCATIONS), ("project", PROJECTS),
 )  # fmt: skip
@@ -80,6 +93,9 @@ CUES: Final = (
         "work (?:at|for)|am (?:working|employed) (?:at|by|for)",
         "organization", is_sure=True),
     SentenceCue("joined", "joined", "organization", is_sure=True),
+    SentenceCue("(?:found|got|took|started) (?:an?|the|his|her|their|my) (?:new )?job (?:at|with)",
+        "(?:found|got|took|started) (?:an?|the|my|our) (?:new )?job (?:at|with)", "organization",
+        is_sure=True),
     SentenceCue("lives in|moved to|relocated to|is living in",
         "live in|moved to|relocated to|(?:am|are) living in", "location", is_sure=True),
     SentenceCue("is (?:based|located) in|is (?:originally )?from",
@@ -152,7 +168,7 @@ def read(turns: Iterable[SpeakerTurn], speaker: str | None = None) -> Iterator[R
     for turn in listed:
         alone: Named | None = None
         others = set[str]()  # of whom the turn has spoken
-        for sentence in turn.sentences:
+        for sentence in divide_sentences(turn.sentences):
             said_by = introduce(text := simplify_sentence(sentence))
             known = speakers.get(turn.role, (said_by,))[0]
             # "My name is Umi and I help with ...": not the user, though nothing else tells it.
@@ -259,6 +275,23 @@ def name_assistant(text: str) -> str:
     )
     name = found and (found[1] or found[2])
     return name if name and is_possible(name) else ""
+
+
+def divide_sentences(whole: Iterable[str]) -> Iterator[str]:
+    """Yield sentences, those of two claims in parts, so that each can end alone.
+
+    I'm Ben and I live in Dublin.       I'm Ben / I live in Dublin.
+    Tom and I live in Dublin.           as it is
+    I hope I win and I get rich.        as it is: what depends on a hope is no claim
+    """
+    for sentence in whole:
+        parts = NEXT_CLAIM.split(sentence)
+        # An assistant is known by all that a sentence says: "My name is Umi and I help you."
+        is_one = sentence.endswith("?") or re.search(OF_ASSISTANT, sentence) or HEDGE.search(sentence)
+        if len(parts) > 1 and not is_one and FIRST_CLAIM.match(parts[0]):
+            yield from (it[:1].upper() + it[1:] for it in parts)
+        else:
+            yield from divide_phrases(sentence)
 
 
 def simplify_sentence(sentence: str) -> str:

@@ -25,9 +25,7 @@ WRONG = {
     "I live in Oslo with my cat.": "the cat goes with the home",
     "Trabajo en Iberia.": "it may be a city",
     "I work for a bank called Santander.": "a name that stands behind its noun is no workplace",
-    "I drive a Ford.": "a car is no attribute",
     "I live with my parents.": "stays, and is found first",
-    "Hi, I'm Ben and I live in Dublin.": "a statement with another claim is not ended",
 }
 
 
@@ -63,9 +61,9 @@ def test_a_later_statement_takes_the_place_of_an_earlier_one_and_is_found(
             return [it.content for it in facts if it], hits[0].content if hits else ""
 
     ended, best = asyncio.run(use())
-    is_right = ended == [row.earlier] * row.is_ended and row.answer in best
+    is_right = len(ended) == row.is_ended and row.answer in best
     assert is_right is (row.earlier not in WRONG), (ended, best)
-    assert set(ended) <= {row.earlier}
+    assert all(it in row.earlier for it in ended)  # a claim of it, if it has two
 
 
 def test_the_labels_are_of_five_languages_and_no_mistake_is_named_twice() -> None:

@@ -18,7 +18,7 @@ from umi_core.values import MEMORY_TYPES
 from umi_live import LiveMemory, open_blocking
 from umi_live.changes import ends
 from umi_live.local import RuleModel, inputs_of
-from umi_live.rules import SpeakerTurn, read
+from umi_live.rules import SpeakerTurn, divide_sentences, read
 
 # Each text, and the names with their types that its sentences are about: `-` stands for none.
 READ: Final = (
@@ -42,7 +42,8 @@ READ: Final = (
     # What says I.
     ("My name is Umi and I help with memory management.", "Umi self"),
     ("My name is Umi. I help with memory management.", "Umi self / Umi self"),
-    ("My name is Ann and I need help with my taxes. I am a research assistant.", "Ann person / Ann person"),
+    ("My name is Ann and I need help with my taxes. I am a research assistant.",
+     "Ann person / Ann person / Ann person"),
     ("I am Umi, your assistant.", "Umi self"),
     ("You are Umi, my assistant. Your name is Umi.", "Umi self / Umi self"),
     ("My name is Ann. I'm a nurse. I live in Paris.", "Ann person / Ann person / Ann person, Paris location"),
@@ -80,6 +81,37 @@ def shown(text: str, speaker: str | None = None) -> str:
 @pytest.mark.parametrize(("text", "names"), READ, ids=[text for text, _ in READ])
 def test_sentences_are_about_the_names_for_which_there_is_evidence(text: str, names: str) -> None:
     assert shown(text) == names
+
+
+# Each sentence, and its claims.
+DIVIDED: Final = """
+I'm Ben and I live in Dublin. > I'm Ben | I live in Dublin.
+We live in Leeds but we're moving to York. > We live in Leeds | We're moving to York.
+I'm vegetarian, and Nora is allergic to nuts. > I'm vegetarian | Nora is allergic to nuts.
+I live in Rome; I work at Acme. > I live in Rome | I work at Acme.
+My dog is called Rex and my cat is called Luna. > My dog is called Rex | My cat is called Luna.
+Me llamo Lucía y vivo en Lugo. > Me llamo Lucía | Vivo en Lugo.
+Ich bin Jan und wohne in Ulm. > Ich bin Jan | Ich wohne in Ulm.
+Je m'appelle Luc et j'habite à Lyon. > Je m'appelle Luc | J'habite à Lyon.
+Mi chiamo Ada e vivo a Bari. > Mi chiamo Ada | Vivo a Bari.
+Tom and I live in Rome.
+My brother and my sister live in Rome.
+My wife Nora and I moved to York.
+I hope I win and I get rich.
+I'm not sure that Ann lives in Rome and Bob lives in Oslo.
+If it rains and I stay home, call me.
+Do I live in Rome and do I like it?
+My name is Umi and I help you.
+Alice works at Acme and likes tea.
+Creo que vivo bien y vivo en Lugo.
+Ich hoffe, er kommt und ich bin da.
+"""
+
+
+@pytest.mark.parametrize("line", DIVIDED.strip().splitlines())
+def test_each_claim_with_a_subject_of_its_own_is_a_statement(line: str) -> None:
+    sentence, _, parts = line.partition(" > ")
+    assert list(divide_sentences([sentence])) == (parts.split(" | ") if parts else [sentence])
 
 
 def test_what_a_speaker_says_of_themselves_is_about_them() -> None:
