@@ -51,7 +51,7 @@ RELATIVE: Final = rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+
 # What begins a claim with a subject of its own, in the middle of a sentence and at its beginning.
 VERBS: Final = "is|are|has|have|was|lives?|works?|likes?|loves?|hates?|plays?|moved|got"
 CLAIM: Final = (
-    rf"(?:(?:I|[Ww]e)(?:['\u2019](?:m|re|ve|ll|d))? [a-z]|[Mm]y [a-z ]+(?:{VERBS})\b|{CAPITAL} (?:{VERBS})\b)"
+    rf"(?:(?:I|[Ww]e)(?:['\u2019](?:m|re|ve|ll))? [a-z]|[Mm]y [a-z ]+(?:{VERBS})\b|{CAPITAL} (?:{VERBS})\b)"
 )
 NEXT_CLAIM: Final = re.compile(rf",? (?:and|but) (?={CLAIM})|; (?={CLAIM})")
 HEDGE: Final = re.compile(
@@ -60,7 +60,7 @@ HEDGE: Final = re.compile(
     r"['\u2019]d\b",
     re.IGNORECASE,
 )
-FIRST_CLAIM: Final = re.compile(f"{OPENERS}{CLAIM}", re.IGNORECASE)
+FIRST_CLAIM: Final = re.compile(CLAIM)
 KINDS: Final = (
     ("person", BEINGS), ("organization", ORGANIZATIONS), ("location", LOCATIONS), ("project", PROJECTS),
 )  # fmt: skip
@@ -288,7 +288,7 @@ def divide_sentences(whole: Iterable[str]) -> Iterator[str]:
         parts = NEXT_CLAIM.split(sentence)
         # An assistant is known by all that a sentence says: "My name is Umi and I help you."
         is_one = sentence.endswith("?") or re.search(OF_ASSISTANT, sentence) or HEDGE.search(sentence)
-        if len(parts) > 1 and not is_one and FIRST_CLAIM.match(parts[0]):
+        if len(parts) > 1 and not is_one and FIRST_CLAIM.match(simplify_sentence(parts[0])):
             yield from (it[:1].upper() + it[1:] for it in parts)
         else:
             yield from divide_phrases(sentence)
