@@ -192,8 +192,8 @@ def predicate_of(clause: str, name: str, is_speaker: bool) -> str:
 
     `is_speaker`: whether I may be the name.
     """
-    pronouns = "[Hh]e|[Ss]he|[Tt]hey" + ("|I|[Ww]e" if is_speaker else "")
-    owners = "[Hh]is|[Hh]er|[Tt]heir" + ("|[Mm]y|[Oo]ur" if is_speaker else "")
+    pronouns = "[Hh]e|[Ss]he|[Tt]hey" + ("|I|[Ww]e|The user|User" if is_speaker else "")
+    owners = "[Hh]is|[Hh]er|[Tt]heir" + ("|[Mm]y|[Oo]ur|(?:The user|User)['\\u2019]s" if is_speaker else "")
     told = rf"{re.escape(name)}|{pronouns}|{re.escape(name)}['\u2019]s?|{owners}"
     match = re.match(rf"(?:{told})(?: |['\u2019]s )(.+)", clause)
     return match[1] if match else ""

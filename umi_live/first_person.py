@@ -1,10 +1,11 @@
-"""The first person: whom I, me and my mean where a text does not say it.
+"""The first person: whom I, me, my and `the user` mean where a text does not say it.
 
     remember("I live in Porto.")                    the user of the memory
     remember("I live in Porto.", speaker="Ann")     Ann
     remember("Ann: Hi!\\nBob: I live in Porto.")     nobody: the text has speakers of its own
     a message of role user, in a conversation       the user of the memory
     any other message, and a document               its own speaker, or nobody
+    remember("The user lives in Porto.")            the user: so an agent writes what it has heard
 
 Law 1. This file alone decides it. Law 2. A user has one name, whatever the door. Law 3. Better no name than a
 wrong one.
@@ -26,11 +27,16 @@ from umi_core.text import norm, tidy
 from umi_live.rules import is_speaker
 
 NAMELESS: Final = "user"  # the name of a user whose id can be none, as `me`
-USER_LINE: Final = re.compile(r"(?:\"|\\n)(?:\[\d+\] )?(?:[^\[\]\"]+ )?\[user\]: ")  # in the JSON of a text
-USER_RULE: Final = (
-    "- The lines of role user are said by the input user: that is the name of a fact that such a line states "
-    "of I, me or my."
-)
+# What in the JSON of a text shows that it is about the user, by task.
+NEEDS_USER: Final = {
+    "memories": re.compile(r"(?:\"|\\n)(?:\[\d+\] )?(?:[^\[\]\"]+ )?\[user\]: "),
+    "extract": re.compile(r"\b(?:[Tt]he user|User)(?:['\u2019]s)? [a-z]"),
+}
+USER_RULES: Final = {  # by task
+    "memories": "- The lines of role user are said by the input user: that is the name of a fact that such a "
+    "line states of I, me or my.",
+    "extract": "- Whom the text calls the user is the input user: an entity of type person under that name.",
+}
 
 
 def name_user(user: str) -> str:
@@ -55,11 +61,11 @@ def is_own_text(text: object) -> bool:
 
 
 def tell_user(task: str, prompt: str, user: str) -> str:
-    """Return a question about a conversation with the name of its user; any other one as it is."""
-    if task != "memories" or not USER_LINE.search(prompt):
-        return prompt
+    """Return a question with the name of the user, if its text has messages of the user or speaks of one."""
     rules, mark, inputs = prompt.partition("\n\nINPUT ")
-    return f"{rules}\n\n{USER_RULE}{mark}{inputs}\n{input_line('user', name_user(user))}"
+    if task not in NEEDS_USER or not NEEDS_USER[task].search(inputs):
+        return prompt
+    return f"{rules}\n\n{USER_RULES[task]}{mark}{inputs}\n{input_line('user', name_user(user))}"
 
 
 def resolve_name(name: str, user: str) -> str:

@@ -124,7 +124,7 @@ def extract(given: Json) -> str:
     there is nothing in it, and the memory keeps the text as it is.
     """
     turn, speaker = SpeakerTurn("", sentences(given["text"])), given.get("speaker")
-    statements = [it for it in read([turn], speaker) if telling(it.sentence)]
+    statements = [it for it in read([turn], speaker, given.get("user")) if telling(it.sentence)]
     # With a speaker also notes are listed, or the memory would take "What do I like?" for their words.
     if not statements or not (speaker or any(it.names for it in statements)):
         return NOTHING

@@ -142,17 +142,20 @@ class SpeakerTurn:
 
 @attrs.frozen
 class SentenceContext:
-    """All that is known when a sentence is read: names, what says I, and whom a pronoun means."""
+    """All that is known when a sentence is read: names, what says I, whom a pronoun and `the user` mean."""
 
     names: set[str]
     speaker: Named | None = None
     alone: Named | None = None
+    user: str | None = None
 
 
-def read(turns: Iterable[SpeakerTurn], speaker: str | None = None) -> Iterator[RuleStatement]:
+def read(
+    turns: Iterable[SpeakerTurn], speaker: str | None = None, user: str | None = None
+) -> Iterator[RuleStatement]:
     """Yield a statement for each sentence, in order.
 
-    `speaker`: what says I where a turn has no role, or that of the user.
+    `speaker`: what says I where a turn has no role, or that of the user. `user`: whom it calls the user.
     """
     listed = tuple(turns)
     names = set(find_names(listed))
@@ -175,7 +178,7 @@ def read(turns: Iterable[SpeakerTurn], speaker: str | None = None) -> Iterator[R
             is_assistant = turn.role == "" and re.search(OF_ASSISTANT, text) is not None
             if said_by and (norm(known) == norm(said_by) or is_assistant):
                 speakers[turn.role] = said_by, "self" if turn.role in assistants else "person"
-            it = read_sentence(sentence, SentenceContext(names, speakers.get(turn.role), alone))
+            it = read_sentence(sentence, SentenceContext(names, speakers.get(turn.role), alone, user))
             if said_by and norm(said_by) not in {norm(name) for name, _ in it.names}:
                 it = attrs.evolve(it, names=(*it.names, (said_by, "person")))
             # `She` is read only while the turn has spoken of one person, whom alone it can mean.
@@ -358,6 +361,14 @@ def read_relative(match: re.Match[str], text: str, context: SentenceContext) -> 
     return about(text, ((match[2], [*kinds, "topic"][0]),), *found, is_alone=False)
 
 
+def read_user(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
+    """The user lives in Paris, and the user's dog is old."""
+    found = (SAID, "") if match[1] else cue_of(text[match.end() :], "third")
+    if context.user is None or found is None:
+        return None
+    return about(text, ((context.user, "person"),), *found, is_alone=not match[1])
+
+
 def read_owner(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
     """Ann's birthday is in spring, and Ann's allergic to nuts."""
     is_known = is_possible(match[1]) and (match[1] in context.names or is_given(match[1]))
@@ -386,6 +397,7 @@ SUBJECTS: Final = (
     (rf"({NAME}),? (?:and|&) ({NAME}) ", read_pair),
     (RELATIVE, read_relative),
     ("(He|She|His|Her) ", read_pronoun),
+    (r"(?:The user|User)(['\u2019]s)? ", read_user),
     (rf"({NAME})['\u2019]s? ", read_owner),
     (rf"({NAME}) ", read_name),
 )  # fmt: skip

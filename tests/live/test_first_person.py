@@ -198,7 +198,10 @@ def test_a_model_is_told_who_the_user_of_a_conversation_is() -> None:
     asked = ask_memories("profile", text, tuple(CATEGORIES.items()))
     told = tell_user("memories", asked, "ann")
     assert inputs_of(told) == {**inputs_of(asked), "user": "ann"}
-    assert told.replace(f"\n\n{first_person.USER_RULE}", "").removesuffix('\nINPUT user = "ann"') == asked
+    assert (
+        told.replace(f"\n\n{first_person.USER_RULES['memories']}", "").removesuffix('\nINPUT user = "ann"')
+        == asked
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,7 +210,27 @@ def test_a_model_is_told_who_the_user_of_a_conversation_is() -> None:
 def test_no_other_question_names_the_user(text: str) -> None:
     asked = ask_memories("profile", text, tuple(CATEGORIES.items()))
     assert tell_user("memories", asked, "ann") == asked
-    assert tell_user("extract", ask_extract("[0] [user]: I nap."), "ann") == ask_extract("[0] [user]: I nap.")
+    for said in ("[0] [user]: I nap.", "Many users nap.", "The user. Naps."):
+        assert tell_user("extract", ask_extract(said), "ann") == ask_extract(said)
+
+
+def test_what_an_agent_writes_of_the_user_is_about_the_user() -> None:
+    found = names_of(
+        ["The user lives in Porto.", "User's dog is called Rex.", "The user interface of Umi is nice."]
+    )
+    assert found == {
+        "The user lives in Porto.": ["ann", "Porto"],
+        "User's dog is called Rex.": ["ann"],
+        "The user interface of Umi is nice.": [],
+    }
+    assert list(names_of(["I live in Porto.", "The user moved to Lisbon."])) == ["The user moved to Lisbon."]
+    assert list(names_of(["The user is single.", "I got married."])) == ["I got married."]
+
+
+def test_a_model_is_told_whom_a_text_calls_the_user() -> None:
+    asked = ask_extract("The user naps.", "ann")
+    assert inputs_of(tell_user("extract", asked, "ann")) == {**inputs_of(asked), "user": "ann"}
+    assert first_person.USER_RULES["extract"] in tell_user("extract", asked, "ann")
 
 
 class ListeningModel(RuleModel):
