@@ -109,19 +109,20 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (r"j(?:e |['’])(bois|mange|aime|adore|déteste|fume|joue|utilise|apprends)"
      r"(?: (?:du |de la |des )?([^,;]+))?",
      DOES),
-    (r"(?:yo )?(bebo|como|fumo|juego|uso|odio|me gustan?)(?: ([^,;]+))?", DOES),
+    (r"(?:yo )?(bebo|como(?! is| was)|fumo|juego|uso|odio|me gustan?)(?: ([^,;]+))?", DOES),
     (r"(?:io )?(bevo|mangio|fumo|gioco|uso|odio|mi piacciono|mi piace)(?: ([^,;]+))?", DOES),
 ))  # fmt: skip
 # What else shows that people speak of themselves; German and Spanish pronouns are in PERSONS.
 OWN: Final = re.compile(
-    r"(?:je |j['’]|nous |"
-    r"(?:mon|ma|mes|notre|nos) \w+ (?:est|sont|a|ont|s['’]appelle|habite|vit|travaille|joue) |"
+    r"(?:(?:je|nous) (?=[a-zà-ÿ])|j['’]|"
+    r"(?:mon|ma|mes|notre|nos) \w+ (?:est|sont|s['’]appelle|habite|vit|travaille|joue) |"
     r"(?:il mio|la mia|i miei|le mie) \w+ |"
     r"(?:mio|mia) (?:padre|madre|fratello|sorella|figli[oa]|marito|moglie|nonn[oa]|zi[oa]|cugin[oa]) |"
     r"mi (?:chiamo|piace|piacciono|sono) |"
     r"me (?:llamo|gusta|gustan|encanta|encantan) |"
-    r"(?:ahora |ya |ya no |no |también )?(?:soy|estoy|tengo|trabajo|quiero|necesito|hablo|estudio|nací) |"
-    r"(?:ora |adesso |non )?(?:abito|lavoro|vorrei|parlo|studio) (?!is|was|are))"
+    r"(?:ahora |ya |ya no |no |también )?(?:estoy|tengo|trabajo|quiero|necesito|hablo|estudio|nací) |"
+    r"soy (?:un |una |el |la |de |muy |alérgic|vegetarian|vegan)|"
+    r"(?:ora |adesso |non )?(?:abito|lavoro|vorrei|parlo) )"
 )
 OPENING: Final = re.compile(
     r"(?:Neuigkeiten|Übrigens|Gute Nachrichten?|Bonne nouvelle|Au fait|Noticias|Buenas noticias|Por cierto|"

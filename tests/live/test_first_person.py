@@ -167,7 +167,17 @@ def test_a_greeting_in_a_conversation_is_no_fact(greeting: str) -> None:
     assert asyncio.run(use()) == ["I like tea."]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Soy milk is healthy.", "Como is a lovely lake.", "Nous Research is a lab.", "Ma wants a dog.",
+     "Studio apartments are small.", "Uma lives in Rome.", "The Mon river is long."],
+)  # fmt: skip
+def test_english_words_are_no_words_of_other_languages(text: str) -> None:
+    assert "ann" not in names_of([text])[text]
+
+
 def test_italian_names_are_no_italian_words() -> None:
+    assert names_of(["Soy alérgica al marisco."]) == {"Soy alérgica al marisco.": ["ann"]}
     assert names_of(["Mia moved to Porto."]) == {"Mia moved to Porto.": ["Mia", "Porto"]}
     assert names_of(["Mia sorella vive a Roma."]) == {"Mia sorella vive a Roma.": ["ann"]}
 
