@@ -1,5 +1,6 @@
 """Options and output of the command target. The work is done in umi_sim.targets."""
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -162,8 +163,10 @@ def by_name(name: str) -> "type[Adapter]":
     except ModuleNotFoundError as error:
         refuse(f"{name}: no module {error.name}")
     except Exception as error:  # whatever their module raises is theirs
-        where = f"line {extract_tb(error.__traceback__)[-1].lineno}: {type(error).__name__}: "
-        refuse(f"{name}: cannot be imported: {'' if isinstance(error, SyntaxError) else where}{error}")
+        frames = extract_tb(error.__traceback__)
+        lines = [it.lineno for it in frames if Path(it.filename).stem == path.split(".")[-1]]
+        where = f"line {lines[-1]}: {type(error).__name__}: " if lines else ""
+        refuse(f"{name}: cannot be imported: {where}{error}")
     found = getattr(home, attribute, None)
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         own = [each for each in vars(home) if is_adapter_of(home, each)]
@@ -208,13 +211,20 @@ def contract_of(kind: str) -> "type[Adapter]":
 
 @contextmanager
 def usable() -> Iterator[None]:
-    """An adapter that cannot be run ends the command in one line."""
+    """End the command in one line if an adapter cannot be run; print no error of a destructor.
+
+    A store that died is destroyed when its folder is gone, and may say so.
+    """
     from umi_sim.targets.adapter import BadAdapter
 
+    before, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
         yield
     except BadAdapter as error:
         refuse(error)
+    finally:
+        gc.collect()
+        sys.unraisablehook = before
 
 
 def begin(kind: str, file: str) -> Report:

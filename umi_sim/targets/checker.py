@@ -222,7 +222,7 @@ class Checker:
         self.note_past([op])
         # `put k 1` raised: k is absent, and k=1 is only suspected. If the next get says 1, no possible state
         # fits, and the suspected one names the promise: what raised was applied all the same
-        after = self.states_unanswered(self.possible, op, times_ms)
+        after = [*self.states_unanswered(self.possible, op, times_ms), *self.losses(op)]
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *allowed])
         self.suspect("error-applied", after)
@@ -233,8 +233,9 @@ class Checker:
         self.note_past([op])
         after = self.states_unanswered(self.possible, op, times_ms)
         allowed, forbidden = self.halves(op, times_ms)
+        lost = self.losses(op)
         self.possible = distinct([*self.possible, *after, *allowed])
-        self.suspect(rule, forbidden)
+        self.suspect(rule, [*forbidden, *lost])
 
     def take_reopening(self, is_durable: bool) -> None:
         """Follow a restart: a store that is not durable is empty after it."""
@@ -337,6 +338,9 @@ class Checker:
         for state in self.possible:
             found[state.flags.get("batch_atomic", True)].extend(self.contract.halves(state, op, times_ms[-1]))
         return found
+
+    def losses(self, op: ContractOp) -> list[State]:
+        return [new for state in self.possible for new in self.contract.losses(state, op)]
 
     def suspect(self, rule: str, states: Iterable[State]) -> None:
         """Note states that must not be, unless they are possible anyway."""

@@ -192,6 +192,10 @@ class KvContract(Contract):
             several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
             yield from (state.without(*each) for each in several)
 
+    def losses(self, state: KvState, op: ContractOp) -> Iterator[KvState]:
+        if op.name in ("put", "incr", "touch"):
+            yield state.without(self.bind(op, state.flags)["key"])
+
     def list_values(self, state: KvState) -> Iterator[object]:
         yield from (it.value for it in state.entries.values())
 

@@ -223,7 +223,9 @@ class TargetRun:
             if is_cut:
                 self.checker.take_cut_off(op, times_ms, CUT_OFF[got.error])
             elif has_failed and got.error and item.site == "response":
-                self.checker.take_cut_off(op, times_ms, "batch-split")
+                self.checker.take_cut_off(
+                    op, times_ms, "batch-split" if self.adapter.contract.is_batch(op) else "error-applied"
+                )
             elif has_failed and got.error:
                 self.checker.take_failure(op, times_ms)
             else:

@@ -35,7 +35,9 @@ ADVANCE_STEPS_MAX = 20_000  # while time passes: a store may do something each m
 RESOLUTION_S = 1 / 1_000_000  # of sums of times: a clock of milliseconds tells no less apart
 PATIENCE = 100  # steps until a job goes on, or begins, all the same: a task may wait for it by asking
 POINTS_MAX = 1_000  # until a job pauses in any case: it may wait for another by asking
-THREADS_MAX = 32  # of an executor that sets no limit
+PROCESSORS = 28  # of each machine, as a run sees it
+THREADS_MAX = PROCESSORS + 4  # of an executor that sets no limit, as in Python
+HERE_MAX = ThreadPoolExecutor()._max_workers  # of such an executor, on this machine
 SQLITE_BUSY = 5
 NEVER = 2**40  # seconds
 MOMENTS_MAX = 10_000
@@ -149,6 +151,7 @@ class Loop(asyncio.BaseEventLoop):
                 if all(task.done() for task in tasks):
                     return True
                 self.step()
+                self.clock.poll()
         if steps_max == STEPS_MAX:
             raise Stuck(f"goes on for ever: {STEPS_MAX} steps")
         return all(task.done() for task in tasks)
@@ -374,6 +377,8 @@ class Loop(asyncio.BaseEventLoop):
 
     def sleep(self, seconds: float) -> None:
         """Let time pass, and others go on meanwhile if a job sleeps."""
+        if seconds <= 0:
+            self.clock.poll()
         if get_ident() not in self.flights:
             self.clock.sleep(seconds)
         elif seconds > 0:
@@ -443,7 +448,8 @@ def submitting(loop: Loop, real: Any) -> Any:
         if getattr(self, "_shutdown", False) or getattr(self, "_shutdown_thread", False):
             raise RuntimeError("cannot schedule new futures after shutdown")
         if self not in loop.jobs:
-            loop.jobs[self] = Jobs(loop, self._max_workers)
+            limit = self._max_workers  # of an executor that was made before the run, that of this machine
+            loop.jobs[self] = Jobs(loop, THREADS_MAX if limit == HERE_MAX else limit)
         loop.job_count += 1
         future = Future[Any]()
         future._condition = threading.Condition(threads.QuietLock())  # type: ignore[arg-type] # it has the same methods
@@ -469,6 +475,9 @@ def shutting_down(loop: Loop, real: Any) -> Any:
 def install(loop: Loop) -> Iterator[None]:
     """Until the block ends, jobs of executors, aiosqlite and anyio are those of this loop."""
     with ExitStack() as stack:
+        for name in {"cpu_count", "process_cpu_count"} & {*vars(os)}:
+            stack.callback(setattr, os, name, getattr(os, name))
+            setattr(os, name, lambda: PROCESSORS)
         for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
             for name, method in (("submit", submitting), ("shutdown", shutting_down)):
                 stack.callback(setattr, kind, name, getattr(kind, name))

@@ -212,6 +212,10 @@ class MemoryContract(Contract):
             drawn["text"] = pool.repeat(chance, place, drawn["text"])
         return drawn
 
+    def losses(self, state: MemoryState, op: ContractOp) -> Iterator[MemoryState]:
+        if op.name == "update":
+            yield state.without(self.bind(op, state.flags)["id"])
+
     def list_values(self, state: MemoryState) -> Iterator[object]:
         yield from (it.texts for it in state.entries.values())
 

@@ -271,6 +271,10 @@ class Contract(ABC):
         """The states that a batch leaves of which a part was applied."""
         return iter(())
 
+    def losses(self, state: State, op: ContractOp) -> Iterator[State]:
+        """Yield the states that a write leaves which removed what it was to replace, and wrote nothing."""
+        return iter(())
+
     def untold(self, state: State, op: ContractOp) -> State:
         """The state after an operation that was done, and cut off before it could tell what it made."""
         return state

@@ -9,11 +9,13 @@ Law 2. What happens follows from what is asked for alone: time, chance and the o
 import asyncio
 import gc
 import inspect
+import logging
 import os
 import random
 import re
 import shutil
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -52,6 +54,7 @@ def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
             network.install(world.sites),
             chance.install(seed),
             no_collection(),
+            silence(),
             loop.install(world.loop),
             threads.install(world.loop),
         ):
@@ -71,6 +74,20 @@ def no_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Until the block ends, what the store logs without a handler, or its threads end with, is not printed.
+
+    With thousands of failures there would be nothing else to read.
+    """
+    before = logging.lastResort, threading.excepthook
+    logging.lastResort, threading.excepthook = logging.NullHandler(), lambda _: None
+    try:
+        yield
+    finally:
+        logging.lastResort, threading.excepthook = before
 
 
 class TargetWorld:
@@ -150,6 +167,7 @@ class TargetWorld:
     ) -> list[Any]:
         """Make calls. Return of each (its value,) or the exception that it raised. Raises Stuck."""
         began_ms = self.clock.now_ms
+        self.clock.poll_count = 0
         self.loop.paused_at.clear()
         self.sites.arm(site, number, self.die if kind == "crash_in" else faults.fail, part)
         match kind:

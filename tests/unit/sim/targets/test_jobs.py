@@ -404,6 +404,28 @@ def test_an_executor_ends_its_jobs_and_takes_no_more(kind: type[Executor]) -> No
     assert (verdict.jobs.count, verdict.threads) == (8, ())
 
 
+BEFORE = ThreadPoolExecutor()
+
+
+@pytest.mark.parametrize("processor_count", [1, 96])
+def test_an_executor_without_a_limit_has_one_size_on_every_machine(
+    processor_count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that was made before the run."""
+
+    class Sizes(Waits):
+        def put(self, key: str, value: object) -> None:  # type: ignore[override] # in the thread of the loop
+            for executor in (BEFORE, ThreadPoolExecutor(), ThreadPoolExecutor(3)):
+                executor.submit(str)
+                sizes.append(threads.running[-1].jobs[executor].limit)
+
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "cpu_count", lambda: processor_count)
+    verdict = run(Sizes, (Item("op", (PUT,)),))
+    assert (said(verdict), sizes) == (["None"], [32, 32, 3])
+    assert os.cpu_count() == processor_count
+
+
 def test_a_job_without_a_point_is_counted_that_ended_while_another_paused() -> None:
     class Reads(Waits):
         def _get(self, key: str) -> object:

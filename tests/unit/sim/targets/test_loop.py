@@ -4,10 +4,11 @@ import asyncio
 import gc
 import sys
 import time
+from types import ModuleType
 
 import pytest
 
-from umi_sim.targets import Kv
+from umi_sim.targets import Kv, clocks, threads
 from umi_sim.targets.adapter import BadAdapter
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
@@ -189,3 +190,59 @@ def test_no_collector_comes_during_a_run() -> None:
     verdict = run(Loses, (Item("op", (PUT,)), Item("op", (ContractOp("count", {}),))))
     assert verdict.steps[1].told == "0"
     assert gc.isenabled()
+
+
+class AsksForTheTime(Kv):
+    """It waits for a second by asking again and again, as spinning code does."""
+
+    def make(self) -> None:
+        self.is_over = False
+
+    async def put(self, key: str, value: object) -> None:
+        asyncio.get_running_loop().call_later(1, setattr, self, "is_over", True)
+        while not self.is_over:
+            await asyncio.sleep(0)
+
+    def delete(self, key: str) -> None:
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            time.sleep(0)
+
+    async def clear(self) -> None:
+        await asyncio.to_thread(self.delete, "a")
+
+    def count(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    "op", [PUT, ContractOp("delete", {"key": "a"}), ContractOp("clear", {})], ids=["task", "sleep", "job"]
+)
+def test_time_passes_for_code_that_asks_without_sleeping(op: ContractOp) -> None:
+    verdict = run(AsksForTheTime, (Item("op", (op,)), Item("op", (op,))))
+    assert verdict.broken is None
+
+
+def test_a_task_that_never_ends_is_found_all_the_same() -> None:
+    class Spins(AsksForTheTime):
+        async def put(self, key: str, value: object) -> None:
+            while True:
+                await asyncio.sleep(0)
+
+    broken = run(Spins, (Item("op", (PUT,)),)).broken
+    assert broken is not None
+    assert broken.rule == "hang"
+
+
+def test_a_proxy_in_a_module_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the settings of Django, which raise an error where nothing configured them."""
+
+    class Proxy:
+        def __getattribute__(self, name: str) -> object:
+            raise RuntimeError("is not configured")
+
+    monkeypatch.setitem(sys.modules, "settings_of_others", ModuleType("settings_of_others"))
+    monkeypatch.setattr(sys.modules["settings_of_others"], "settings", Proxy(), raising=False)
+    clocks.find_places.cache_clear()
+    threads.find_locks.cache_clear()
+    assert run(Ticks, (Item("op", (PUT,)),)).broken is None

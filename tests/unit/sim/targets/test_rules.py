@@ -207,6 +207,31 @@ def test_what_comes_between_two_calls_is_judged(
     assert len(found.items) <= 3
 
 
+class RemovesFirst(Kv):
+    """A file for each key, removed before the new one is written."""
+
+    durable = True
+
+    def make(self) -> None:
+        pass
+
+    def put(self, key: str, value: str) -> None:
+        (self.folder / key).unlink(missing_ok=True)
+        (self.folder / key).write_text(value)
+
+    def get(self, key: str) -> object:
+        return (self.folder / key).read_text() if (self.folder / key).exists() else MISSING
+
+
+@pytest.mark.parametrize(("kind", "rule"), [("fail", "error-applied"), ("crash_in", "crash-split")])
+def test_what_was_to_be_replaced_and_is_gone_names_the_interruption(kind: str, rule: str) -> None:
+    puts = op("put", key="a", value="v1"), op("put", key="b", value="v2")
+    lost = around(kind, op("put", key="a", value="v3"), 1, "open")
+    broken = run(RemovesFirst, (*puts, lost, op("get", key="b"), op("get", key="a"))).broken
+    assert broken is not None
+    assert (broken.rule, broken.got) == (rule, "MISSING")
+
+
 @pytest.mark.parametrize("store", [Joined, JoinedByLine])
 def test_names_that_are_joined_are_told_apart_by_none(store: type[Adapter]) -> None:
     small = hunt(store, range(400)).small

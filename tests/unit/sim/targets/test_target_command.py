@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
+from subprocess import run as run_process
 
 import pytest
 from click.testing import CliRunner, Result
@@ -19,6 +20,8 @@ from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.skeletons import skeleton
 from umi_sim.targets.world import fitting
+
+ROOT = Path(__file__).parents[4]
 
 POP = {"op": "pop", "session": "a"}
 BROKEN = """
@@ -135,6 +138,7 @@ def test_a_first_adapter_replaces_nothing(here: Path) -> None:
     [
         ("import no_such_module", "no module no_such_module"),
         ("\n1 / 0", "line 2: ZeroDivisionError: division by zero"),
+        ("import json\n\njson.loads('{')", "line 3: JSONDecodeError: "),
         ("class Mine(", "'(' was never closed (mine.py, line 1)"),
     ],
 )
@@ -142,6 +146,41 @@ def test_a_module_that_cannot_be_imported_is_one_line(here: Path, text: str, tol
     (here / "mine.py").write_text(text)
     done = umi("mine:Mine")
     assert (done.exit_code, told in done.output, done.output.count("\n")) == (2, True, 1)
+
+
+NOISY = """
+import logging
+import threading
+
+from umi_sim.targets import Kv
+
+
+class Mine(Kv):
+    durable = True
+
+    def make(self):
+        self.file = open(self.folder / "rows", "w+")
+
+    def put(self, key, value):
+        logging.getLogger("mine").warning("put")
+        threading.Thread(target=lambda: 1 / 0).start()
+        self.file.write(value)
+
+    def get(self, key):
+        pass
+
+    def __del__(self):
+        raise OSError("is gone")
+"""
+
+
+def test_what_a_dying_store_prints_does_not_hide_the_report(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(NOISY)
+    command = [sys.executable, "-m", "umi_sim", "target", "mine:Mine", "--seeds", "0..3"]
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = run_process(command, cwd=tmp_path, env=path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout[:4]) == (1, "FAIL")
+    assert [line for line in done.stderr.splitlines() if not line.startswith("umi-sim: ")] == []
 
 
 @pytest.mark.parametrize(
