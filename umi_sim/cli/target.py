@@ -112,12 +112,15 @@ def target(
         return replay_files(adapter, called, replay, out, way.live)
     from umi_sim.targets import seed_files, telling
     from umi_sim.targets.adapter import FOLDER
+    from umi_sim.targets.afresh import check_afresh
     from umi_sim.targets.hunt import SEED_COUNT_MAX, hunt
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
     with usable():
         earlier = seed_files.run_again(adapter, called, Path(FOLDER), way.live)
         found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit, jobs, make, way)
+        if against is None:
+            check_afresh(make, found)
     if found.small is None:
         nothing = [row("script", f"{out} was not written: no promise was broken")] if out else []
         if earlier.failing:

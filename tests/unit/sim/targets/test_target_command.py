@@ -148,6 +148,36 @@ def test_a_module_that_cannot_be_imported_is_one_line(here: Path, text: str, tol
     assert (done.exit_code, told in done.output, done.output.count("\n")) == (2, True, 1)
 
 
+GLOBAL = """
+from umi_sim.targets import Kv
+
+ROWS = {}
+
+
+class Mine(Kv):
+    def make(self):
+        pass
+
+    def put(self, key, value):
+        ROWS[key] = value
+
+    def get(self, key):
+        return ROWS.get(key)
+
+    def delete(self, key):
+        del ROWS[key]
+"""
+
+
+def test_what_an_earlier_run_left_in_a_global_is_no_finding(here: Path) -> None:
+    """It would fail alike in this process, and pass where its user repeats it."""
+    (here / "mine.py").write_text(GLOBAL)
+    done = umi("mine:Mine", "--seeds", "0..9")
+    assert done.exit_code == 1
+    assert "did not recur: depends on something outside the run (a global of a module" in done.output
+    assert not (here / ".umi-sim").exists()
+
+
 NOISY = """
 import logging
 import threading
