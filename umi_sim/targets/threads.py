@@ -274,18 +274,26 @@ def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
         return str(kind.__module__).partition(".")[0] not in clocks.NOT_THEIRS
 
     def look(owner: Any, depth: int = 0) -> None:
-        for name, value in tuple(vars(owner).items()):
+        if seen.get(id(owner), DEPTH_MAX + 1) <= depth:
+            return
+        seen[id(owner)] = depth
+        for name, value in tuple(attributes_of(owner).items()):
             with suppress(Exception):  # some objects are not what they seem
-                if isinstance(value.__self__ if type(value) is BuiltinMethodType else value, KINDS):
+                kind = type(value)  # and not `isinstance`: a proxy would load what it stands for
+                if issubclass(type(value.__self__) if kind is BuiltinMethodType else kind, KINDS):
                     found.append((owner, name, value))
-                elif depth < DEPTH_MAX and (isinstance(value, HOLDERS) or is_owner(value, owner)):
+                elif depth < DEPTH_MAX and (issubclass(kind, HOLDERS) or is_owner(value, kind, owner)):
                     look(value, depth + 1)
 
-    def is_owner(value: Any, owner: Any) -> bool:
-        if isinstance(value, type):
+    def is_owner(value: Any, kind: type, owner: Any) -> bool:
+        if issubclass(kind, type):
             return isinstance(owner, ModuleType) and is_own(value)
-        return not isinstance(value, ModuleType) and is_own(type(value)) and hasattr(value, "__dict__")
+        return not issubclass(kind, ModuleType) and is_own(kind) and kind.__dictoffset__ != 0
 
+    def attributes_of(owner: Any) -> Any:
+        return vars(owner) if isinstance(owner, type) else object.__getattribute__(owner, "__dict__")
+
+    seen: dict[int, int] = {}  # the depth at which each owner was met
     for name, module in tuple(sys.modules.items()):
         if name.partition(".")[0] not in clocks.NOT_THEIRS and hasattr(module, "__dict__"):
             look(module)
