@@ -291,7 +291,8 @@ def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
         return not issubclass(kind, ModuleType) and is_own(kind) and kind.__dictoffset__ != 0
 
     def attributes_of(owner: Any) -> Any:
-        return vars(owner) if isinstance(owner, type) else object.__getattribute__(owner, "__dict__")
+        is_class = issubclass(type(owner), type)
+        return vars(owner) if is_class else object.__getattribute__(owner, "__dict__")
 
     seen: dict[int, int] = {}  # the depth at which each owner was met
     for name, module in tuple(sys.modules.items()):

@@ -245,7 +245,7 @@ def test_a_proxy_in_a_module_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> N
     loaded: list[str] = []
 
     monkeypatch.setitem(sys.modules, "settings_of_others", ModuleType("settings_of_others"))
-    monkeypatch.setattr(sys.modules["settings_of_others"], "settings", Proxy(), raising=False)
+    vars(sys.modules["settings_of_others"])["settings"] = Proxy()
     clocks.find_places.cache_clear()
     threads.find_locks.cache_clear()
     assert run(Ticks, (Item("op", (PUT,)),)).broken is None
