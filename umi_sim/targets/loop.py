@@ -66,8 +66,9 @@ class Jobs:
         self.idle: deque[JobThread] = deque()
         self.flying: dict[JobThread, Any] = {}  # with the future of the job
 
-    def put_nowait(self, job: tuple[Any, Callable[[], Any]]) -> None:
-        self.waiting.append(job)
+    def put_nowait(self, job: Any) -> None:
+        if isinstance(job, tuple):  # and not what tells the thread of aiosqlite 0.21 to end
+            self.waiting.append(job)
 
     @property
     def can_begin(self) -> bool:
@@ -490,6 +491,7 @@ def install(loop: Loop) -> Iterator[None]:
             def begin(self: Any, *args: Any, **kwargs: Any) -> None:
                 real(self, *args, **kwargs)
                 self._tx, self._thread = Jobs(loop, limit=1, is_single=True), NoThread()
+                self.start = self._thread.start  # up to aiosqlite 0.21 a connection is a thread
                 loop.jobs[self] = self._tx
 
             core.Connection.__init__ = begin

@@ -291,12 +291,12 @@ def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
         return not issubclass(kind, ModuleType) and is_own(kind) and kind.__dictoffset__ != 0
 
     def attributes_of(owner: Any) -> Any:
-        is_class = issubclass(type(owner), type)
-        return vars(owner) if is_class else object.__getattribute__(owner, "__dict__")
+        is_plain = issubclass(type(owner), type | ModuleType)
+        return vars(owner) if is_plain else object.__getattribute__(owner, "__dict__")
 
     seen: dict[int, int] = {}  # the depth at which each owner was met
     for name, module in tuple(sys.modules.items()):
-        if name.partition(".")[0] not in clocks.NOT_THEIRS and hasattr(module, "__dict__"):
+        if name.partition(".")[0] not in clocks.NOT_THEIRS and issubclass(type(module), ModuleType):
             look(module)
     return found
 

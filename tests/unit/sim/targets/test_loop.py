@@ -4,11 +4,12 @@ import asyncio
 import gc
 import sys
 import time
+from contextlib import closing
 from types import ModuleType
 
 import pytest
 
-from umi_sim.targets import Kv, clocks, threads
+from umi_sim.targets import Kv, clocks, loop, threads
 from umi_sim.targets.adapter import BadAdapter
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
@@ -250,3 +251,10 @@ def test_a_proxy_in_a_module_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> N
     threads.find_locks.cache_clear()
     assert run(Ticks, (Item("op", (PUT,)),)).broken is None
     assert loaded == []
+
+
+def test_what_tells_the_thread_of_a_connection_to_end_is_no_job() -> None:
+    with closing(loop.Loop(clocks.Clock())) as own:
+        jobs = loop.Jobs(own, limit=1)
+        jobs.put_nowait(object())
+        assert not jobs.can_begin
