@@ -122,6 +122,7 @@ class Checker:
         self.suspects: list[Suspects] = []
         self.blamed = NO_SUSPECTS
         self.past: list[ContractOp] = []
+        self.has_died = False  # in the last operation
         self.earlier: list[State] = []
         self.last_reads: dict[object, object] = {}  # what each read said since the last write
         self.deadlines: set[int] = set()  # of all entries so far, also of those that were replaced
@@ -235,13 +236,19 @@ class Checker:
         allowed, forbidden = self.halves(op, times_ms)
         lost = self.losses(op)
         self.possible = distinct([*self.possible, *after, *allowed])
-        self.suspect(rule, [*forbidden, *lost])
+        is_suspected = self.suspect(rule, [*forbidden, *lost])
+        self.has_died = rule == "crash-split" and is_suspected
 
     def take_reopening(self, is_durable: bool) -> None:
-        """Follow a restart: a store that is not durable is empty after it."""
+        """Follow a restart: a store that is not durable is empty after it.
+
+        What the operation has lost in which the process died is no loss of the restart.
+        """
         empty = [self.contract.initial(state.flags) for state in self.possible]
         if is_durable:
+            of_death, self.suspects = self.suspects[: self.has_died], self.suspects[self.has_died :]
             self.suspect("reopen-lost", empty)
+            self.suspects = [*of_death, *self.suspects]
         else:
             self.possible, self.suspects = distinct(empty), []
 
@@ -258,6 +265,7 @@ class Checker:
         return {it for value in values for it in marks_in(value)}
 
     def note_past(self, ops: Iterable[ContractOp]) -> None:
+        self.has_died = False
         for op in ops:
             self.past.append(op)
             for value in marks_in(op.args):
@@ -342,13 +350,14 @@ class Checker:
     def losses(self, op: ContractOp) -> list[State]:
         return [new for state in self.possible for new in self.contract.losses(state, op)]
 
-    def suspect(self, rule: str, states: Iterable[State]) -> None:
-        """Note states that must not be, unless they are possible anyway."""
+    def suspect(self, rule: str, states: Iterable[State]) -> bool:
+        """Note states that must not be, unless they are possible anyway. Return whether there are such."""
         if not (odd := [*states]):
-            return
+            return False
         possible = {*map(key_of, self.possible)}
         if new := [state for state in odd if key_of(state) not in possible]:
             self.suspects = [Suspects(rule, distinct(new)), *self.suspects][:SUSPECT_COUNT_MAX]
+        return bool(new)
 
     # Words.
 

@@ -27,7 +27,7 @@ from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads
 
 COMPUTING_SECONDS_MAX = 3  # of the store, in one item
-PAGES_MAX = 50
+PAGES_MAX = 300  # of one key each: more than any run puts into one place
 SETTLING_STEPS = 1_000
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # nothing has to reach a disk
 RAISED = (Exception, SystemExit, asyncio.CancelledError, faults.Killed)

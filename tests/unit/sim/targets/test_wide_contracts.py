@@ -69,6 +69,18 @@ def test_a_page_too_short_is_shown_with_one_key_more_than_it_holds() -> None:
     assert stores.PAGE < len(pairs) <= CROWD
 
 
+def test_a_scan_of_one_key_for_each_page_may_come_to_its_end() -> None:
+    class Scanned(stores.Paged):
+        def scan(self, limit: int, cursor: int | None = None) -> tuple[list[str], int | None]:
+            start = cursor or 0
+            keys = sorted(self.rows)[start : start + limit]
+            return keys, start + limit if start + limit < len(self.rows) else None
+
+    pairs = {f"c{n}": n for n in range(CROWD)}
+    put, scan = ContractOp("put_many", {"pairs": pairs}), ContractOp("scan", {"limit": 1})
+    assert run(Scanned, (Item("op", (put,)), Item("op", (scan,)))).broken is None
+
+
 @pytest.mark.parametrize(
     ("got", "is_allowed"),
     [(["a", "b"], True), (["b", "c"], True), (["a"], False), (["a", "a"], False), (["a", "d"], False),
