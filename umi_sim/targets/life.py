@@ -29,6 +29,10 @@ HERE: Final = Path(__file__).parent
 PERSON: Final = b"umi-target-1"
 CUT_OFF: Final = {"Killed": "crash-split", "CancelledError": "cancel-split"}  # the promise at stake, by error
 
+LISTED: Final[Mapping[str, str]] = {  # operations that return lists, and of what, where a dict has both
+    "keys": "", "sessions": "", "items": " of pairs", "list": " of pairs", "search": " of pairs",
+}  # fmt: skip
+
 
 @attrs.frozen
 class TargetStep(Data):
@@ -272,6 +276,9 @@ class TargetRun:
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:
         """`op`: None for what is asked beside the contract, where nothing may be refused."""
         if not isinstance(outcome, BaseException):
+            if op is not None and op.name in LISTED and isinstance(outcome[0], dict):
+                told = f"returns a dict, expected a list{LISTED[op.name]}"
+                raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {told}")
             return Got(outcome[0])
         if isinstance(outcome, LookupError) and op is not None and op.name in MAY_MISS:
             return Got(MISSING, seen=f"raised {self.hide_folder(repr(outcome))}, taken for: not there")

@@ -221,7 +221,7 @@ class MemoryContract(Contract):
 
     def absence(self, state: MemoryState, op: ContractOp, now_ms: int) -> str:
         is_absent = op.name in ("get", "delete") and op.args["id"] not in state.entries
-        return "it was not added, or was deleted" if is_absent else ""
+        return "it was not added, was deleted, or its time to live is over" if is_absent else ""
 
     # Operations.
 

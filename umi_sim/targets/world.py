@@ -17,7 +17,16 @@ import shutil
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -313,7 +322,7 @@ async def value_of(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     match value:
-        case list() | tuple():
+        case list() | tuple() | Iterator() | KeysView() | ValuesView() | ItemsView():
             return [plain(each) for each in value]
         case dict():
             return {key: plain(each) for key, each in value.items()}

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from umi_sim.targets import MISSING, Kv, MemoryStore, Sessions
-from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.adapter import Adapter, BadAdapter
 from umi_sim.targets.hunt import hunt
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import run
 
 Values = Mapping[str, Any]
 SILENT = ("sweep", "version", "drain")  # that it does nothing is seen by nobody, or by others
@@ -339,3 +341,28 @@ def test_one_that_never_finds_or_misses_many_is_seen(store: type[Adapter]) -> No
 @pytest.mark.parametrize(("store", "name"), [*operations()])
 def test_an_operation_that_does_nothing_is_seen(store: type[Adapter], name: str) -> None:
     assert hunt(without(store, name), range(400)).first is not None
+
+
+def test_a_view_and_an_iterator_are_lists_and_a_dict_is_refused() -> None:
+    class Views(Kv):
+        def make(self) -> None:
+            self.rows: dict[str, object] = {}
+
+        def put(self, key: str, value: object) -> None:
+            self.rows[key] = value
+
+        def keys(self) -> object:
+            return iter(self.rows)
+
+        def items(self) -> object:
+            return self.rows.items()
+
+    class Whole(Views):
+        def items(self) -> object:
+            return self.rows
+
+    items = [Item("op", (ContractOp(*each),)) for each in (("put", {"key": "a", "value": 1}), ("keys", {}))]
+    items.append(Item("op", (ContractOp("items", {}),)))
+    assert [step.told for step in run(Views, items).steps] == ["None", "['a']", "[['a', 1]]"]
+    with pytest.raises(BadAdapter, match=r"Whole\.items: returns a dict, expected a list of pairs"):
+        run(Whole, items)
