@@ -11,6 +11,7 @@ from google.adk.sessions import DatabaseSessionService, InMemorySessionService
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai.types import Content, Part
+from sqlalchemy.orm.exc import StaleDataError
 
 from umi_sim.targets import Known, Sessions
 
@@ -69,6 +70,7 @@ class Sqlite(InMemory):
 class Database(InMemory):
     durable = True
     order = "time"  # see docs/findings.md
+    busy = (*InMemory.busy, StaleDataError)  # a session that is deleted meanwhile
     fails = ("statement", "commit")
     known = (
         Known("docs/findings.md: a cancelled request", rule="raises", says="database is locked"),

@@ -1,0 +1,61 @@
+"""zict: umi-sim target zict_mappings:Files   (and :Cached, :Buffered, :FilesFailing)
+
+Run with zict 3.0.0.
+"""
+
+import json
+
+from zict import LRU, Buffer, Cache, File, Func
+
+from umi_sim.targets import MISSING, Kv
+
+
+class Files(Kv):
+    keeps_none = True
+    fails = ()  # see docs/findings.md
+    refuses = (ValueError, TypeError, OSError)  # a key may be too long for the name of a file
+
+    def make(self):
+        self.rows = Func(lambda value: json.dumps(value).encode(), json.loads, File(self.folder / "rows"))
+
+    def close(self):
+        self.rows.close()
+
+    def put(self, key, value):
+        self.rows[key] = value
+
+    def get(self, key):
+        return self.rows.get(key, MISSING)
+
+    def has(self, key):
+        return key in self.rows
+
+    def delete(self, key):
+        return self.rows.pop(key, MISSING) is not MISSING
+
+    def items(self):
+        return list(self.rows.items())
+
+    def count(self):
+        return len(self.rows)
+
+    def clear(self):
+        self.rows.clear()
+
+
+class Cached(Files):
+    def make(self):
+        super().make()
+        self.rows = Cache(self.rows, LRU(2, {}))
+
+
+class Buffered(Files):
+    def make(self):
+        super().make()
+        self.rows = Buffer({}, self.rows, 2)
+
+
+class FilesFailing(Files):
+    """Shows what docs/findings.md says."""
+
+    fails = ("open", "write")
