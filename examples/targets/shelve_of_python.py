@@ -1,6 +1,6 @@
 """shelve of Python's library: umi-sim target shelve_of_python:Dumb   (and :DumbFailing)
 
-Run with Python 3.11.7.
+It needs no package.
 """
 
 import dbm.dumb

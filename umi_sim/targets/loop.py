@@ -476,7 +476,7 @@ def shutting_down(loop: Loop, real: Any) -> Any:
 def install(loop: Loop) -> Iterator[None]:
     """Until the block ends, jobs of executors, aiosqlite and anyio are those of this loop."""
     with ExitStack() as stack:
-        for name in {"cpu_count", "process_cpu_count"} & {*vars(os)}:
+        for name in sorted({"cpu_count", "process_cpu_count"} & {*vars(os)}):
             stack.callback(setattr, os, name, getattr(os, name))
             setattr(os, name, lambda: PROCESSORS)
         for kind in (ThreadPoolExecutor, ProcessPoolExecutor):

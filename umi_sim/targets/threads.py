@@ -274,9 +274,6 @@ def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
         return str(kind.__module__).partition(".")[0] not in clocks.NOT_THEIRS
 
     def look(owner: Any, depth: int = 0) -> None:
-        if seen.get(id(owner), DEPTH_MAX + 1) <= depth:
-            return
-        seen[id(owner)] = depth
         for name, value in tuple(attributes_of(owner).items()):
             with suppress(Exception):  # some objects are not what they seem
                 kind = type(value)  # and not `isinstance`: a proxy would load what it stands for
@@ -294,7 +291,6 @@ def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
         is_plain = issubclass(type(owner), type | ModuleType)
         return vars(owner) if is_plain else object.__getattribute__(owner, "__dict__")
 
-    seen: dict[int, int] = {}  # the depth at which each owner was met
     for name, module in tuple(sys.modules.items()):
         if name.partition(".")[0] not in clocks.NOT_THEIRS and issubclass(type(module), ModuleType):
             look(module)
