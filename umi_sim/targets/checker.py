@@ -13,6 +13,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.targets.anomalies import name_anomaly
+from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     REFUSED,
@@ -431,7 +432,10 @@ class Checker:
         """Return whether the answer would be right just before or just after some time to live is over.
 
         Or if an entry had the time to live of an earlier one: a timer that was not cancelled removes both.
+        Where all entries end at last and no time has passed, what is missing is missing for another reason.
         """
+        if now_ms == START_MS and not any("ttl" in past.args for past in self.past):
+            return False
         ends_ms = sorted(self.deadlines)
         around = (at_ms for end_ms in ends_ms for at_ms in (end_ms - 1, end_ms + 1))
         earlier = (

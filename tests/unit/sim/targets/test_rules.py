@@ -232,6 +232,27 @@ def test_what_was_to_be_replaced_and_is_gone_names_the_interruption(kind: str, r
     assert (broken.rule, broken.got) == (rule, "MISSING")
 
 
+class DropsTexts(Kv):
+    """It keeps no text, and all else for a minute."""
+
+    default_ttl_ms = 60_000
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.rows |= {} if isinstance(value, str) else {key: value}
+
+    def get(self, key: str) -> object:
+        return self.rows.get(key, MISSING)
+
+
+def test_what_is_missing_before_any_time_has_passed_has_not_expired() -> None:
+    broken = run(DropsTexts, (op("put", key="a", value="v"), op("get", key="a"))).broken
+    assert broken is not None
+    assert broken.rule == "answer"
+
+
 @pytest.mark.parametrize("store", [Joined, JoinedByLine])
 def test_names_that_are_joined_are_told_apart_by_none(store: type[Adapter]) -> None:
     small = hunt(store, range(400)).small
