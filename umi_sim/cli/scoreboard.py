@@ -21,7 +21,7 @@ FILES: Final = ".umi-sim/scoreboard"
 @click.argument("names", nargs=-1, metavar="[MODULE[:CLASS]]...")
 @click.option(
     "--seconds", type=click.IntRange(1, 86_400), default=SECONDS, show_default=True, metavar="N",
-    help="How long each adapter is run.",
+    help="How long each class is run.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="So many at a time.")
 @click.option("--out", metavar="TABLE.md", help="Write the table there, as Markdown.")
@@ -48,7 +48,11 @@ def scoreboard(
         known = board.list_subjects(folder)
     except SyntaxError as error:
         refuse(f"{folder}: {Path(error.filename or '').name}, line {error.lineno}: {error.msg}")
-    chosen = [name for name in known if not names or {name, name.partition(":")[0]} & {*names}]
+    chosen = {
+        subject: [it for it in classes if not names or {it, subject, it.partition(":")[0]} & {*names}]
+        for subject, classes in known.items()
+    }
+    chosen = {subject: classes for subject, classes in chosen.items() if classes}
     if not chosen:
         refuse(f"{folder}: no such adapter; it has {', '.join(known) or 'none'}")
     if out and (Path(out).suffix != ".md" or not Path(out).resolve().parent.is_dir()):
@@ -56,13 +60,13 @@ def scoreboard(
     scored = []
     for each in board.score_subjects(folder, chosen, seconds, jobs, Path(files)):
         scored.append(each)
-        at("scoreboard", len(scored), len(chosen), unit="adapter")
+        at("scoreboard", len(scored), len(chosen), unit="store")
     lines = list(board.write_table(scored, seconds, strftime("%Y-%m-%d")))
     if out:
         write_whole(Path(out), "".join(f"{line}\n" for line in lines).encode())
     done = [it for it in scored if not it.left_out]
     broken = sum(bool(it.failures) for it in done)
-    head = f"{plural(len(done), 'adapter')} of {len(chosen)} run, {broken} of them broke a promise"
+    head = f"{plural(len(done), 'store')} of {len(chosen)} run, {broken} of them broke a promise"
     rows = [whole("file", out)] if out else [row("", line, column=0) for line in lines]
     value: Any = lambda: [attrs.asdict(it) for it in scored]  # noqa: E731  # one line, used once
     return Report(f"SCORED {head}", rows, value, 0 if done else 2)

@@ -28,6 +28,7 @@ PACKAGE: Final = re.compile(r"([A-Za-z][\w.-]*) \d+\.\d")
 SHOWN_AGAIN: Final = 1  # exit status of a script that says what was recorded
 GRACE_SECONDS: Final = 300  # for shrinking, beyond the time of a hunt
 HELD, BROKEN = "held", "broken"
+WORST: Final = (BROKEN, HELD, "not promised", "not expressible")  # of what a cell may say, first
 
 
 @attrs.frozen
@@ -39,13 +40,14 @@ class ScoredFailure(Data):
 
     promise: str
     what: str
+    adapter: str
     file: str = ""
     script: str = ""
 
 
 @attrs.frozen
 class ScoredSubject(Data):
-    """One row. `cells`: by promise; none where it could not be run, as `left_out` says."""
+    """A store, or one of its adapters. `cells`: by promise; none where it could not be run: `left_out`."""
 
     name: str
     packages: str
@@ -58,22 +60,31 @@ class ScoredSubject(Data):
 # Which adapters there are. They are read and not imported: their packages may not be here.
 
 
-def list_subjects(folder: Path) -> list[str]:
-    """List every class in a folder that opens a store, as MODULE:CLASS. Raises SyntaxError."""
-    sources = [(path, path.read_text("utf-8")) for path in sorted(folder.glob("*.py"))]
-    return [f"{path.stem}:{name}" for path, source in sources for name in list_adapters(source, path.name)]
+def list_subjects(folder: Path) -> dict[str, list[str]]:
+    """Return every store that a folder has adapters of, and its classes, as MODULE:CLASS. Raises SyntaxError."""
+    subjects: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("*.py")):
+        for name, subject in list_adapters(path.read_text("utf-8"), path.name).items():
+            subjects.setdefault(f"{path.stem}:{subject}", []).append(f"{path.stem}:{name}")
+    return subjects
 
 
-def list_adapters(source: str, file: str) -> Iterator[str]:
-    """Yield the classes that inherit from a contract and say how a store is made. Raises SyntaxError."""
-    makes = dict.fromkeys(CONTRACTS, False)
+def list_adapters(source: str, file: str) -> dict[str, str]:
+    """Return the classes that inherit from a contract and say how a store is made, each with its subject.
+
+    A class that inherits from another adapter is of the same store: it promises more, or asks for more.
+    Raises SyntaxError.
+    """
+    makes, subjects = dict.fromkeys(CONTRACTS, False), dict[str, str]()
     for each in ast.parse(source, file).body:
         if isinstance(each, ast.ClassDef):
             bases = [base.id for base in each.bases if isinstance(base, ast.Name) and base.id in makes]
             own = any(getattr(member, "name", "") == "make" for member in each.body)
             if bases:
                 makes[each.name] = own or any(makes[base] for base in bases)
-    yield from (name for name, is_whole in makes.items() if is_whole)
+            if makes.get(each.name):
+                subjects[each.name] = next((subjects[base] for base in bases if base in subjects), each.name)
+    return subjects
 
 
 def list_packages(source: str) -> str:
@@ -93,19 +104,35 @@ def version_of(package: str) -> str:
 
 
 def score_subjects(
-    folder: Path, names: Sequence[str], seconds: int, jobs: int, out: Path
+    folder: Path, subjects: Mapping[str, Sequence[str]], seconds: int, jobs: int, out: Path
 ) -> Iterator[ScoredSubject]:
-    """Run adapters for so many seconds each, so many at a time; yield their rows in order.
+    """Run each class of each subject for so many seconds, so many at a time; yield rows in order.
 
     Files of failures, and a script for each, are written below `out`.
     """
     out.mkdir(parents=True, exist_ok=True)
-    score = partial(score_subject, folder.resolve(), seconds, out.resolve())
+    score = partial(score_class, folder.resolve(), seconds, out.resolve())
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(score, names)
+        scored = {name: pool.submit(score, name) for names in subjects.values() for name in names}
+        for subject, names in subjects.items():
+            yield unite_classes(subject, [scored[name].result() for name in names])
 
 
-def score_subject(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:
+def unite_classes(subject: str, rows: Sequence[ScoredSubject]) -> ScoredSubject:
+    """Return the rows of the classes of one store as one: of each promise the worst that any of them shows."""
+    found = [it for it in rows if not it.left_out]
+    cells = {
+        promise: min(
+            (it.cells[promise] for it in found), key=lambda cell: WORST.index(cell.partition(":")[0])
+        )
+        for promise in (found[0].cells if found else ())
+    }
+    left_out = "" if found else rows[0].left_out
+    failures = tuple(failure for it in found for failure in it.failures)
+    return ScoredSubject(subject, rows[0].packages, sum(it.runs for it in found), cells, failures, left_out)
+
+
+def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:
     packages = list_packages((folder / f"{name.partition(':')[0]}.py").read_text("utf-8"))
     found, error = ask_command(folder, out, seconds + GRACE_SECONDS, name, "--all", "--seconds", str(seconds))
     if not found:
@@ -115,7 +142,9 @@ def score_subject(folder: Path, seconds: int, out: Path, name: str) -> ScoredSub
         return ScoredSubject(name, packages, found["runs"], left_out="; ".join(found["did_not_recur"]))
     cells = {promise: lack or HELD for promise, lack in found["promised"].items()}
     broken = [score_failure(folder, out, name, it) for it in failures]
-    known = [ScoredFailure(promise_broken(it["rule"], it["anomaly"]), it["address"]) for it in found["known"]]
+    known = [
+        ScoredFailure(promise_broken(it["rule"], it["anomaly"]), it["address"], name) for it in found["known"]
+    ]
     cells |= {it.promise: BROKEN for it in (*broken, *known)}
     return ScoredSubject(name, packages, found["runs"], cells, (*broken, *dict.fromkeys(known)))
 
@@ -124,7 +153,7 @@ def score_failure(folder: Path, out: Path, name: str, found: Mapping[str, Any]) 
     failure, file = found["failure"], found["saved"]
     promise = promise_broken(failure["rule"], found["anomaly"])
     told = f"{failure['rule']}: {failure['op']}"
-    return ScoredFailure(promise, told, file, check_script(folder, out, name, file))
+    return ScoredFailure(promise, told, name, file, check_script(folder, out, name, file))
 
 
 def check_script(folder: Path, out: Path, name: str, file: str) -> str:
@@ -181,16 +210,16 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str) -> I
     yield ""
     runs = group_digits(sum(it.runs for it in scored))
     yield (
-        f"`umi-sim scoreboard --seconds {seconds}` on {date}: {plural(len(scored), 'adapter')}, {runs} runs. "
+        f"`umi-sim scoreboard --seconds {seconds}` on {date}: {plural(len(scored), 'store')}, {runs} runs. "
         "*Held* means: not broken in these runs, and nothing more."
     )
     yield ""
     yield from (f"- **{it.name}**: {it.means}" for it in PROMISES)
     yield ""
-    yield from as_rows(("adapter", "packages", "runs", *(it.name for it in PROMISES)), map(cells_of, scored))
-    if broken := [(it, each) for it in scored for each in it.failures]:
+    yield from as_rows(("store", "packages", "runs", *(it.name for it in PROMISES)), map(cells_of, scored))
+    if broken := [failure for it in scored for failure in it.failures]:
         yield from ("", "## What broke", "")
-        yield from (f"- `{it.name}`, {each.promise}: {how_told(it, each)}" for it, each in broken)
+        yield from (f"- `{it.adapter}`, {it.promise}: {how_told(it)}" for it in broken)
     if lacking := [(it.name, why) for it in scored for why in it.cells.values() if ":" in why]:
         yield from ("", "## What was not tested", "")
         for why in dict.fromkeys(why for _, why in lacking):
@@ -201,10 +230,10 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str) -> I
         yield from (f"- `{it.name}` ({it.packages}): {it.left_out}" for it in left_out)
 
 
-def how_told(subject: ScoredSubject, failure: ScoredFailure) -> str:
+def how_told(failure: ScoredFailure) -> str:
     if not failure.file:
         return f"known, {failure.what}"
-    repeat = f"umi-sim target {subject.name} --replay {failure.file}"
+    repeat = f"umi-sim target {failure.adapter} --replay {failure.file}"
     return f"{failure.what}; its script {failure.script}: `{repeat}`"
 
 
