@@ -91,10 +91,14 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("__main__",),
     ),
 }
-# judges: read a reply, an id, a score with the memory's own function, and a mistake in it is seen by nobody
+# judges: where the memory decides, nothing of it is imported but pure functions, which tests/properties
+# compare with a reference; a reference imports words alone, or a mistake would be on both sides
 DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
-SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
+REFERENCE: Final = re.compile(
+    r"tests/properties/(?!wire)\w+_reference\.py"
+)  # of HTTP the client is the memory's
+SPOKEN_OF: Final = (  # words for what is asked, answered, stored and wrong
     "umi_core.answer_checks.is_whole_body",  # domains of fields: tests/properties compares each value
     "umi_core.characters",
     "umi_core.config",
@@ -118,6 +122,31 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_sim.record",
     "umi_sim.services.atlas",  # what the world owns up to have lost
     "umi_sim.services.calls",
+)
+PURE: Final = (  # functions of values, which judges may import as well
+    "umi_core.conversations",
+    "umi_core.ids",
+    "umi_core.language.decisions",
+    "umi_core.language.descriptions",
+    "umi_core.language.evolution",
+    "umi_core.language.extraction",
+    "umi_core.language.keywords",
+    "umi_core.language.memories",
+    "umi_core.language.pronouns",
+    "umi_core.language.ranks",
+    "umi_core.language.replies",
+    "umi_core.language.rewriting",
+    "umi_core.language.routing",
+    "umi_core.language.segments",
+    "umi_core.language.summaries",
+    "umi_core.language.times",
+    "umi_core.language.words",
+    "umi_core.policies.ranking.united_ppm",
+    "umi_core.policies.routing",
+    "umi_core.policies.similarity.vector_relevance_ppm",
+    "umi_core.policies.sufficiency.union",
+    "umi_core.policies.term_scores",
+    "umi_core.text",
 )
 CORE_PACKAGES: Final = {"attrs", "msgpack", "numpy", "snowballstemmer"}
 CORE_STDLIB: Final = set(
@@ -190,7 +219,7 @@ SIM_MODULES: Final = {  # module: (replacement, files that may import it all the
     "datetime": ("whole milliseconds of umi_sim.kernel.clock", CLOCK_FILES | FENCE_FILES),
     "unicodedata": (
         "the frozen tables of umi_sim.kernel.characters (rule R4)",
-        {"umi_sim/judge/plain/text.py"},  # judges what the memory makes with the same tables
+        set[str](),
     ),
 }
 SIM_ATTRIBUTES: Final = {
@@ -199,7 +228,7 @@ SIM_ATTRIBUTES: Final = {
         ("isalpha", "isalnum", "isupper", "islower", "istitle"),
         (
             "the frozen tables of umi_sim.kernel.characters (rule R4)",
-            {"umi_sim/kernel/characters.py", "umi_sim/judge/plain/text.py"},
+            {"umi_sim/kernel/characters.py"},
         ),
     ),
 }
@@ -291,6 +320,8 @@ def check_files(files: Mapping[str, str]) -> list[str]:
     trees: dict[str, ast.Module] = {}
     for path, text in files.items():
         findings += check_paths(path, text)
+        if REFERENCE.fullmatch(path):
+            findings += check_reference(path, text)
         if path.endswith(".py") and path.startswith(("umi_core/", "umi_sim/", "umi_live/", "tools/")):
             try:
                 trees[path] = ast.parse(text, path, feature_version=PYTHON_OLDEST)
@@ -324,6 +355,28 @@ def read_files(root: Path) -> dict[str, str]:
                 with contextlib.suppress(UnicodeDecodeError):  # then it is not a text
                     files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
     return files
+
+
+def check_reference(path: str, text: str) -> list[str]:
+    """Findings where a reference imports what it is compared with."""
+    found = list[str]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        deciding = [it for it in names if it.split(".")[0] in LAYERS and not is_within(it, SPOKEN_OF)]
+        found += [
+            f"{path}:{node.lineno}: {it} decides what this is compared with, write it anew" for it in deciding
+        ]
+    return found
+
+
+def is_within(name: str, modules: Iterable[str]) -> bool:
+    """Is it one of these modules, or something in one of them?"""
+    return any(f"{name}.".startswith(f"{module}.") for module in modules)
 
 
 class Walk(ast.NodeVisitor):
@@ -416,8 +469,7 @@ class Walk(ast.NodeVisitor):
     def check_judge(self, node: ast.expr | ast.stmt, module: str, name: str) -> None:
         if not self.path.startswith(JUDGES):
             return
-        is_known = any(f"{module}.{name}.".startswith(f"{spoken}.") for spoken in SPOKEN_OF)
-        if not is_known:
+        if not is_within(f"{module}.{name}", (*SPOKEN_OF, *PURE)):
             self.find(node, f"{module} decides what is judged here, use a reader of umi_sim/judge/plain")
 
     # banned calls, methods, numbers

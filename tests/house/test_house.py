@@ -9,7 +9,8 @@ from tools import house
 CORE = "umi_core/state.py"
 SIM = "umi_sim/world/world.py"
 LIVE = "umi_live/sqlite.py"
-PLAIN = "umi_sim/judge/plain/extraction.py"
+PLAIN = "umi_sim/judge/plain/levels.py"
+REFERENCE = "tests/properties/text_reference.py"
 ORACLE = "umi_sim/judge/oracle/archive/reads.py"
 
 
@@ -53,14 +54,14 @@ def test_every_exported_name_can_be_imported(package: str) -> None:
         (SIM, "from tests.unit import world", "tests is not shipped"),
         (SIM, "from tools.house import main", "tools is not shipped"),
         # judges
-        (PLAIN, "from umi_core.text import norm", "umi_core.text decides what is judged here"),
-        (PLAIN, "from umi_core import ids", "umi_core.ids decides what is judged here"),
+        (REFERENCE, "from umi_core.text import norm", "umi_core.text.norm decides what this is compared"),
+        (REFERENCE, "import attrs\nimport umi_core.ids", "umi_core.ids decides what this is compared"),
         (PLAIN, "import umi_core.policies.promotion", "umi_core.policies.promotion decides"),
-        (PLAIN, "def f() -> None:\n    from umi_core.language import words", "umi_core.language decides"),
+        (PLAIN, "def f() -> None:\n    from umi_core.language import prompts", "umi_core.language decides"),
         (PLAIN, "from umi_core import Memory", "umi_core.Memory decides"),
         *[
             (ORACLE, f"from umi_core.{room} import x", f"umi_core.{room} decides what is judged here")
-            for room in "language policies workflows tiers engine text ids domains state_checks codec".split()
+            for room in "language policies workflows tiers engine domains state_checks codec".split()
         ],
         (ORACLE, "from umi_sim.services.stored_rows import words_of", "umi_sim.services.stored_rows decides"),
         # banned in umi_core
@@ -165,7 +166,8 @@ def test_a_bad_snippet_is_found(path: str, text: str, message: str) -> None:
         ("umi_sim/cli/root.py", "import os\nimport time\nx = os.urandom(8)"),
         ("umi_sim/kernel/characters.py", "x = y.isalpha()"),
         (PLAIN, "from umi_core import limits\nfrom umi_core.messages.results import Resolution"),
-        (PLAIN, "import umi_core.rows\nfrom umi_sim.judge.plain.text import words"),
+        (PLAIN, "import umi_core.rows\nfrom umi_core.text import norm"),
+        (REFERENCE, "import umi_core.rows\nfrom umi_core.language.tables import STOP_WORDS"),
         (ORACLE, "from umi_core.messages.requests import Recall\nfrom umi_core.rows import Entity"),
         (ORACLE, "from umi_sim.record.broken import demand\nfrom umi_sim.services.calls import Call"),
         (ORACLE, "from umi_core.messages.requests import bad_request\nfrom umi_core.shapes import shape_of"),

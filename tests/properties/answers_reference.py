@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import attrs
 
+from tests.properties.text_reference import is_text
 from umi_core import limits
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
@@ -22,7 +23,6 @@ from umi_core.messages.effects import (
 )
 from umi_core.rows import Address, Receipt, Row
 from umi_sim.judge.plain.requests import fields_of, meets
-from umi_sim.judge.plain.text import is_text
 
 Reads = ByIds | ByFilter | ByVector | ByWords
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import attrs
 
+from tests.properties.ids_reference import category_id, membership_id
 from umi_core import limits
 from umi_core.rows import Address, Body, Category, Membership, Reflection, Resource, Row
 from umi_core.values import CATEGORIES, Scope
-from umi_sim.judge.plain.rows import category_id, membership_id
 
 Linked = tuple[str, int, str, str]  # an entity, its version, a category, and what put it there
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.properties.laws import Draw, around
+from tests.properties.queries_reference import references, shown_turns
 from umi_core import limits
 from umi_core.language.tables import (
     CLAUSE_OPENING,
@@ -18,7 +19,6 @@ from umi_core.language.tables import (
     TERM_ROWS,
 )
 from umi_core.values import Turn
-from umi_sim.judge.plain.queries import references, shown_turns
 
 NAMES: Final = (
     "Alice", "Bob", "Acme", "Zoë", "IT", "tea", "book", "walked", "walking", "walks", "cities", "city",

@@ -6,16 +6,8 @@ Written a second time, from docs/spec.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from umi_core import errors, limits
-from umi_core.declared import Incomplete
-from umi_core.errors import BadFilterValue, BadOption, Error, UnknownField, UnknownOperator
-from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages
-from umi_core.kelpie.requests import SearchMessages
-from umi_core.messages.requests import ALL, Memorize, Request, SetBlock, arguments_of
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
-from umi_sim.judge.plain.hierarchy import lines_of, mute_messages, places
-from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE
-from umi_sim.judge.plain.text import (
+from tests.properties.hierarchy_reference import lines_of, mute_messages, places
+from tests.properties.text_reference import (
     CONTROLS,
     UNWRITABLE,
     byte_count,
@@ -25,6 +17,14 @@ from umi_sim.judge.plain.text import (
     show_value,
     tidy,
 )
+from umi_core import errors, limits
+from umi_core.declared import Incomplete
+from umi_core.errors import BadFilterValue, BadOption, Error, UnknownField, UnknownOperator
+from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages
+from umi_core.kelpie.requests import SearchMessages
+from umi_core.messages.requests import ALL, Memorize, Request, SetBlock, arguments_of
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
+from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE
 
 # Errors in the fields of a request of an agent server, whatever the memory holds.
 

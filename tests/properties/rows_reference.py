@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 
 from tests.properties.requests_reference import are_tags, is_message
+from tests.properties.text_reference import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, tidy
 from umi_core import limits
 from umi_core.declared import Incomplete
 from umi_core.rows import BODIES, Entity
@@ -23,7 +24,6 @@ from umi_core.values import (
     Entry,
     RoutingDecision,
 )
-from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, tidy
 
 # Bodies of rows that a memory may believe: each field in its range, as docs/spec/memory.md gives them.
 #

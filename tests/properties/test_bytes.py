@@ -16,6 +16,7 @@ from tests.properties.laws import Draw, around, law
 from tests.properties.requests_reference import stored_key
 from tests.properties.rows_reference import STATE_FIELDS
 from tests.properties.test_values import LIFE, SCOPE, saved_state
+from tests.properties.text_reference import byte_count
 from umi_core import errors, limits
 from umi_core.codec import encode
 from umi_core.config import Config
@@ -28,7 +29,6 @@ from umi_core.messages.requests import Get, Len
 from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
 from umi_core.tiers import session
 from umi_core.workflows import BUILT_IN
-from umi_sim.judge.plain.text import byte_count
 
 # Saved sessions (M5): packed [format, version, body, digest]; a body is [time, entries, session].
 

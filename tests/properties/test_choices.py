@@ -11,6 +11,8 @@ import attrs
 import numpy as np
 import pytest
 
+from tests.properties import hierarchy_reference as hierarchy
+from tests.properties import scores_reference as plain_scores
 from tests.properties.laws import Draw, law
 from tests.properties.values import first_sound, sound
 from umi_core.messages.requests import Retrieve
@@ -18,7 +20,8 @@ from umi_core.policies import clustering, eviction, promotion, ranking, similari
 from umi_core.rows import AccessRecord, Address, Row
 from umi_core.values import ENTITY_TYPES, Scope
 from umi_core.workflows import descending, retrieve
-from umi_sim.judge.plain import hierarchy, scores
+from umi_sim.judge.plain import levels as plain_levels
+from umi_sim.judge.plain import scores
 
 SCOPE: Final = Scope("u", "a")
 PPM: Final = 1_000_000
@@ -77,7 +80,7 @@ def access_records(draw: Draw) -> tuple[AccessRecord, int]:
 
 @law(access_records)
 def test_an_entity_has_its_score(record: AccessRecord, now_ms: int) -> None:
-    assert scores.promotion_ppm(record, now_ms) == promotion.score_ppm(record, now_ms)
+    assert plain_scores.promotion_ppm(record, now_ms) == promotion.score_ppm(record, now_ms)
 
 
 # Lists.
@@ -122,7 +125,7 @@ def two_vectors(draw: Draw) -> tuple[Vector, Vector]:
 @law(two_vectors)
 def test_vectors_of_two_lengths_have_nothing_in_common(query: Vector, row: Vector) -> None:
     """The embedder may have been exchanged for another one."""
-    assert scores.vector_ppm(query, row) == similarity.vector_relevance_ppm(query, row)
+    assert plain_scores.vector_ppm(query, row) == similarity.vector_relevance_ppm(query, row)
 
 
 @attrs.frozen
@@ -173,7 +176,7 @@ def searched(draw: Draw) -> tuple[Searched]:
 def test_the_nearest_vectors_are_found_in_their_order(it: Searched) -> None:
     vectors, ids, may_be = it.rows, it.ids, it.may_be
     query = vectors[it.query_at]
-    relevant = [(scores.vector_ppm(query, row), at) for at, row in enumerate(vectors) if may_be[at]]
+    relevant = [(plain_scores.vector_ppm(query, row), at) for at, row in enumerate(vectors) if may_be[at]]
     found = [each for each in relevant if each[0] >= max(1, it.floor_ppm)]
     wanted = sorted(found, key=lambda each: (-each[0], ids[each[1]]))[: it.limit]
     matrix = np.array(vectors, similarity.exact_type(len(query)))
@@ -240,15 +243,15 @@ def level_rows(draw: Draw, level: str, bodies: dict[str, Any]) -> list[Row]:
     """Draw a list as a storage gives it: each row once, the best first."""
     chosen = draw.subset(IDS)
     found = sorted((-draw.pick((0, 1, 400_000, 400_000, 400_001, 700_000, PPM)), it) for it in chosen)
-    kind = hierarchy.KINDS[level]
+    kind = plain_levels.KINDS[level]
     return [
         Row(Address(SCOPE, kind, it), draw.pick((3, 3, 4)), bodies[it], score_ppm=-ppm) for ppm, it in found
     ]
 
 
 def levels(draw: Draw) -> Level:
-    level = draw.pick((*hierarchy.ALL, "resources"))
-    bodies: dict[str, Any] = dict.fromkeys(IDS, sound(draw, hierarchy.KINDS[level]))
+    level = draw.pick((*plain_levels.ALL, "resources"))
+    bodies: dict[str, Any] = dict.fromkeys(IDS, sound(draw, plain_levels.KINDS[level]))
     if level == "resources":
         for row_id, body in bodies.items():
             parent, text = draw.pick((None, "r1", "r1", "r2")), draw.pick(TEXTS)
@@ -262,10 +265,10 @@ def test_a_level_gives_each_text_or_its_better_parts(
 ) -> None:
     found = sufficiency.union(level, by_vector, by_words, limit)
     wanted = hierarchy.rank_level(level, by_vector, by_words)[:limit]
-    assert wanted == [hierarchy.seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
+    assert wanted == [plain_levels.seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
     for count in (1, 2, 3):
         for average_ppm in (0, 1, 400_000, 550_000, PPM):
-            is_enough = hierarchy.is_enough(wanted, count, average_ppm)
+            is_enough = plain_levels.is_enough(wanted, count, average_ppm)
             assert is_enough == sufficiency.is_enough(found, count, average_ppm)
 
 
@@ -293,8 +296,8 @@ def test_a_context_shows_the_hits_that_fit_into_it(level: Level, texts: list[str
     hits = tuple(attrs.evolve(retrieve.hit_of(it), text=text) for it, text in zip(found, texts, strict=False))
     seen = [attrs.evolve(it, text=hit.text) for it, hit in zip(wanted, hits, strict=True)]
     text, left_out_count = retrieve.context_of(hits, bytes_max)
-    shown = hierarchy.expect_context(seen, bytes_max)
-    assert shown == hierarchy.read_context(text)
+    shown = plain_levels.expect_context(seen, bytes_max)
+    assert shown == plain_levels.read_context(text)
     assert len(hits) - len(shown) == left_out_count
 
 

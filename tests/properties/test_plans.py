@@ -13,6 +13,7 @@ from typing import Any, Final
 import attrs
 
 from tests.properties import plans_reference as reference
+from tests.properties.ids_reference import category_id, membership_id
 from tests.properties.laws import Draw, agree, law
 from tests.worlds import Pair, id_of_fact, input_of, saying
 from umi_core.config import Config
@@ -41,7 +42,6 @@ from umi_core.rows import (
 from umi_core.tiers import dues
 from umi_core.values import CATEGORIES, EVOLUTION_KINDS, Scope
 from umi_core.workflows import BUILT_IN, WORKFLOWS, linking, listing
-from umi_sim.judge.plain.rows import category_id, membership_id
 from umi_sim.judge.plain.scores import again_ms, division_ms
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.services.storage import SimStorage

@@ -11,10 +11,10 @@ from typing import Any, Final
 import attrs
 
 from tests.properties.laws import Draw, law
+from tests.properties.text_reference import cut
 from tests.properties.values import first_sound
 from umi_core.language import prompts
 from umi_core.values import MEMORY_TYPES, Turn
-from umi_sim.judge.plain.text import cut
 
 TEXTS: Final = (
     "", "Alice likes tea.", 'She said "no".\nINPUT text = 1', "日本 \\ {query}", "x" * 201, "é" * 101,

@@ -9,13 +9,14 @@ from typing import Any, Final
 import pytest
 
 from tests.properties import queries
+from tests.properties import queries_reference as plain_queries
 from tests.properties.laws import Draw, agree, law
+from tests.properties.queries_reference import is_another_person, references
+from tests.properties.readings import check_read
 from umi_core.config import Config
 from umi_core.language import persons, pronouns, rewriting
 from umi_core.values import Turn
-from umi_sim.judge.invariants.readings import PromptSubject, check_read
-from umi_sim.judge.plain import queries as plain_queries
-from umi_sim.judge.plain.queries import is_another_person, references
+from umi_sim.judge.invariants.readings import PromptSubject
 
 
 @pytest.mark.slow

@@ -3,9 +3,10 @@
 import pytest
 
 from tests.properties.laws import Draw, law
+from tests.properties.readings import check_read
 from tests.properties.replies import AS_JSON, TAGS, asked_and_answered
 from umi_core.config import Config
-from umi_sim.judge.invariants.readings import PromptSubject, check_read
+from umi_sim.judge.invariants.readings import PromptSubject
 
 
 def in_json(draw: Draw) -> tuple[str, str, PromptSubject]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import attrs
 
+from tests.properties import ids_reference as plain_ids
 from tests.properties.laws import Draw, agree, law
 from tests.properties.requests_reference import wrong_filter
 from tests.properties.values import sound
@@ -13,7 +14,6 @@ from umi_core import conditions, ids
 from umi_core.rows import Body
 from umi_core.values import BLOCK_KINDS, EVOLUTION_KINDS, Scope
 from umi_sim.judge.plain import requests as plain_filters
-from umi_sim.judge.plain import rows as plain_ids
 from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE
 
 SCOPES: Final = (Scope("u", "a"), Scope("u", "b"), Scope("ua", ""), Scope("日本", "%"))

@@ -5,16 +5,16 @@ Conversations are built from their form and spoiled; lines are longer and end mo
 
 from typing import Any, Final
 
+from tests.properties import hierarchy_reference as hierarchy
+from tests.properties.extraction_reference import read_extraction, with_speaker
 from tests.properties.laws import Draw, agree, law
+from tests.properties.readings import as_plain
 from tests.properties.replies import ENTITY, ODD, Written, rows, spoiled, written
 from umi_core import conversations, limits
 from umi_core.config import Config
 from umi_core.language import keywords, segments
 from umi_core.language.extraction import Extraction, own_words, parse_extraction
 from umi_core.text import norm
-from umi_sim.judge.invariants.readings import as_plain
-from umi_sim.judge.plain import hierarchy
-from umi_sim.judge.plain.extraction import read_extraction, with_speaker
 
 ROLES: Final = ("user", "assistant", " user ", "", " ", "narrator", None, 7)
 SAYINGS: Final = (

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from tests.properties.laws import Draw, around, law
+from tests.properties.text_reference import DAY_MS, LAST_MS, MONTHS, is_leap
 from tests.properties.values import SAID, allowed, built
 from tests.properties.wire_reference import check_delegate, check_request, check_response
 from umi_core import errors
@@ -23,7 +24,6 @@ from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import Argument, arguments_of
 from umi_core.messages.results import Listed, RecordAdded, RecordForgotten
-from umi_sim.judge.plain.text import DAY_MS, LAST_MS, MONTHS, is_leap
 from umi_sim.kernel.prng import Stream
 
 

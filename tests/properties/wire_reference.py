@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
+from tests.properties.text_reference import DAY_MS, LAST_MS, clock_of, date_of, format_time
 from umi_core.data import Data
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.delegate import OP, Delegate, DelegateError
@@ -17,7 +18,6 @@ from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.request import Request
 from umi_core.messages.requests import bad_request
 from umi_core.messages.results import Listed
-from umi_sim.judge.plain.text import DAY_MS, LAST_MS, clock_of, date_of, format_time
 
 # The wire of an agent server, plainly: its requests over HTTP, and its responses.
 #

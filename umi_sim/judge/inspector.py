@@ -12,6 +12,7 @@ from typing import Final, ParamSpec
 
 import attrs
 
+from umi_core.language.reasoning import strip_reasoning
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
 from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Outcome, Reply
@@ -20,13 +21,11 @@ from umi_sim.judge.equivalences import create_recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.groups import check_dues
-from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.store import check_leaving, check_opening
 from umi_sim.judge.invariants.upkeep import check_upkeep
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle, check_reply
-from umi_sim.judge.plain.replies import answer_in
 from umi_sim.judge.state import (
     StateSnapshot,
     before_step,
@@ -112,8 +111,7 @@ class Inspector:
             answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             # The memory drops thoughts before the answer (`<think>...</think>`), and so do all that judge.
-            answer = attrs.evolve(answer, text=answer_in(answer.text))
-            check_reading(call.effect, answer.text, self.oracle.memory)
+            answer = attrs.evolve(answer, text=strip_reasoning(answer.text))
         for observer in self._of_answered:
             observer.observe_answer(call, answer, self.oracle.scope_of(call.agent))
         self.oracle.observe_answer(call, answer)

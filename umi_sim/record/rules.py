@@ -157,7 +157,7 @@ SCORE_RANGE: Final = Rule("score-range", "SCO-1", "scores and their parts from 0
 SCORE_SHAPE: Final = Rule(
     "score-shape", "SCO-2", "scores are monotone and start without a jump", INSIDE, CHEAP
 )
-SCORE_GOLDENS: Final = Rule("score-goldens", "SCO-3", "the written scores hold everywhere", INSIDE, FULL)
+SCORE_GOLDENS: Final = Rule("score-goldens", "SCO-3", "the written scores hold everywhere", TEST, NONE)
 PROMOTION_PURE: Final = Rule("promotion-pure", "PRO-1", "promotion depends on nothing hidden", INSIDE, CHEAP)
 PROMOTION_FAIR: Final = Rule("promotion-fair", "PRO-2", "every record has its turn", ORACLE, CHEAP)
 DISPLACEMENT: Final = Rule("displacement", "PRO-3", "the stronger by the margin drives out", INSIDE, CHEAP)
@@ -180,10 +180,10 @@ ROUTE_KNOWN_ONLY: Final = Rule(
 # Extraction.
 
 PARSER_TOTAL: Final = Rule(
-    "parser-total", "EXT-1", "any string is read, all elements accounted for", INSIDE, CHEAP
+    "parser-total", "EXT-1", "any string is read, all elements accounted for", TEST, NONE
 )
 PARSER_KEEPS_THE_GOOD: Final = Rule(
-    "parser-keeps-the-good", "EXT-2", "wrapping changes no payload", INSIDE, CHEAP
+    "parser-keeps-the-good", "EXT-2", "wrapping changes no payload", TEST, NONE
 )
 TEXT_NEVER_LOST: Final = Rule("text-never-lost", "EXT-3", "no failing model loses a text", ORACLE, CHEAP)
 SENTENCE_NEVER_LOST: Final = Rule(
@@ -305,7 +305,7 @@ REPEAT_SAME_ROWS: Final = Rule(
     "repeat-same-rows", "I-IDEMPOTENT", "the same input again asks and writes nothing", ORACLE, CHEAP
 )
 ARCHIVE_PARSER_TOTAL: Final = Rule(
-    "archive-parser-total", "I-TOTAL-PARSER", "archive replies are always read", INSIDE, CHEAP
+    "archive-parser-total", "I-TOTAL-PARSER", "archive replies are always read", TEST, NONE
 )
 DERIVED_FOLLOWS_SOURCE: Final = Rule(
     "derived-follows-source", "I-DERIVED", "derived fields follow their source", INSIDE, FULL

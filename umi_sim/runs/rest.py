@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from umi_core.ids import category_id
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.results import Rebalanced
 from umi_core.rows import Address, Category, Row
@@ -10,7 +11,6 @@ from umi_core.values import Scope
 from umi_sim.judge.invariants.store import check_purged, is_closed
 from umi_sim.judge.invariants.upkeep import list_unfinished
 from umi_sim.judge.plain.requests import is_gone
-from umi_sim.judge.plain.rows import category_id
 from umi_sim.judge.plain.scores import division_ms
 from umi_sim.record import rules
 from umi_sim.record.category_lists import all_categories

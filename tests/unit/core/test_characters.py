@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from tests.properties import text_reference as plain_text
 from umi_core import text as core_text
 from umi_core.characters import LATER, UNICODE_VERSION
 from umi_core.ids import entity_id, fact_id
@@ -14,7 +15,6 @@ from umi_core.language.pronouns import read
 from umi_core.language.words import words
 from umi_core.text import norm, show_value, tidy
 from umi_core.values import Scope
-from umi_sim.judge.plain import text as plain_text
 
 UNICODE: Final = unicodedata.unidata_version
 SCOPE: Final = Scope("u1", "a1")

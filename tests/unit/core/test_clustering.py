@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.properties import hierarchy_reference as plain
 from tests.spec_tables import rows, told, words
 from umi_core.language.keywords import (
     Unnamed,
@@ -17,7 +18,6 @@ from umi_core.language.keywords import (
 from umi_core.language.tables import NO_KEYWORDS, STOP_WORDS, TECHNICAL
 from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, clusters, nearest_known
 from umi_core.policies.similarity import MemberVectors, vector_relevance_ppm
-from umi_sim.judge.plain import hierarchy as plain
 
 EXAMPLE = {
     "a1": (10, 0), "a2": (9, 1), "a3": (9, -1), "b1": (-10, 0), "b2": (-9, 1), "b3": (-9, -1),

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.properties.replies_reference import read_decision, read_ranks
 from tests.spec_tables import NOTHING, Row, rows, told
 from umi_core.language.decisions import parse_decision
 from umi_core.language.ranks import Ranks, parse_ranks
 from umi_core.language.replies import UnusableReply
 from umi_core.limits import REPLY_BYTES_MAX
-from umi_sim.judge.plain.replies import read_decision, read_ranks
 
 NO = "<decision>NO_RETRIEVE</decision>"
 

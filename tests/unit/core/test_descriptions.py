@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties.hierarchy_reference import read_description
 from tests.spec_tables import NOTHING, Row, rows, told
 from umi_core.language.descriptions import Description, Undescribed, parse_description
 from umi_core.language.prompts import ask_description
 from umi_core.limits import CAPTION_BYTES_MAX, REPLY_BYTES_MAX
 from umi_core.text import is_text, size
 from umi_core.values import DESCRIBED_BY
-from umi_sim.judge.plain.hierarchy import read_description
 
 PIECES = (
     "<content>", "</content>", "<caption>", "</caption>", "<CONTENT>", "<", ">", ".", "\n", " ", "a", "b c",

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties.replies_reference import answer_in
 from tests.spec_tables import Row, rows, told
 from tests.worlds import Model, Pair, plain, saying
 from umi_core.language.reasoning import strip_reasoning
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Memorize, Recall, Remember, Retrieve, Summarise
-from umi_sim.judge.plain.replies import answer_in
 
 PAIRS = [
     ("<think>", "</think>"), ("<THINKING a='1'>", "</Thinking>"), ("<reasoning>", "</reasoning >"),

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from tests.properties.text_reference import DAY_MS, LAST_MS, format_time
 from tests.properties.wire_reference import (
     Called,
     body_of,
@@ -26,7 +27,6 @@ from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import ALL, Get
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered, Stored
-from umi_sim.judge.plain.text import DAY_MS, LAST_MS, format_time
 from umi_sim.kernel.prng import Stream
 
 

@@ -1,9 +1,8 @@
-"""Invariants that bind a memory to its storage, and what its parsers made of replies.
+"""Invariants that bind a memory to its storage.
 
 relations.py  versions and relations among themselves
 store.py      all rows, and against the core tier
-scores.py     what promotion and eviction go by
-readings.py   what parsers make of the replies of models
+readings.py   what replies of models come to
 whole.py      rows that are committed may be believed when they are read
 core_shown.py what reads of core show is in it
 """

@@ -13,9 +13,9 @@ from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.messages.effects import Done, Effect, Reply
 from umi_core.messages.requests import Blocks, CoreBytes, GetBlock, InCore, LastRoutingDecisions, Request
 from umi_core.state import Tiers
+from umi_core.text import tidy
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.plain.text import tidy
 from umi_sim.judge.state.tiers import bytes_of_entry, bytes_of_text
 from umi_sim.record import rules
 from umi_sim.record.broken import demand

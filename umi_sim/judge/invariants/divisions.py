@@ -14,30 +14,20 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.ids import subcategory_id
+from umi_core.language.keywords import free_name, key_words, keywords, name_of
 from umi_core.limits import EVOLVE_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import AskModel, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
 from umi_core.messages.results import Evolved, Group
+from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, clusters
+from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
+from umi_core.text import cut, norm
 from umi_core.values import Scope
 from umi_sim.judge.invariants.plans import PlanInputs, Question
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.plain.hierarchy import (
-    ExpectedGroup,
-    OldGroup,
-    Rules,
-    centre_of,
-    groups_of,
-    keyword_candidates,
-    keywords_of,
-    list_used,
-    name_not_taken,
-    name_without_model,
-)
-from umi_sim.judge.plain.rows import subcategory_id
-from umi_sim.judge.plain.scores import vector_ppm
-from umi_sim.judge.plain.text import cut, fold_name
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.services.calls import Call
@@ -231,7 +221,9 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
         demand(not unread, RULE, f"groups that were not read for {it.entity_id}", (), unread)
         vector = vectors.get(it.entity_id, ())
         near = [
-            (-vector_ppm(vector, centroids[key]), key) for key in homes if key in groups and key in centroids
+            (-vector_relevance_ppm(vector, centroids[key]), key)
+            for key in homes
+            if key in groups and key in centroids
         ]
         # nearest first, of equal ones the lesser id; below assign_ppm it joins no group
         near = sorted(home for home in near if -home[0] >= config.assign_ppm)[:1]
@@ -242,7 +234,7 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
         is_written = not words or it.entity_id in said
         demand(is_written, RULE, f"entity written with its membership {it.id}", it.entity_id, sorted(said))
         # keywords tea, green; "likes green apples": green alone
-        due = tuple(word for word in words if word in keyword_candidates(said[it.entity_id]))
+        due = tuple(word for word in words if word in key_words(said[it.entity_id]))
         demand(
             due == it.keywords_matched, RULE, f"keywords that {it.entity_id} has", due, it.keywords_matched
         )
@@ -269,11 +261,7 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
         for it in vectors.values()
         if len(it.components) == dims and it.entity_id not in category.subcategory_ids
     ]
-    last = {
-        it.entity_id: (max(it.created_ms, plan.uses.get(it.entity_id, 0)), it.subcategory_id)
-        for it in members
-    }  # fmt: skip
-    used = list_used(last, plan.unused_ms)
+    used = list_used(members, plan)
     # What the digest stands for: the vectors that count, which of their members are in use, and how many
     # members there are in all. If none of it has changed, neither would the groups.
     made = (
@@ -300,6 +288,13 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
     unread = [it for it in wanted if Address(scope, *it) not in plan.asked]
     demand(not unread, RULE, f"rows of {category.name} that were not asked for", (), unread)
     return reading
+
+
+def list_used(members: Iterable[Membership], plan: PlanInputs) -> list[str]:
+    """List the members in use, by id: one that was used, or has just come, counts for all of its group."""
+    used = [it for it in members if max(it.created_ms, plan.uses.get(it.entity_id, 0)) > plan.unused_ms]
+    ids, groups = [it.entity_id for it in used], {it.subcategory_id for it in used if it.subcategory_id}
+    return [it.entity_id for it in members if it.entity_id in ids or it.subcategory_id in groups]
 
 
 def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -> Bodies:
@@ -372,16 +367,16 @@ def rows_due(reading: CategoryContents, config: Config) -> Bodies:
     vectors = {key: it for key, it in vectors.items() if len(it) == reading.dims}
     old = [old_of(it, reading) for it in reading.groups.values() if not is_unused(it, reading)]
     # a group without a used member ends here; its members join others only once they are used again
-    found = groups_of(vectors, old, rules_of(config), afresh=reading.is_afresh)
+    found = clusters(vectors, old, bounds_of(config), afresh=reading.is_afresh)
     known = dict.fromkeys((*reading.category.subcategory_ids, *reading.groups))  # some may be gone already
     # Each group that there was is expected to go; those that are found again are put in below.
     rows: Bodies = {(kind, key): None for key in known for kind in ("subcategory", "vector")}
     homes: dict[str, tuple[Subcategory, int]] = {}
     ids: list[str] = []
     for row, group in name_groups(find_founders(found, reading), reading, by_model=config.name_by_model):
-        centre = centre_of(group.members, vectors)
+        centre = group.centroid
         rows["subcategory", row.id], rows["vector", row.id] = row, Vector(row.id, 1, centre)
-        homes |= {key: (row, vector_ppm(vectors[key], centre)) for key in group.members}
+        homes |= {key: (row, vector_relevance_ppm(vectors[key], centre)) for key in group.member_ids}
         ids.append(row.id)
     for it in reading.members:
         # a member beyond those that are looked at stays where it is, unless its group has ended
@@ -391,14 +386,14 @@ def rows_due(reading: CategoryContents, config: Config) -> Bodies:
     return rows | {("category", category.id): category}
 
 
-def rules_of(config: Config) -> Rules:
+def bounds_of(config: Config) -> Bounds:
     size_min, count_max = config.cluster_size_min, config.subcategory_count_max
-    return Rules(config.cluster_ppm, config.merge_ppm, size_min, count_max)
+    return Bounds(config.cluster_ppm, config.merge_ppm, size_min, count_max)
 
 
-def old_of(group: Subcategory, reading: CategoryContents) -> OldGroup:
+def old_of(group: Subcategory, reading: CategoryContents) -> KnownGroup:
     members = tuple(it.entity_id for it in reading.members if it.subcategory_id == group.id)
-    return OldGroup(group.id, group.created_ms, reading.vectors.get(group.id, ()), members)
+    return KnownGroup(group.id, group.created_ms, reading.vectors.get(group.id, ()), members)
 
 
 def is_unused(group: Subcategory, reading: CategoryContents) -> bool:
@@ -407,41 +402,39 @@ def is_unused(group: Subcategory, reading: CategoryContents) -> bool:
     return bool(own) and not any(key in reading.used for key in own)
 
 
-def find_founders(
-    found: Sequence[ExpectedGroup], reading: CategoryContents
-) -> list[tuple[ExpectedGroup, str]]:
+def find_founders(found: Sequence[Cluster], reading: CategoryContents) -> list[tuple[Cluster, str]]:
     """Return each group with its first member; a new one whose members all founded others is left out."""
     # A group has the id of its founder for as long as it lives, so a new one needs a founder of its own:
     # old group of a, with members a b; new group b c: founder b. A new group of a alone could have no id.
-    begun = {it.old.id: reading.groups[it.old.id].founder_id for it in found if it.old}
-    taken, groups = list(begun.values()), list[tuple[ExpectedGroup, str]]()
+    begun = {it.known.id: reading.groups[it.known.id].founder_id for it in found if it.known}
+    taken, groups = list(begun.values()), list[tuple[Cluster, str]]()
     for it in found:
-        free = [key for key in it.members if key not in taken]
-        if it.old or free:
-            founder = begun[it.old.id] if it.old else free[0]
+        free = [key for key in it.member_ids if key not in taken]
+        if it.known or free:
+            founder = begun[it.known.id] if it.known else free[0]
             taken.append(founder)
             groups.append((it, founder))
     return groups
 
 
 def name_groups(
-    found: Sequence[tuple[ExpectedGroup, str]], reading: CategoryContents, *, by_model: bool
-) -> Iterator[tuple[Subcategory, ExpectedGroup]]:
+    found: Sequence[tuple[Cluster, str]], reading: CategoryContents, *, by_model: bool
+) -> Iterator[tuple[Subcategory, Cluster]]:
     """Return the groups as rows: a new one has the name a model gave it, or one from its keywords."""
     home = reading.category.id
     # Names of groups that stay are taken, whatever the order of groups is.
-    known = [reading.groups[it.old.id].name for it, _ in found if it.old]
+    known = [norm(reading.groups[it.known.id].name) for it, _ in found if it.known]
     for it, founder in found:
-        said = [reading.entities[key].content for key in it.members if key in reading.entities]
-        words = keywords_of(said)
-        if it.old:
-            yield attrs.evolve(reading.groups[it.old.id], keywords=words), it
+        said = [reading.entities[key].content for key in it.member_ids if key in reading.entities]
+        words = keywords(said)
+        if it.known:
+            yield attrs.evolve(reading.groups[it.known.id], keywords=words), it
             continue
         question = words[:SHOWN], tuple(cut(text, SHOWN_BYTES) for text in said[:SHOWN])
         # the answer is empty if it was no name: then the name is made of keywords
         given = reading.names.get(question, "") if by_model else ""
-        name = name_not_taken(given or name_without_model(words, founder), known)
-        known.append(name)
+        name = free_name(given or name_of(words, founder), known)
+        known.append(norm(name))
         own, by = subcategory_id(reading.scope, home, founder), "model" if given else "keywords"
         yield Subcategory(own, home, founder, name, by, words, 0, 0), it
 
@@ -453,7 +446,7 @@ def place_member(
     if home is None:
         return Membership(*first)
     entity = reading.entities.get(it.entity_id)
-    said = keyword_candidates(entity.content) if entity else []
+    said = key_words(entity.content) if entity else []
     return Membership(*first, home[0].id, home[1], tuple(word for word in home[0].keywords if word in said))
 
 
@@ -472,20 +465,20 @@ def check_bounds(reading: CategoryContents, rows: Bodies, config: Config) -> Non
     groups = {it.id: it for it in rows.values() if isinstance(it, Subcategory)}
     most = config.subcategory_count_max
     demand(len(groups) <= most, RULE, f"groups of {reading.category.name}", most, len(groups))
-    names = [fold_name(it.name) for it in groups.values()]
+    names = [norm(it.name) for it in groups.values()]
     demand(len(names) == len(set(names)), rules.UNIQUE_ROWS, "two groups have one name", "", names)
     vectors = {it.entity_id: it.components for it in rows.values() if isinstance(it, Vector)}
     bare = sorted(groups.keys() - vectors.keys())
     demand(not bare, RULE, f"groups of {reading.category.name} without a vector", (), bare)
     # However groups were made, two so near each other had to be merged.
     for one, other in combinations(groups, 2):
-        ppm = vector_ppm(vectors[one], vectors[other])
+        ppm = vector_relevance_ppm(vectors[one], vectors[other])
         demand(ppm < config.merge_ppm, RULE, f"{one} and {other} are one group", config.merge_ppm, ppm)
     seen, members = reading.list_seen_ids(), [it for it in rows.values() if isinstance(it, Membership)]
     for key in groups:
         own = [it.entity_id for it in members if it.subcategory_id == key and it.entity_id in seen]
         least = config.cluster_size_min
         demand(len(own) >= least, RULE, f"members of {key}", least, own)
-        near = {it: vector_ppm(reading.vectors.get(it, ()), vectors[key]) for it in own}
+        near = {it: vector_relevance_ppm(reading.vectors.get(it, ()), vectors[key]) for it in own}
         far = [it for it, ppm in near.items() if ppm < config.cluster_ppm]
         demand(not far, RULE, f"members of {key} that are not near it", config.cluster_ppm, far)

@@ -3,10 +3,10 @@
 What a commit makes of them is judged beside it, in divisions.py.
 """
 
+from umi_core.ids import subcategory_id
 from umi_core.rows import Address, Category
 from umi_core.state import State
 from umi_sim.judge.invariants.relations import StoredRows
-from umi_sim.judge.plain.rows import subcategory_id
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.storage import SimStorage

@@ -8,11 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from umi_core import limits
-from umi_core.rows import Category, Entity, Resource
-from umi_sim.judge.invariants.groups import check_groups
-from umi_sim.judge.invariants.relations import StoredRows
-from umi_sim.judge.plain.hierarchy import DESCRIBE, EMBED, MEDIA, lines_of
-from umi_sim.judge.plain.rows import (
+from umi_core.conversations import NORMALISERS
+from umi_core.ids import (
     category_id,
     membership_id,
     reflection_id,
@@ -20,6 +17,10 @@ from umi_sim.judge.plain.rows import (
     segment_id,
     text_hash,
 )
+from umi_core.rows import Category, Entity, Resource
+from umi_sim.judge.invariants.groups import check_groups
+from umi_sim.judge.invariants.relations import StoredRows
+from umi_sim.judge.oracle.archive.states import DESCRIBE, EMBED, MEDIA
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
@@ -140,9 +141,9 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
         is_next = it.first_line in (last, last + 1) and it.first_line <= it.last_line
         demand(is_next, rules.TEXT_COVERED, f"where {it.id} begins", last + 1, it.first_line)
         text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line
-    lines = whole.description.split("\n") if whole.description else lines_of(whole.text, whole.modality)
-    demand(text == "\n".join(lines), rules.TEXT_COVERED, told, lines, text)
-    demand(last == len(lines) - 1, rules.TEXT_COVERED, f"the end of the {told}", len(lines) - 1, last)
+    due = whole.description or NORMALISERS[whole.modality](whole.text)
+    demand(text == due, rules.TEXT_COVERED, told, due, text)
+    demand(last == due.count("\n"), rules.TEXT_COVERED, f"the end of the {told}", due.count("\n"), last)
     before: Counter[str] = Counter()
     for it in segments:
         # two segments with one text: the id of the second counts the first

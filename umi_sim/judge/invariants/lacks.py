@@ -8,26 +8,26 @@ Law 2. It is counted as often as the answer has it. Of several answers some may 
 is counted as often as all of them have it, at most.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import attrs
 
 from umi_core.config import Config
-from umi_core.limits import REPLY_BYTES_MAX, SUMMARY_MEMBER_COUNT_MAX
+from umi_core.language.evolution import Evolution
+from umi_core.language.extraction import Extraction, own_words
+from umi_core.language.memories import Memories
+from umi_core.language.routing import Routes
+from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, Degraded, Done, Embed, Outcome, Read
 from umi_core.messages.requests import Request
 from umi_core.messages.results import Resolution
 from umi_core.values import Scope
-from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, subject_of
+from umi_sim.judge.invariants.readings import PARSERS, subject_of
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.archive.degradations import NAMES
+from umi_sim.judge.oracle.archive.degradations import NAMES, USELESS
 from umi_sim.judge.oracle.promises import causes, is_damaged, is_foreign, is_left_out
-from umi_sim.judge.plain.extraction import Extracted, count_beyond, with_speaker
-from umi_sim.judge.plain.hierarchy import DESCRIBING
-from umi_sim.judge.plain.replies import ExpectedRoutes, Verdicts, why_unusable
-from umi_sim.judge.plain.text import byte_count
 from umi_sim.judge.state.vectors import find_missing
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
@@ -38,10 +38,6 @@ ROWS: Final = "read"  # of whatever step
 LATE: Final = "timeout"
 OF_NO_ANSWER: Final = "compare"  # how many facts it leaves out is judged by the oracle
 DIVIDED: Final = "evolve_category"  # what it lacks of its members is judged by invariants/divisions.py
-UNREAD: Final[Mapping[str, tuple[str, ...]]] = {  # by task, what is wrong with a reply besides its JSON
-    "segment": ("no_segment",), "memories": ("empty", "no_tag"), "name_subcategory": ("no_word",),
-    **dict.fromkeys((*SUMMING, *DESCRIBING), ("empty",)),
-}  # fmt: skip
 
 Reason = tuple[str, int]
 
@@ -111,26 +107,26 @@ class Lacks(Observer):
 
 def has_own_task(call: Call) -> bool:
     """Return True if a call asks a model something that only an added step asks."""
-    return isinstance(call.effect, AskModel) and call.effect.task not in PLAINLY
+    return isinstance(call.effect, AskModel) and call.effect.task not in PARSERS
 
 
 def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | None) -> Iterator[Reason]:
     """Yield what is wrong with a reply without payload, or what was dropped of its payload."""
     about = subject_of(inputs(asked.prompt))
-    read = PLAINLY[asked.task](text, about, config)
-    match with_speaker(read, about.text, speaker) if isinstance(read, Extracted) else read:
-        case None:
-            words = UNREAD.get(asked.task, ()) if byte_count(text) <= REPLY_BYTES_MAX else ()
-            yield from dict.fromkeys(((why_unusable(text), 1), *((word, 1) for word in words)))
-        case Extracted(partial=is_partial, uncovered_count=count):
+    read = PARSERS[asked.task](text, about, config)
+    if isinstance(read, USELESS):
+        yield read.reason, 1
+    match read:
+        case Extraction(partial=is_partial):
+            told = read if speaker is None else own_words(read, about.text, speaker)
             yield "malformed", int(is_partial)
-            yield "passed_over", count
-        case ExpectedRoutes(faults=dropped) | Verdicts(dropped=dropped):
+            yield "passed_over", told.uncovered_count
+        case Routes(degraded=dropped) | Evolution(dropped=dropped):
             yield from ((reason, dropped.count(reason)) for reason in dict.fromkeys(dropped))
         case Resolution(reason=reason):
             yield reason, 1
-        case tuple() if asked.task == "memories":
-            yield "too_many", count_beyond(text)
+        case Memories(diagnostics=diagnostics):
+            yield "too_many", diagnostics.count("too_many")
 
 
 def reasons_of_surplus(workflow: str, done: ReadDone) -> Iterator[Reason]:

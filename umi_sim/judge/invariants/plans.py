@@ -9,12 +9,12 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
+from umi_core.language.keywords import parse_name
 from umi_core.limits import PPM
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
 from umi_core.rows import Address, Body, Row
 from umi_sim.judge.oracle.promises import is_damaged, is_foreign, is_left_out
-from umi_sim.judge.plain.hierarchy import read_name
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
 from umi_sim.services.model.prompts import Inputs, inputs
@@ -60,9 +60,11 @@ class PlanInputs(Owner):
         self.ended[step] = answer.cursor is None
 
     def name(self, prompt: str, answer: Answer) -> None:
-        name = read_name(answer.text) if isinstance(answer, ModelReplied) else None
+        name = parse_name(answer.text) if isinstance(answer, ModelReplied) else ""
         shown = inputs(prompt)
-        self.names[texts_of(shown, "keywords"), texts_of(shown, "contents")] = name or ""
+        self.names[texts_of(shown, "keywords"), texts_of(shown, "contents")] = (
+            name if isinstance(name, str) else ""
+        )
 
     def bodies(self, *steps: str) -> list[Body]:
         return [row.body for step in steps for row in self.rows.get(step, {}).values() if row.body]

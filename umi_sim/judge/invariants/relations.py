@@ -10,6 +10,7 @@ import attrs
 
 from umi_core import limits
 from umi_core.data import Owner
+from umi_core.ids import relation_id
 from umi_core.kelpie.rows import Archival
 from umi_core.rows import (
     AccessRecord,
@@ -27,7 +28,6 @@ from umi_core.rows import (
     Vector,
 )
 from umi_core.values import Scope
-from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 

@@ -13,6 +13,7 @@ import attrs
 
 from umi_core import limits
 from umi_core.errors import Error, SnapshotDoesNotFit
+from umi_core.ids import entity_id, fact_id
 from umi_core.kelpie.rows import Archival, BlockChange, Log, Message, Sheet
 from umi_core.messages.effects import Commit, Expect
 from umi_core.policies.routing import SELF_BLOCK
@@ -35,17 +36,17 @@ from umi_core.rows import (
     Subcategory,
     Vector,
 )
+from umi_core.shapes import anything
 from umi_core.state import State
 from umi_core.text import core_text
 from umi_core.tiers import session
+from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.invariants.hierarchy import check_hierarchy
 from umi_sim.judge.invariants.relations import StoredRows, check_relations
-from umi_sim.judge.invariants.scores import check_scores
 from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, expect_block, read_markdown, read_xml
-from umi_sim.judge.plain.rows import entity_id, fact_id
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.record.rules import Rule
@@ -78,8 +79,15 @@ def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) ->
     check_vectors(rows, state.config.embedding_dims)
     check_core_rows(rows, state.tiers.core)
     check_xml(state.tiers.core)
-    check_scores(state.tiers.access, state.seen_ms)
+    check_records(state.tiers.access)
     check_sessions(storage, state)
+
+
+def check_records(access: AccessTable) -> None:
+    """Demand that no field of an access record is out of its range: a memory has believed a damaged row."""
+    for key, record in access.records.items():
+        wrong = anything(record)
+        demand(not wrong, rules.WHOLE_VALUES, f"a field out of its range, in the record of {key}", "", wrong)
 
 
 def key_of(row: Row) -> str:

@@ -7,6 +7,7 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.errors import Error, TooBusy
+from umi_core.ids import block_id
 from umi_core.kelpie.requests import (
     AppendToBlock,
     BlockHistory,
@@ -19,9 +20,8 @@ from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.requests import Request
 from umi_core.messages.results import RecordAdded
+from umi_core.text import line_ends, norm, size, skeleton, tidy
 from umi_core.values import BLOCK_KINDS, Scope
-from umi_sim.judge.plain.rows import block_id
-from umi_sim.judge.plain.text import byte_count, fold_name, letters_of, line_ends, tidy
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
@@ -162,11 +162,11 @@ class EditOutcome(Data):
 
 def is_of_user(slot: Slot) -> bool:
     """Return True for the system block, and for labels that spell `system` in any way."""
-    return slot[0] == "system" or letters_of(slot[1]) == "system"
+    return slot[0] == "system" or skeleton(slot[1]) == "system"
 
 
 def new_slot(label: str, kind: str | None) -> Slot:
-    name = fold_name(tidy(label))
+    name = norm(tidy(label))
     # "Persona" -> ("persona", ""), the unlabelled block of that kind; "Travel" -> ("facts", "Travel").
     return (name, "") if name in BLOCK_KINDS else (kind or "facts", label)
 
@@ -200,10 +200,10 @@ def is_barred(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
 def fits(before: VisibleBlock, after: VisibleBlock) -> bool:
     if after.text is None or after.text == before.text:
         return True
-    size = byte_count(after.text)
+    size_bytes = size(after.text)
     # A limit may be lowered below the text that is there;
     # such a text may still shrink (1,000 -> 900 of 500).
-    return size <= after.limit_bytes or (before.text is not None and size < byte_count(before.text))
+    return size_bytes <= after.limit_bytes or (before.text is not None and size_bytes < size(before.text))
 
 
 def outcome(edit: Edit, before: VisibleBlock) -> EditOutcome | None:
@@ -388,8 +388,8 @@ class BlocksModel(Owner):
     def find_named(self, name: str) -> list[Chain]:
         """List the blocks that this id or label may mean."""
         known = self.of_id(name)
-        wanted = fold_name(tidy(name))
-        same = [self.chain(slot) for slot in self.slots() if fold_name(tidy(name_of(slot))) == wanted]
+        wanted = norm(tidy(name))
+        same = [self.chain(slot) for slot in self.slots() if norm(tidy(name_of(slot))) == wanted]
         return [known] if known else same
 
     def begin(self, op_id: str) -> None:
@@ -559,7 +559,7 @@ class BlocksModel(Owner):
     def judge_list(self, op_id: str, blocks: tuple[ApiBlock, ...]) -> None:
         for block in blocks:
             self.judge_block(op_id, block)
-        labels = [fold_name(tidy(block.label)) for block in blocks]
+        labels = [norm(tidy(block.label)) for block in blocks]
         demand(len(set(labels)) == len(labels), rules.LABELS_UNIQUE, "two blocks have one label", "", labels)
         places = [place(slot_shown(block)) for block in blocks]
         demand(

@@ -7,6 +7,7 @@ import attrs
 
 from umi_core import errors
 from umi_core.data import Data, Owner
+from umi_core.ids import block_id
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import LabelTaken, NotFound
 from umi_core.kelpie.requests import (
@@ -20,17 +21,17 @@ from umi_core.kelpie.requests import (
     SearchMessages,
 )
 from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, RecordsShown
+from umi_core.language.words import words
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock, bad_request
+from umi_core.policies.term_scores import score_alone
+from umi_core.text import tidy
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api_blocks import EDITS, BlocksModel, Chain, Keys, Slot, name_of
 from umi_sim.judge.oracle.core_model import is_barred
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.requests import is_gone
-from umi_sim.judge.plain.rows import block_id
-from umi_sim.judge.plain.scores import alone_ppm
-from umi_sim.judge.plain.text import tidy, words
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
@@ -404,7 +405,7 @@ class LogModel(Owner):
 
     def fit(self, query: str, seq: int, content: str) -> tuple[int, int]:
         """Return how well a record fits, at least and at most: by its text, or by facts that it told."""
-        own, (low, high) = alone_ppm(query, "", content), self.told_fit(query, f"{self.prefix}_{seq:012}")
+        own, (low, high) = score_alone(query, "", content), self.told_fit(query, f"{self.prefix}_{seq:012}")
         return max(own, low), max(own, high)
 
     def judge_shown(self, op_id: str, tags: tuple[str, ...], value: RecordsShown) -> None:

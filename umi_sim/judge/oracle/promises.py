@@ -11,6 +11,7 @@ from umi_core.answer_checks import is_whole_body
 from umi_core.config import Config
 from umi_core.data import Owner, list_compared
 from umi_core.errors import Error
+from umi_core.ids import session_id
 from umi_core.kelpie import errors as kelpie_errors
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import (
@@ -58,12 +59,11 @@ from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, S
 from umi_core.migration import requests as moves
 from umi_core.migration.requests import NotReady
 from umi_core.rows import BODIES, Row
+from umi_core.text import norm, tidy
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.working import SessionsModel
 from umi_sim.judge.plain.requests import HOLDS, is_gone
-from umi_sim.judge.plain.rows import session_id
-from umi_sim.judge.plain.text import fold_name, tidy
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
@@ -375,7 +375,7 @@ def is_named(asked: object, got: object, name: str) -> bool:
         return True
     if name != "label" or not isinstance(asked, str) or not isinstance(got, str):
         return asked == got
-    return asked.startswith(BY_ID) or fold_name(tidy(asked)) == fold_name(got)
+    return asked.startswith(BY_ID) or norm(tidy(asked)) == norm(got)
 
 
 # Promises about every reply, whatever was asked: it does not fail, and is not refused, without a reason.

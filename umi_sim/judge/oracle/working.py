@@ -18,10 +18,10 @@ from umi_core.messages.effects import Commit, Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import CreateSession, EndSession, LoadSession, SaveSession, bad_request
 from umi_core.messages.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Receipt
+from umi_core.text import cut
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.requests import may_hold
-from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.rules import Rule

@@ -1,18 +1,10 @@
-"""Plain readers: texts, requests and replies of models as the judge reads them, simpler than the memory does.
+"""Plain readers: rules of the memory as the judge has them, written a second time from docs/spec.
 
-Law 1. Nothing here is imported from where the memory decides: a mistake there must show as a difference.
-Words that both read come from umi_core/language/tables.py, which decides nothing.
-Law 2. Pure: values in, values out. Slower is fine, longer is not.
-Law 3. Written from docs/spec. Where that leaves something to the code, as it does with the references of
-German, Spanish and Chinese, it stands here once more, and a test says where the two differ.
+Law 1. Nothing is imported here from where the memory decides, but pure functions: tests/properties compares
+each of these with a second account of it. Law 2. Pure: values in, values out. Slower is fine, longer is not.
 
-text        characters, words, sentences, languages and dates
-queries     references in a query, its rewrites and variants
-replies     the JSON in a reply of a model, and decisions in it
-extraction  mentions, links and facts
-hierarchy   parts of texts, groups of members, descents
+levels      hits of a level, and contexts
 blocks      renderings of core, read back
-rows        fields of rows and saved states, ids
-requests    errors of malformed requests, and the values that requests reply with
-scores      promotion, relevance, fusion; attempts and waits
+requests    filters, and the values that requests reply with
+scores      fusion; attempts, waits, and times at which work is scheduled
 """

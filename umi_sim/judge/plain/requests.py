@@ -22,13 +22,11 @@ from umi_core.messages.requests import (
 from umi_core.migration import requests as moves
 from umi_core.rows import Ended, Entity
 from umi_core.shapes import anything, shape_of
+from umi_core.text import show_value
 from umi_core.values import (
     Block,
     RoutingDecision,
     Scope,
-)
-from umi_sim.judge.plain.text import (
-    show_value,
 )
 
 # Filters: their errors, the levels and kinds of which they leave rows, and which rows, as H9 says.

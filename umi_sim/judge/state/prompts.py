@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from umi_core.config import Config
+from umi_core.json_text import whole
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
+from umi_core.language.reasoning import strip_reasoning
 from umi_core.limits import REPLY_BYTES_MAX, TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.messages.requests import (
@@ -24,9 +26,8 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import Resolution
 from umi_core.state import Operation
-from umi_core.text import cut
+from umi_core.text import cut, size
 from umi_core.values import DESCRIBED_BY
-from umi_sim.judge.plain.replies import answer_in, why_unusable
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
@@ -87,7 +88,8 @@ def check_asked_again(was: AskModel, now: object, reply: str | None) -> None:
     if reply is None:
         demand(now == was, RULE, "what is asked again", was, now)
         return
-    why = why_unusable(answer_in(reply))
+    text = whole(strip_reasoning(reply))
+    why = "empty" if not text.strip() else "too_long" if size(text) > REPLY_BYTES_MAX else "no_json"
     known = [why] if was.task in OF_JSON else [why, "empty", ""]
     due = [as_json(PROBLEMS.get(it, OTHER_PROBLEM)) for it in known]
     holds = problem in due or (was.task not in INPUTS and problem)

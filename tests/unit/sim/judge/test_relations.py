@@ -20,13 +20,13 @@ from tests.histories import (
     relation,
     stated,
 )
+from tests.properties.scores_reference import alone_ppm, united_ppm
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Degraded, Unknown
 from umi_core.messages.requests import GetEntity
 from umi_core.messages.results import Remembered
 from umi_core.rows import Ended, Entity, Relation
-from umi_sim.judge.plain.scores import alone_ppm, united_ppm
 
 PARTIAL = Degraded("evolve:partial", "unknown_pair")
 LIKES_TEA, SELLS_TEA, NAPS = (ALICE, "likes tea"), (ACME, "sells tea"), (ALICE, "naps")

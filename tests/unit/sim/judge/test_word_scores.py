@@ -5,8 +5,8 @@ from contextlib import nullcontext
 import pytest
 
 from tests.histories import ACME, ALICE, NAMES, History, broken, fact, found, hit
+from tests.properties.scores_reference import alone_ppm, united_ppm, words_ppm
 from umi_core.messages.results import Hit
-from umi_sim.judge.plain.scores import alone_ppm, united_ppm, words_ppm
 from umi_sim.record.broken import Broken
 
 SHORT, LONG = (ALICE, "likes tea"), (ACME, "sells tea, coffee and bread in Ghent and in Oslo")

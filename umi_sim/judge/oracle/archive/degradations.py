@@ -12,6 +12,17 @@ import attrs
 
 from umi_core import limits
 from umi_core.config import Config
+from umi_core.conversations import NORMALISERS
+from umi_core.language.descriptions import Undescribed, parse_description
+from umi_core.language.evolution import Evolution, parse_evolution
+from umi_core.language.extraction import parse_extraction
+from umi_core.language.keywords import Unnamed, parse_name
+from umi_core.language.memories import Memories, Unread, parse_memories
+from umi_core.language.replies import UnusableReply
+from umi_core.language.rewriting import judge_rewrite, parse_variants, shown_turns
+from umi_core.language.routing import Routes, parse_routes
+from umi_core.language.segments import Useless, parse_segments
+from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Degraded
 from umi_core.messages.requests import (
@@ -28,10 +39,6 @@ from umi_core.messages.requests import (
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import Batch
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units
-from umi_sim.judge.plain.extraction import count_beyond, read_extraction, read_memories
-from umi_sim.judge.plain.hierarchy import lines_of, read_description, read_name, read_starts
-from umi_sim.judge.plain.queries import read_rewrite, read_variants, shown_turns
-from umi_sim.judge.plain.replies import read_routes, read_summary, read_verdicts, why_unusable
 from umi_sim.judge.plain.scores import SUBSTITUTES, substitute
 from umi_sim.record import rules
 
@@ -55,29 +62,31 @@ NAMES: Final = (
     "told:partial", *STORAGE_MADE,
 )  # fmt: skip
 PLAIN: Final = ("extract:notes", "evolve:none", "route:table", "expand:single")
-"""What says of a useless reply what is wrong with any text that has no payload."""
+"""What says of a useless reply what is wrong with it."""
 OF_UNITS: Final = ("evolve", "name")
 """Steps that ask several questions, each with a substitute of its own."""
 
 
-def tell_reason(it: Exchange) -> str:
-    """Return why an answer to a model's question was of no use."""
-    if it.text is not None:
-        return why_unusable(it.text)
+def tell_failure(it: Exchange) -> str:
+    """Return why a question to a model was not answered by any text."""
     return it.answer.kind if isinstance(it.answer, EffectFailed) else "timeout"
 
 
 READERS: Final[Mapping[str, Callable[[Any, str, Config], object]]] = {
-    "ask": lambda request, text, config: read_summary(text),
-    "evolve": lambda request, text, config: read_verdicts(text, (), 0),
-    "expand": lambda request, text, config: read_variants(text, ""),
-    "extract": lambda request, text, config: read_extraction(text, "", 0),
-    "name": lambda request, text, config: read_name(text),
-    "preprocess": lambda request, text, config: read_description(text),
-    "route": lambda request, text, config: read_routes(text, (), config),
-    "segment": lambda request, text, config: read_starts(text, len(lines_of(request.text, request.modality))),
+    "ask": lambda request, text, config: parse_summary(text),
+    "evolve": lambda request, text, config: parse_evolution(text, (), 0),
+    "expand": lambda request, text, config: parse_variants(text, ""),
+    "extract": lambda request, text, config: parse_extraction(text, "", config),
+    "name": lambda request, text, config: parse_name(text),
+    "preprocess": lambda request, text, config: parse_description(text),
+    "route": lambda request, text, config: parse_routes(text, (), config),
+    "segment": lambda request, text, config: parse_segments(
+        text, NORMALISERS[request.modality](request.text).count("\n") + 1
+    ),
 }
-"""By step, what a reply of a model comes to; None if it is of no use."""
+"""By step, what a reply of a model comes to."""
+USELESS: Final = (UnusableReply, Unwritten, Unread, Useless, Undescribed, Unnamed)
+"""What a reply of no use comes to; each says why."""
 
 
 @attrs.define
@@ -95,12 +104,19 @@ class Degradations(ArchivePart):
         if text is None:
             return False
         if it.step != "resolve" or not isinstance(request, Recall | Descent):
-            return READERS[it.step](request, text, config) is not None
+            return not isinstance(READERS[it.step](request, text, config), USELESS)
         turns = shown_turns(request.turns, config.resolve_turn_count_max)
-        found = read_rewrite(text, request.query, turns, config.resolve_confidence_min_ppm)
+        found = judge_rewrite(text, request.query, turns, config.resolve_confidence_min_ppm)
         # A rewrite that leaves "he" as it was is no failure
         # of the model: the turns may not say who is meant.
         return found.outcome != "rejected" or found.reason == "unresolved"
+
+    def tell_reason(self, op: ArchiveOperation, it: Exchange) -> str:
+        """Return why an answer to a question was of no use; empty if it was of use."""
+        if it.text is None:
+            return tell_failure(it)
+        read = READERS[it.step](op.request, it.text, self.context.config)
+        return read.reason if isinstance(read, USELESS) else ""
 
     def judge_names(self, lacks: Sequence[Degraded]) -> None:
         """Demand names that there are."""
@@ -123,7 +139,7 @@ class Degradations(ArchivePart):
             self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
         for it in (it for it in lacks if it.name in PLAIN):
             tried = [one for one in (*op.past, *op.attempts) if it.name.startswith(f"{one.step}:")]
-            reasons = [tell_reason(one) for one in tried]
+            reasons = [self.tell_reason(op, one) for one in tried]
             # Once planned again, or where several questions are
             # asked, which of them counted is not known outside.
             allowed = reasons if op.past or "evolve" in it.name else reasons[-1:]
@@ -153,15 +169,15 @@ class Degradations(ArchivePart):
         found, request = batch.extraction if batch is not None else None, op.request
         if isinstance(request, Remember) and batch is not None and not op.past:
             yield "extract:partial", found is not None and found.partial
-            asked = [(key, batch.entity(key).type) for key in batch.created]
-            read = read_routes(op.plan.text("route") or "", asked, self.context.config)
-            yield "route:partial", read is not None and bool(read.faults)
+            asked = tuple(batch.entity(key) for key in batch.created)
+            read = parse_routes(op.plan.text("route") or "", asked, self.context.config)
+            yield "route:partial", isinstance(read, Routes) and bool(read.degraded)
         if isinstance(request, Memorize) and None in read_units(op.plan).values():
             yield MISSING, True
         if isinstance(request, Remember | Memorize) and not op.past:
             told = [(it.text, it.pairs) for it in op.plan.questions("evolve")]
-            verdicts = [read_verdicts(text, pairs, 0) for text, pairs in told if text is not None]
-            yield "evolve:partial", any(it is not None and it.dropped for it in verdicts)
+            verdicts = [parse_evolution(text, pairs, 0) for text, pairs in told if text is not None]
+            yield "evolve:partial", any(isinstance(it, Evolution) and it.dropped for it in verdicts)
 
 
 def count_beyond_limits(op: ArchiveOperation, batch: Batch | None) -> Iterator[tuple[str, int]]:
@@ -171,4 +187,6 @@ def count_beyond_limits(op: ArchiveOperation, batch: Batch | None) -> Iterator[t
     if isinstance(op.request, Memorize):
         asked = [it for it in op.plan.tried("extract") if it.inputs]
         texts = {(it.inputs["memory_type"], it.inputs["text"]): it.text or "" for it in asked}
-        yield TOO_MANY, sum(count_beyond(it) for it in texts.values() if read_memories(it) is not None)
+        found = [parse_memories(it) for it in texts.values()]
+        beyond = [it.diagnostics.count("too_many") for it in found if isinstance(it, Memories)]
+        yield TOO_MANY, sum(beyond)

@@ -12,9 +12,17 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.conversations import NORMALISERS
 from umi_core.data import Owner
+from umi_core.ids import relation_id, resource_id
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.kelpie.rows import Log as RecordLog
+from umi_core.language.descriptions import Description
+from umi_core.language.evolution import Evolution, StatementVerdict, parse_evolution
+from umi_core.language.extraction import Extraction, Mention, notes_of_text
+from umi_core.language.routing import Routes, parse_routes
+from umi_core.language.summaries import parse_summary
+from umi_core.language.times import minute_of
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX, RELATION_COUNT_MAX
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import (
@@ -29,20 +37,26 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_core.messages.results import Stored
+from umi_core.policies.routing import table_decision
 from umi_core.rows import Ended, Entity, Relation, fact_of
+from umi_core.text import cut, size
 from umi_core.values import RoutingDecision
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.operations import (
     NOT_ASKED,
     ArchiveOperation,
     BatchContext,
+    Categorised,
     Exchange,
     read_extracted,
+    read_given,
     read_memorized,
 )
 from umi_sim.judge.oracle.archive.states import (
+    MEDIA,
     NOTHING,
     CategoryState,
+    End,
     FactState,
     Given,
     MemorizedText,
@@ -59,11 +73,6 @@ from umi_sim.judge.oracle.archive.states import (
     tell_fact,
     update_fact,
 )
-from umi_sim.judge.plain.extraction import ExpectedMention, Extracted, given_fact, whole_notes
-from umi_sim.judge.plain.hierarchy import MEDIA, Described, lines_of
-from umi_sim.judge.plain.replies import ExpectedVerdict, by_table, read_routes, read_summary, read_verdicts
-from umi_sim.judge.plain.rows import End, relation_id, resource_id
-from umi_sim.judge.plain.text import byte_count, cut, format_minute
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
@@ -96,7 +105,7 @@ class Batch(Owner):
     relations: list[Relation] = attrs.field(factory=list)
     lost: list[Relation] = attrs.field(factory=list)
     dropped_count: int = 0
-    extraction: Extracted | None = None
+    extraction: Extraction | None = None
     routing: dict[str, RoutingDecision] = attrs.field(factory=dict)
     resources: dict[str, MemorizedText | None] = attrs.field(factory=dict)
     categories: dict[str, CategoryState] = attrs.field(factory=dict)
@@ -158,7 +167,7 @@ class BatchLog(ArchivePart):
     categories: Timeline[CategoryState] = attrs.field(factory=lambda: Timeline(CategoryState()))
     reflections: Timeline[ReflectionState | None] = attrs.field(factory=lambda: Timeline(None))
     relations: dict[str, Relation] = attrs.field(factory=dict)
-    said: dict[tuple[str, Given], dict[Described, None]] = attrs.field(factory=dict)
+    said: dict[tuple[str, Given], dict[Description, None]] = attrs.field(factory=dict)
     known: dict[str, None] = attrs.field(factory=dict)
     ops: dict[str, ArchiveOperation] = attrs.field(factory=dict)
     flying: dict[str, ArchiveOperation] = attrs.field(factory=dict)
@@ -255,26 +264,28 @@ class BatchLog(ArchivePart):
         op, plan, scope = batch.op, batch.plan, batch.op.scope
         at_ms, reinforced_ms, source = plan.time_of("lookup"), plan.time_of("lookup"), ""
         if isinstance(request, Remember):
-            floor_ppm = self.context.config.extract_confidence_min_ppm
-            batch.extraction = read_extracted(op, plan, floor_ppm)
-            mentions = {make_fact_id(it, scope): it for it in list_mentions(request, batch.extraction)}
+            batch.extraction = read_extracted(op, plan, self.context.config)
+            mentions = list_mentions(request, batch.extraction)
+            told: dict[str, Categorised] = {make_fact_id(it, scope): (it, ()) for it in mentions}
             options, reinforced_ms, source = request, plan.at_ms, name_record(plan) if op.record else ""
         elif isinstance(request, CreateEntity):
-            given = given_fact(request.content, request.memory_type, request.categories, op.listed)
-            mentions, options = {make_fact_id(given, scope): given}, Remember(0, request.content)
+            given = read_given(request, op.listed)
+            told, options = {make_fact_id(given[0], scope): given}, Remember(0, request.content)
         else:
             source = resource_id(scope, request.uri, request.text)
             if not self.memorize(batch, request, source):
                 return
-            mentions = read_memorized(plan, scope, op.listed)
+            told = read_memorized(plan, scope, op.listed)
             # `options` is where `tell_fact` reads what a caller
             # stated: of these requests that is the time alone.
             options = Remember(0, request.text, event_time_ms=request.happened_ms)
-        for key, mention in mentions.items():
+        for key, (mention, categories) in told.items():
             before = self.state(key)
             later = tell_fact(before, key, mention, options, at_ms, scope)
             later = add_source(source, before, later, reinforced_ms)
-            batch.states[key] = later if options is request else add_categories(later, before, mention)
+            batch.states[key] = (
+                later if options is request else add_categories(later, before, mention, categories)
+            )
             batch.did[key] = later.version, "unchanged" if before.entity else "created"
         self.chain(batch, options.text)
         if isinstance(request, Remember):
@@ -306,10 +317,10 @@ class BatchLog(ArchivePart):
 
     def route(self, batch: Batch) -> None:
         """Route what is new as a model said, or as the table says; what is known keeps its block."""
-        asked = [(key, batch.entity(key).type) for key in batch.created]
+        asked = tuple(batch.entity(key) for key in batch.created)
         reply = batch.plan.text("route") if self.context.config.semantic_routing else None
-        read = read_routes(reply, asked, self.context.config) if reply is not None else None
-        decisions = read.decisions if read is not None else [by_table(*it) for it in asked]
+        read = parse_routes(reply, asked, self.context.config) if reply is not None else None
+        decisions = read.decisions if isinstance(read, Routes) else [table_decision(it) for it in asked]
         batch.routing = {it.entity_id: it for it in decisions}
         for key in batch.did:
             kept = RoutingDecision(key, batch.entity(key).block, False, None, "", "kept", None)
@@ -384,7 +395,7 @@ class BatchLog(ArchivePart):
         if ask is None:  # no member is left, or the same ones
             is_bare = batch.plan.last("embed_summary") is not None
             batch.categories[name] = CategoryState() if is_bare else attrs.evolve(before, is_dirty=False)
-        elif (text := read_summary(reply or "")) is not None:
+        elif isinstance(text := parse_summary(reply or ""), str):
             known = before.sources if "summary" in ask.inputs else ()
             shown = (read_end(str(it["ref"])) for it in ask.inputs["facts"])
             batch.categories[name] = CategoryState(text, tuple(sorted({*known, *shown})))
@@ -414,7 +425,7 @@ class BatchLog(ArchivePart):
     def list_texts(self, key: str, it: MemorizedText) -> list[str]:
         """Return what a model may be shown of a resource: its text, or what another said that it holds."""
         modality, text = it.given
-        own = ["\n".join(lines_of(text, modality))] if modality not in MEDIA else []
+        own = [NORMALISERS[modality](text)] if modality not in MEDIA else []
         own += [described.text for described in self.said.get((key, it.given), ())]
         return [shown for text in own if (shown := cut(text.strip(), SHOWN_BYTES))]
 
@@ -445,7 +456,7 @@ class BatchLog(ArchivePart):
                     batch.change(fact.id, relation_count=fact.relation_count + 1)
             # A model is shown the first 1,000 bytes of a fact. What it says
             # of a longer one is stored as a relation, but ends nothing.
-            if it.kind in ENDING_KINDS and byte_count(ending.content) <= EXTRACT_CONTENT_BYTES_MAX:
+            if it.kind in ENDING_KINDS and size(ending.content) <= EXTRACT_CONTENT_BYTES_MAX:
                 # The first verdict counts: "moved to Rome" and "moved
                 # to Oslo" cannot both be what ended "lives in Paris".
                 endings.setdefault(first[0], (last[0], it.kind))
@@ -459,12 +470,13 @@ class BatchLog(ArchivePart):
         for key, (by, how) in endings.items():
             batch.end(key, batch.states.get(key) or self.read(batch, key), by, how)
 
-    def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, ExpectedVerdict]]:
+    def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, StatementVerdict]]:
         """Return what a model said about pairs of a new statement and a known one, sure enough to count."""
         floor_ppm = self.context.config.evolve_confidence_min_ppm
         told = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
-        read = [read_verdicts(text, pairs, floor_ppm) for text, pairs in told if text is not None]
-        for (new_ref, old_ref), verdict in (pair for it in read if it is not None for pair in it.by_pair):
+        read = [parse_evolution(text, pairs, floor_ppm) for text, pairs in told if text is not None]
+        verdicts = (pair for it in read if isinstance(it, Evolution) for pair in it.verdicts)
+        for (new_ref, old_ref), verdict in verdicts:
             new, old = read_end(new_ref), read_end(old_ref)
             known = self.state(old[0])
             is_new = batch.did.get(new[0]) == (new[1], "created")
@@ -547,7 +559,7 @@ class BatchLog(ArchivePart):
 
     def judge_times(self, op: ArchiveOperation, asked: Exchange) -> None:
         """Demand that a model is told of each statement when it was told, and when it happened."""
-        now = format_minute(op.plan.time_of("lookup"))
+        now = minute_of(op.plan.time_of("lookup"))
         for it in asked.inputs.get("new", ()):
             self.demand(it["told"] == now, rules.TIMES_TOLD, f"{it['ref']} is new", now, it)
         for it in (*asked.inputs.get("old", ()), *asked.inputs.get("facts", ())):
@@ -601,8 +613,8 @@ def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
     return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
 
 
-def list_mentions(request: Remember, extraction: Extracted | None) -> tuple[ExpectedMention, ...]:
-    return extraction.mentions if extraction is not None else tuple(whole_notes(request.text))
+def list_mentions(request: Remember, extraction: Extraction | None) -> tuple[Mention, ...]:
+    return extraction.entities if extraction is not None else notes_of_text(request.text)
 
 
 def name_record(plan: BatchContext) -> str:
@@ -615,8 +627,8 @@ def name_record(plan: BatchContext) -> str:
 
 def read_reflection(plan: BatchContext) -> tuple[str, bool]:
     """Return what a model said of the texts that it was shown; or their beginning, and that it is one."""
-    text, shown = read_summary(plan.text("ask") or ""), (plan.last("ask") or NOT_ASKED).inputs["texts"]
-    return (cut("\n".join(shown), BEGINNING_BYTES).rstrip(), True) if text is None else (text, False)
+    text, shown = parse_summary(plan.text("ask") or ""), (plan.last("ask") or NOT_ASKED).inputs["texts"]
+    return (text, False) if isinstance(text, str) else (cut("\n".join(shown), BEGINNING_BYTES).rstrip(), True)
 
 
 def read_end(ref: str) -> End:
@@ -630,7 +642,7 @@ def read_end(ref: str) -> End:
 def tell_times(fact: Entity) -> tuple[str, str | None]:
     """Return when a fact was told, and when it happened, as a model is told."""
     happened_ms = fact.event_time_ms
-    return format_minute(fact.updated_ms), None if happened_ms is None else format_minute(happened_ms)
+    return minute_of(fact.updated_ms), None if happened_ms is None else minute_of(happened_ms)
 
 
 def choose_rule_of_relations(states: Iterable[FactState], got: tuple[str, ...] | None) -> Rule:

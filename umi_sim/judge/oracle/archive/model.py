@@ -11,8 +11,10 @@ import attrs
 
 from umi_core import errors, limits
 from umi_core.config import Config
+from umi_core.ids import category_id, resource_id
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
+from umi_core.language.descriptions import Description, parse_description
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, Commit, Done, Failed, Read, Refused, Unknown
 from umi_core.messages.requests import (
@@ -36,23 +38,26 @@ from umi_core.messages.requests import (
     bad_request,
 )
 from umi_core.messages.results import RecordAdded
+from umi_core.policies.term_scores import score_alone
 from umi_core.rows import Resource
+from umi_core.text import show_value
 from umi_core.values import MEMORY_TYPES, Scope
 from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.log import BatchLog, list_mentions
-from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_extracted, read_memorized
+from umi_sim.judge.oracle.archive.operations import (
+    ArchiveOperation,
+    Exchange,
+    read_extracted,
+    read_given,
+    read_memorized,
+)
 from umi_sim.judge.oracle.archive.reads import LISTED, Reads
 from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.states import FactState, find_moved_id, make_fact_id
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
-from umi_sim.judge.plain.extraction import given_fact
-from umi_sim.judge.plain.hierarchy import read_description
 from umi_sim.judge.plain.requests import is_gone, is_same, may_hold, refuse_unlisted
-from umi_sim.judge.plain.rows import category_id, resource_id
-from umi_sim.judge.plain.scores import alone_ppm
-from umi_sim.judge.plain.text import show_value
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER
 from umi_sim.services.calls import Call
@@ -195,8 +200,8 @@ class ArchiveModel(OracleModel):
             # Kept beside the log: the description is of the
             # payload, and any later reading of it may use it.
             key, given = resource_id(op.scope, request.uri, request.text), (request.modality, request.text)
-            found = read_description(answer.text)
-            self.log.said.setdefault((key, given), {}).update({found: None} if found else {})
+            found, said = parse_description(answer.text), self.log.said.setdefault((key, given), {})
+            said |= {found: None} if isinstance(found, Description) else {}
         if isinstance(request, Descent):
             self.searches.judge_conditions(op, it)
         else:
@@ -264,8 +269,8 @@ class ArchiveModel(OracleModel):
         match request:
             case _ if op.error is not None:
                 pass
-            case CreateEntity(content=content, memory_type=kind, categories=names):
-                ids = [make_fact_id(given_fact(content, kind, names, op.listed), op.scope)]
+            case CreateEntity():
+                ids = [make_fact_id(read_given(request, op.listed)[0], op.scope)]
             case Memorize() if plan.last("lookup") is not None:
                 ids = [*read_memorized(plan, op.scope, op.listed)]
             case UpdateEntity(entity_id=key):
@@ -273,7 +278,7 @@ class ArchiveModel(OracleModel):
                 ids = [key, *(find_moved_id(it, request, op.scope) for it in facts)] if facts else []
             # With a key that was used before, this text was not read at all, so it tells no ids.
             case Remember() if self.log.find_key_holder(op, self.log.find_own_batch(op)) is None:
-                found = read_extracted(op, plan, self.context.config.extract_confidence_min_ppm)
+                found = read_extracted(op, plan, self.context.config)
                 ids = [make_fact_id(mention, op.scope) for mention in list_mentions(request, found)]
         self.log.known |= dict.fromkeys(ids)
 
@@ -383,7 +388,7 @@ class ArchiveModel(OracleModel):
 
 def measure_fit(state: FactState, query: str, record: str) -> int:
     it = state.entity
-    return 0 if it is None or record not in it.sources else alone_ppm(query, *it.name_and_text())
+    return 0 if it is None or record not in it.sources else score_alone(query, *it.name_and_text())
 
 
 def spread(every: list[str], most: int) -> list[str]:

@@ -5,36 +5,35 @@ that a memory takes. Law 2. After a conflict an operation looks up, and asks, an
 its text before holds on.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
 
 from umi_core import errors
+from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.kelpie.requests import AddArchival
+from umi_core.language.extraction import (
+    CONFIDENCE_PPM,
+    Extraction,
+    Mention,
+    is_pronoun,
+    merge,
+    own_words,
+    parse_extraction,
+)
+from umi_core.language.memories import ExtractedFact, Memories, parse_memories
+from umi_core.language.words import auto_name
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, AskModel, Embed
-from umi_core.messages.requests import Remember
+from umi_core.messages.requests import CreateEntity, Remember
 from umi_core.rows import Row
+from umi_core.text import norm
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.states import make_fact_id
-from umi_sim.judge.plain.extraction import (
-    ENTITY_TYPE,
-    UNSAID_PPM,
-    ExpectedFact,
-    ExpectedMention,
-    Extracted,
-    home_of,
-    is_pronoun,
-    merge_mentions,
-    name_of_note,
-    read_extraction,
-    read_memories,
-    with_speaker,
-)
 from umi_sim.judge.plain.scores import sound_vectors
-from umi_sim.judge.plain.text import fold_name, read_inputs
 
 OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
 """The steps whose answers hold on after a conflict."""
@@ -66,8 +65,10 @@ class Exchange(Owner):
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """Return what a model was asked about."""
-        return read_inputs(self.prompt) if self.prompt else {}
+        """Return what a model was asked about, each input by its name."""
+        lines = (line for line in self.prompt.split("\n") if line.startswith("INPUT "))
+        named = (line.removeprefix("INPUT ").partition(" = ") for line in lines)
+        return {name: json.loads(value) for name, _, value in named}
 
     @property
     def pairs(self) -> dict[tuple[str, str], None]:
@@ -212,45 +213,79 @@ class ArchiveOperation(Owner):
         )
 
 
-def read_extracted(op: ArchiveOperation, plan: BatchContext, floor_ppm: int) -> Extracted | None:
+def read_extracted(op: ArchiveOperation, plan: BatchContext, config: Config) -> Extraction | None:
     """Return what a model found in the text; None if no answer was of use: then the text is notes."""
     request, reply = op.request, plan.text("extract")
     if not isinstance(request, Remember) or reply is None:
         return None
-    return with_speaker(read_extraction(reply, request.text, floor_ppm), request.text, request.speaker)
+    found = parse_extraction(reply, request.text, config)
+    if not isinstance(found, Extraction):
+        return None
+    return found if request.speaker is None else own_words(found, request.text, request.speaker)
 
 
-# What a memorize comes to.
+# What a memorize comes to, and a fact that is given.
 
 LINKS_MAX: Final = 3
+HOME: Final = {
+    "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
+    "skill": "skills",
+}  # fmt: skip
+ENTITY_TYPE: Final = {
+    "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
+}  # fmt: skip
 Unit = tuple[str, str]  # a memory type, and the text that is read for it
+Categorised = tuple[Mention, tuple[str, ...]]  # a statement, and the categories in which it belongs
 
 
-def read_units(plan: BatchContext) -> dict[Unit, tuple[ExpectedFact, ...] | None]:
+def read_units(plan: BatchContext) -> dict[Unit, tuple[ExtractedFact, ...] | None]:
     """Return what was read, with what the last answer to each question tells; None if it is of no use."""
-    units: dict[Unit, tuple[ExpectedFact, ...] | None] = {}
+    units: dict[Unit, tuple[ExtractedFact, ...] | None] = {}
     for it in (it for it in plan.tried("extract") if it.inputs):  # not those of interceptors
         unit = str(it.inputs["memory_type"]), str(it.inputs["text"])
         # A later attempt at the same unit takes the place of
         # an earlier one, so the dict ends with what counts.
-        units[unit] = read_memories(it.text) if it.text is not None else None
+        found = parse_memories(it.text) if it.text is not None else None
+        units[unit] = found.memories if isinstance(found, Memories) else None
     return units
 
 
-def read_memorized(plan: BatchContext, scope: Scope, listed: Iterable[str]) -> dict[str, ExpectedMention]:
+def read_memorized(plan: BatchContext, scope: Scope, listed: Iterable[str]) -> dict[str, Categorised]:
     """Return the facts of a text by id, in the order in which they were told, in all categories named."""
     told = [
-        make_mention(it, kind, listed) for (kind, _), read in read_units(plan).items() for it in read or ()
+        (norm(it.content), *categorise(it, kind, listed))
+        for (kind, _), read in read_units(plan).items()
+        for it in read or ()
     ]
-    return {make_fact_id(mention, scope): mention for mention in merge_mentions(told)}
+    found: dict[str, Categorised] = {}
+    for mention in merge(it for _, it, _ in told):
+        key, names = norm(mention.content), [norm(name) for name in mention.names]
+        # "likes tea" of Ann in two memory types is one fact, in the categories of both; of Bob it is another.
+        own = [every for same, it, every in told if same == key and (not it.named or norm(it.name) in names)]
+        found[make_fact_id(mention, scope)] = mention, tuple(name for every in own for name in every)
+    return found
 
 
-def make_mention(told: ExpectedFact, kind: str, names: Iterable[str]) -> ExpectedMention:
+def categorise(told: ExtractedFact, kind: str, names: Iterable[str]) -> Categorised:
     is_named = told.name != "" and not is_pronoun(told.name)
-    name = told.name if is_named else name_of_note(told.content)
-    known = {fold_name(name): name for name in names}
-    listed = [known[key] for key in map(fold_name, told.categories) if key in known]
+    name = told.name if is_named else auto_name(told.content)
+    known = {norm(name): name for name in names}
+    listed = [known[key] for key in map(norm, told.categories) if key in known]
     # Categories are found by their folded name and written
     # as they are listed; without one, that of the type.
     categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
-    return ExpectedMention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)
+    return Mention(ENTITY_TYPE[kind], name, told.content, CONFIDENCE_PPM, is_named, kind), categories
+
+
+def home_of(kind: str, listed: Iterable[str]) -> str:
+    """Return the category of a memory type; the first one if that is not listed."""
+    names = list(listed)
+    known = [name for name in names if norm(name) == HOME[kind]]
+    return (known or names)[0]
+
+
+def read_given(request: CreateEntity, listed: Iterable[str]) -> Categorised:
+    """Return a fact that is given, in the named categories or in that of its memory type."""
+    kind, content, named = request.memory_type, request.content, request.categories
+    homes = (home_of(kind, listed),) if named is None else tuple(dict.fromkeys(named))
+    return Mention(ENTITY_TYPE[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind), homes

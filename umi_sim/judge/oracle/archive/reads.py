@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.ids import category_id, membership_id, reflection_id
 from umi_core.messages.requests import Count, List
 from umi_core.messages.results import Listed
 from umi_core.rows import Ended, Entity, Resource
@@ -18,7 +19,6 @@ from umi_sim.judge.oracle.archive.log import BatchLog
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.promises import is_damaged
 from umi_sim.judge.plain.requests import fields_of, may_hold, meets
-from umi_sim.judge.plain.rows import category_id, membership_id, reflection_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 

@@ -17,6 +17,17 @@ import attrs
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.data import Data, Owner
+from umi_core.language import pronouns
+from umi_core.language.decisions import parse_decision
+from umi_core.language.ranks import Ranks, parse_ranks
+from umi_core.language.rewriting import (
+    Variants,
+    is_deep,
+    judge_rewrite,
+    parse_variants,
+    resolve_without_model,
+    shown_turns,
+)
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent, Recall
@@ -29,14 +40,18 @@ from umi_core.messages.results import (
     Retrieved,
     StopReason,
 )
+from umi_core.policies.ranking import united_ppm
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.policies.term_scores import score_rows
 from umi_core.rows import Entity
+from umi_core.text import cut
 from umi_core.values import Scope, Turn
 from umi_sim.judge.oracle.archive.context import ArchivePart
-from umi_sim.judge.oracle.archive.degradations import STORAGE_MADE, Degradations, tell_reason
+from umi_sim.judge.oracle.archive.degradations import STORAGE_MADE, Degradations, tell_failure
 from umi_sim.judge.oracle.archive.log import BatchLog, choose_rule_of_relations
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange
 from umi_sim.judge.oracle.archive.states import FactState, Vector
-from umi_sim.judge.plain.hierarchy import (
+from umi_sim.judge.plain.levels import (
     ALL,
     KINDS,
     LevelRow,
@@ -45,16 +60,6 @@ from umi_sim.judge.plain.hierarchy import (
     rank_level,
     read_context,
 )
-from umi_sim.judge.plain.queries import (
-    is_deep,
-    read_rewrite,
-    read_variants,
-    references,
-    resolve_without_model,
-    shown_turns,
-    terms_of,
-)
-from umi_sim.judge.plain.replies import read_decision, read_ranks
 from umi_sim.judge.plain.requests import OF_SCOPE, fields_of, may_hold, meets
 from umi_sim.judge.plain.scores import (
     fuse_lists,
@@ -62,11 +67,7 @@ from umi_sim.judge.plain.scores import (
     rank_variant,
     sound_vectors,
     substitute,
-    united_ppm,
-    vector_ppm,
-    words_ppm,
 )
-from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
 from umi_sim.record.run_config import OF_ANY_ROW
 
@@ -139,9 +140,9 @@ class Path(Owner):
 
     def read_rewritten(self, reply: str, query: str, turns: tuple[Turn, ...]) -> Resolution | None:
         """Return what other words for a query come to, if they pass."""
-        _, rewrite = read_decision(reply)
+        rewrite = parse_decision(reply).rewrite
         floor_ppm = self.config.resolve_confidence_min_ppm
-        found = read_rewrite(rewrite, query, turns, floor_ppm) if rewrite is not None else None
+        found = judge_rewrite(rewrite, query, turns, floor_ppm) if rewrite is not None else None
         return found if found is not None and found.outcome == "resolved" else None
 
     # The way.
@@ -153,7 +154,7 @@ class Path(Owner):
             return
         if request.route_intention:
             answer = self.ask("route", {"query": request.query})
-            if isinstance(answer, ModelReplied) and read_decision(answer.text)[0]:
+            if isinstance(answer, ModelReplied) and parse_decision(answer.text).is_enough:
                 self.stop = "not_needed"
                 return
         query = self.resolution.query if self.resolution is not None else request.query
@@ -212,11 +213,12 @@ class Path(Owner):
         answer = self.ask(f"rank_{level}", {"query": query, "count": count, "candidates": shown})
         if not isinstance(answer, ModelReplied):
             return found
-        order = read_ranks(answer.text, [it.id for it in found], count)
-        if order is None:
+        order = parse_ranks(answer.text, len(found), count)
+        if not isinstance(order, Ranks):
             self.lose(f"rank_{level}")
             return found
-        return [it for key in order for it in found if it.id == key]
+        by_alias = {f"c{n}": it for n, it in enumerate(found, 1)}
+        return [by_alias[alias] for alias in order.aliases]
 
     def decide(self, level: str, query: str, *, is_news: bool) -> tuple[StopReason, str]:
         """Return why the search ends behind this level, and the next words. `is_news`: it gave any row."""
@@ -239,7 +241,7 @@ class Path(Owner):
         # What was found counts as said, so the next words may speak of it.
         turns = (*self.turns, *(Turn("tool", text) for text in texts))
         after = self.read_rewritten(answer.text, query, turns)
-        is_done = read_decision(answer.text)[0]
+        is_done = parse_decision(answer.text).is_enough
         return "enough" if is_done else "exhausted", after.query if after is not None else query
 
     def reply(self, value: Retrieved) -> tuple[Retrieved, list[LevelRow]]:
@@ -275,7 +277,8 @@ class Searches(ArchivePart):
         request, query = op.request, value.resolution.query
         self.judge_resolution(op, value.resolution)
         is_wanted, text = is_deep(query, request.deep), op.plan.text("expand")
-        due = (read_variants(text, query) if is_wanted and text is not None else None) or (query,)
+        read = parse_variants(text, query) if is_wanted and text is not None else None
+        due = read.texts if isinstance(read, Variants) else (query,)
         is_fair = value.variants == due and (is_wanted or not op.plan.heard("expand"))
         self.demand(is_fair, rules.DEEP_BY_TRIGGER, "variants", due, value.variants)
         is_asked = bool(op.plan.heard("by_words") or op.plan.heard("by_vector"))
@@ -307,7 +310,7 @@ class Searches(ArchivePart):
         """Demand what a query was taken for; no model is asked for what was `offered` on the way."""
         request, turns, answers = op.request, self.list_turns(op.request), op.plan.heard("resolve")
         is_wanted = request.resolve and self.context.config.resolve_queries
-        unasked = offered or resolve_without_model(request.query, request.turns, is_wanted, request.force)
+        unasked = offered or resolve_without_model(request.query, turns, is_wanted, request.force)
         is_fair, told = unasked is None or not answers, "a model was asked to resolve"
         self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, told, (), answers)
         # With nothing to resolve it is the query as given; else what the model replied, or, if no model was
@@ -328,11 +331,11 @@ class Searches(ArchivePart):
             return [it.resolution for it in self.list_usable(op, turns)]
         if last.text is not None:
             return [self.read_rewritten(last.text, query, turns)]
-        terms = terms_of(references(query))
-        return [Resolution("failed", query, terms, tell_reason(last), turn_count=len(turns))]
+        terms = tuple(dict.fromkeys(pronouns.read(query).terms))
+        return [Resolution("failed", query, terms, tell_failure(last), turn_count=len(turns))]
 
     def read_rewritten(self, reply: str, query: str, turns: tuple[Turn, ...]) -> Resolution:
-        return read_rewrite(reply, query, turns, self.context.config.resolve_confidence_min_ppm)
+        return judge_rewrite(reply, query, turns, self.context.config.resolve_confidence_min_ppm)
 
     def hear_rewrite(self, op: ArchiveOperation, answer: Answer) -> None:
         """Demand that a memory does not ask what it knows; what it hears now it may know for a while."""
@@ -459,8 +462,8 @@ class Searches(ArchivePart):
         known = [self.log.facts.at(key, position) for key in self.log.facts.entries if key not in hidden]
         states = [it for it in known if it.entity is not None]
         facts = [it.entity for it in states if it.entity is not None]
-        scores = words_ppm(text, [it.name_and_text() for it in facts]) if text else [
-            vector_ppm(vector, it.vector) if vector and it.vector else 0 for it in states
+        scores = score_rows(text, [it.name_and_text() for it in facts]) if text else [
+            vector_relevance_ppm(vector, it.vector) if vector and it.vector else 0 for it in states
         ]  # fmt: skip
         floor_ppm = self.floor_of(request)
         pairs = zip(facts, scores, strict=True)

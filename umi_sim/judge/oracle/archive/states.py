@@ -18,16 +18,21 @@ import attrs
 
 from umi_core import limits
 from umi_core.data import Data, Owner
+from umi_core.ids import entity_id, fact_id
+from umi_core.language.extraction import Mention
+from umi_core.language.words import auto_name
 from umi_core.messages.requests import Remember, UpdateEntity
+from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Ended, Entity
-from umi_core.values import Scope
-from umi_sim.judge.plain.extraction import ExpectedMention, name_of_note
-from umi_sim.judge.plain.replies import BLOCK_OF
-from umi_sim.judge.plain.rows import End, entity_id, fact_id
+from umi_core.values import DESCRIBED_BY, Scope
 
 Value = TypeVar("Value")
 Vector = tuple[int, ...] | None
 Given = tuple[str, str]  # the modality and the text of a resource
+End = tuple[str, int]  # of a relation: an id and a version
+MEDIA: Final = tuple(DESCRIBED_BY)
+DESCRIBE: Final = "describe"  # pending while a resource has no description
+EMBED: Final = "embed"  # pending while a resource, or a part of it, has no vector
 
 
 @attrs.define
@@ -121,11 +126,11 @@ class FactState(Data):
 NOTHING: Final = FactState()
 
 
-def list_about(mention: ExpectedMention, scope: Scope) -> tuple[str, ...]:
+def list_about(mention: Mention, scope: Scope) -> tuple[str, ...]:
     return tuple(entity_id(scope, name) for name in mention.names)
 
 
-def make_fact_id(mention: ExpectedMention, scope: Scope) -> str:
+def make_fact_id(mention: Mention, scope: Scope) -> str:
     return fact_id(scope, list_about(mention, scope), mention.content)
 
 
@@ -133,16 +138,18 @@ def make_fact_id(mention: ExpectedMention, scope: Scope) -> str:
 
 
 def tell_fact(
-    state: FactState, key: str, mention: ExpectedMention, request: Remember, at_ms: int, scope: Scope
+    state: FactState, key: str, mention: Mention, request: Remember, at_ms: int, scope: Scope
 ) -> FactState:
     """Return the fact as it was, a first one, or one that is current again; with the options given."""
     if state.entity is not None:
         return attrs.evolve(state, entity=set_given_fields(state.entity, request))
     if state.ended is not None:
         past = state.ended.fact
-        entity = attrs.evolve(past, version=past.version + 1, block=BLOCK_OF[past.type], updated_ms=at_ms)
+        entity = attrs.evolve(
+            past, version=past.version + 1, block=BLOCK_OF_TYPE[past.type], updated_ms=at_ms
+        )
     else:
-        kind, ppm, block = mention.type, mention.confidence_ppm, BLOCK_OF[mention.type]
+        kind, ppm, block = mention.type, mention.confidence_ppm, BLOCK_OF_TYPE[mention.type]
         entity = Entity(
             key, kind, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms,
             about=list_about(mention, scope), others=mention.others,
@@ -189,13 +196,15 @@ def add_sources(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
     )  # fmt: skip
 
 
-def add_categories(later: FactState, before: FactState, mention: ExpectedMention) -> FactState:
+def add_categories(
+    later: FactState, before: FactState, mention: Mention, categories: Iterable[str]
+) -> FactState:
     """Return a fact as a member of its categories; a known one stays what it is, in its block."""
     entity = later.entity
     assert entity is not None
     block = before.entity.block if before.entity else entity.block
     entity = attrs.evolve(entity, memory_type=entity.memory_type or mention.memory_type, block=block)
-    links = tuple(sorted({*before.links, *mention.categories}))
+    links = tuple(sorted({*before.links, *categories}))
     return attrs.evolve(later, entity=entity, links=links)
 
 
@@ -248,8 +257,8 @@ def move_fact(
     assert old is not None
     assert content is not None
     # A note is named by its own beginning, so with other content it has another name.
-    name, is_named = old.name if old.about else name_of_note(content), bool(old.about)
-    mention = ExpectedMention(name, old.type, content, old.confidence_ppm, is_named, others=old.others)
+    name, is_named = old.name if old.about else auto_name(content), bool(old.about)
+    mention = Mention(old.type, name, content, old.confidence_ppm, is_named, others=old.others)
     later = tell_fact(state, key, mention, Remember(0, content), at_ms, scope)
     entity = later.entity
     assert entity is not None

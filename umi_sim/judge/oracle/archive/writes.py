@@ -11,8 +11,20 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.conversations import NORMALISERS, first_sentence
+from umi_core.ids import reflection_id, resource_id
 from umi_core.kelpie.requests import DeleteArchival
-from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
+from umi_core.language.descriptions import Description, parse_description
+from umi_core.language.segments import (
+    Partition,
+    Span,
+    divide_line,
+    parse_segments,
+    segments_of,
+    windows,
+)
+from umi_core.language.summaries import parse_summary
+from umi_core.limits import CAPTION_BYTES_MAX, SEGMENTED_BYTES_MAX, SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import (
     CreateEntity,
@@ -26,34 +38,20 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import Memorized, RecordAdded, Remembered, Stored, Summarised
 from umi_core.rows import Receipt
+from umi_core.text import size
 from umi_core.values import BLOCK_KINDS, MEMORY_TYPES
 from umi_sim.judge.oracle.api_blocks import REASONED, drop_reasons
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import Batch, BatchLog, Claim, read_reflection
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units
-from umi_sim.judge.oracle.archive.states import ReflectionState
-from umi_sim.judge.plain.hierarchy import (
-    DESCRIBE,
-    EMBED,
-    MEDIA,
-    WINDOW_LINES,
-    caption,
-    divide_line,
-    is_divided,
-    lines_of,
-    parts_of,
-    read_description,
-    read_starts,
-)
-from umi_sim.judge.plain.replies import read_summary
-from umi_sim.judge.plain.rows import reflection_id, resource_id
-from umi_sim.judge.plain.text import byte_count
+from umi_sim.judge.oracle.archive.states import DESCRIBE, EMBED, MEDIA, ReflectionState
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
 CHANGES: Final = ("created", "forgot", "ended")
 TYPES: Final = ("profile", "event")
 FULL_COUNT: Final = 100
+WINDOW_LINES: Final = 40  # of a part, where no model says what belongs together
 FULL_BYTES: Final = 100_000  # of a session that a model is shown
 
 
@@ -106,7 +104,7 @@ class Writes(ArchivePart):
                 states = states if batch is None else (batch.categories.get(name, states[-1]),)
                 # The model was asked and said nothing of use: the
                 # old summary stands, and the category stays dirty.
-                is_old = op.plan.last("ask") and read_summary(op.plan.text("ask") or "") is None
+                is_old = op.plan.last("ask") and not isinstance(parse_summary(op.plan.text("ask") or ""), str)
                 due = [Summarised(it.summary, it.sources, it.is_dirty or bool(is_old)) for it in states]
                 self.compare(value, *due)
             case EndSession():
@@ -206,7 +204,7 @@ class Writes(ArchivePart):
         wanted, is_media = request.memory_types or TYPES, request.modality in MEDIA
         self.judge_repeat(op, value, key, batch, is_idle=not units)
         if is_media:
-            parts = [part for it in self.list_said(op) for part in parts_of(it.text.split("\n"), [0])]
+            parts = [part for it in self.list_said(op) for part in list_parts(it.text.split("\n"))]
             others = [text for _, text in units if text not in parts]
             self.demand(not others, rules.TEXT_COVERED, "read as what a payload holds", parts, others)
         due = attrs.evolve(value, resource_id=key, relations=(), ended=(), relation_dropped_count=0)
@@ -216,11 +214,11 @@ class Writes(ArchivePart):
         # A text that is there is read only for what it still
         # lacks, so how it is divided follows from no request.
         if value.change == "created" and not op.is_turned_away:
-            described = read_description(op.plan.text("preprocess") or "")
-            is_unsaid = is_media and described is None
-            lines = lines_of(request.text, request.modality) if not is_media else [""]
-            lines = described.text.split("\n") if is_media and described else lines
-            texts = parts_of(lines, self.find_starts(op, lines))
+            described = parse_description(op.plan.text("preprocess") or "") if is_media else None
+            is_unsaid = is_media and not isinstance(described, Description)
+            text = described.text if isinstance(described, Description) else ""
+            lines = (text if is_media else NORMALISERS[request.modality](request.text)).split("\n")
+            texts = list_parts(lines, self.find_spans(op, lines))
             if not is_media or op.plan.heard("preprocess"):
                 kinds, told = [it for it in MEMORY_TYPES if it in wanted], "parts that are read of a text"
                 whole = [(kind, it) for it in dict.fromkeys(texts) if it.strip() for kind in kinds]
@@ -266,13 +264,15 @@ class Writes(ArchivePart):
         key = resource_id(self.context.scope, op.request.uri, op.request.text)
         return self.log.said.get((key, (op.request.modality, op.request.text)), ())
 
-    def find_starts(self, op: ArchiveOperation, lines: list[str]) -> list[int]:
-        """Return where parts begin: at the first line alone, unless a model was asked."""
-        if not is_divided(lines, op.request.modality, self.context.config.segment_line_count_min):
-            return [0]
+    def find_spans(self, op: ArchiveOperation, lines: list[str]) -> tuple[Span, ...]:
+        """Return the lines of each part: all lines are one, unless a model was asked."""
+        line_count_min = self.context.config.segment_line_count_min
+        is_long = op.request.modality == "conversation" and len(lines) >= line_count_min
+        if not is_long or size("\n".join(lines)) > SEGMENTED_BYTES_MAX:
+            return ()
         text = op.plan.text("segment")
-        read = read_starts(text, len(lines)) if text is not None else None
-        return list(range(0, len(lines), WINDOW_LINES)) if read is None else read
+        read = parse_segments(text, len(lines)) if text is not None else None
+        return read.spans if isinstance(read, Partition) else windows(len(lines), WINDOW_LINES)
 
     # What is asked on the way.
 
@@ -295,16 +295,18 @@ class Writes(ArchivePart):
             due = [f"{name}: {about}" for name, about in op.listed.items()]
             if isinstance(request, Memorize):
                 is_text = request.modality not in MEDIA
-                lines = lines_of(request.text, request.modality) if is_text else []
+                lines = NORMALISERS[request.modality](request.text).split("\n") if is_text else []
                 parts = [piece for line in lines for piece in divide_line(line)]
                 said = [*self.list_said(op)]
-                parts += [part for it in said for part in parts_of(it.text.split("\n"), [0])]
-                due += [caption(text) for text in (*(text for _, text in read_units(plan)), *parts)]
+                parts += [part for it in said for part in list_parts(it.text.split("\n"))]
+                texts = (*(text for _, text in read_units(plan)), *parts)
+                due += [first_sentence(text, CAPTION_BYTES_MAX) for text in texts]
                 due += [it.caption for it in said]
             return due
         if step == "embed_summary" and isinstance(request, Summarise):
-            text = read_summary(plan.text("ask") or "") if plan.last("ask") else None
-            return [text or f"{request.category}: {self.context.abouts[request.category]}"]
+            text = parse_summary(plan.text("ask") or "") if plan.last("ask") else None
+            about = f"{request.category}: {self.context.abouts[request.category]}"
+            return [text if isinstance(text, str) else about]
         if step == "embed_reflection":
             return [read_reflection(plan)[0]] if plan.last("ask") else []
         return None
@@ -339,7 +341,7 @@ class Writes(ArchivePart):
         may_be = {key: texts for each in every for key, texts in each.items()}
         others, rule = [key for key in named if key not in may_be], rules.REFLECTION_OF_SESSION
         self.demand(not others, rule, f"{told} is made of what was not told in it", [*may_be], others)
-        sizes = [max(map(byte_count, texts), default=0) for texts in may_be.values()]
+        sizes = [max(map(size, texts), default=0) for texts in may_be.values()]
         # A longer session shows its last texts; which ones are left out is not judged.
         is_full = sum(sizes) > FULL_BYTES or len(sizes) > FULL_COUNT
         sure = [key for key, texts in may_be.items() if texts and all(key in it for it in every)]
@@ -361,6 +363,11 @@ class Writes(ArchivePart):
         # then), and so does a text that came into the session.
         later = [(key, text) for key, entries in texts for at, text in entries if at > made_at]
         return not any(key in it.sources or (text and text.session == session) for key, text in later)
+
+
+def list_parts(lines: list[str], spans: tuple[Span, ...] = ()) -> list[str]:
+    """Return the texts of these parts, or of all lines, divided further where they are too long."""
+    return [it.text for it in segments_of(lines, spans or ((0, len(lines) - 1),))]
 
 
 def tell_effects(batch: Batch) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.properties.plain.drawn import ANY_TEXT, of_pool
 from tests.spec_tables import Row, plain, rows, told, whole
 from tests.spec_tables import text as fence
-from tests.unit.sim.judge.plain.drawn import ANY_TEXT, of_pool
 from umi_core.text import core_text, has_control, has_unwritable, tidy
 from umi_core.tiers.core import core_of
 from umi_core.tiers.rendering import render_markdown, render_xml

@@ -7,6 +7,20 @@ from typing import Final
 
 import attrs
 
+from tests.properties.replies_reference import array_of, payload_of
+from tests.properties.text_reference import (
+    KEPT,
+    Spoken,
+    byte_count,
+    content_words,
+    fold_name,
+    language_of,
+    name_places,
+    one_line,
+    replace_surrogates,
+    spoken_words,
+    words,
+)
 from umi_core import limits
 from umi_core.data import Data
 from umi_core.language.tables import (
@@ -26,20 +40,6 @@ from umi_core.language.tables import (
 )
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
-from umi_sim.judge.plain.replies import array_of, payload_of
-from umi_sim.judge.plain.text import (
-    KEPT,
-    Spoken,
-    byte_count,
-    content_words,
-    fold_name,
-    language_of,
-    name_places,
-    one_line,
-    replace_surrogates,
-    spoken_words,
-    words,
-)
 
 # References: the words of a query that mean something said earlier, as M13.2 to M13.4 find them.
 #

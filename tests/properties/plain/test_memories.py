@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.properties import hierarchy_reference as hierarchy
+from tests.properties.extraction_reference import read_memories
+from tests.properties.replies_reference import read_summary
 from tests.spec_tables import Row, rows, told
 from tests.unit.core.test_memories import SOUP, TEA
 from umi_core.conversations import NORMALISERS
 from umi_core.language.memories import Memories, parse_memories
 from umi_core.language.segments import Partition, parse_segments, segments_of, windows
 from umi_core.language.summaries import parse_summary
-from umi_sim.judge.plain import hierarchy
-from umi_sim.judge.plain.extraction import read_memories
-from umi_sim.judge.plain.replies import read_summary
-from umi_sim.judge.plain.text import read_inputs
 
 LEAVES = st.sampled_from(
     ("a", "b\nc", "", "\r\n\r x", " u ", "5", " 5.0", "5.5", None, True, 17, -2, 3, 1.5, "\ud800")
@@ -89,7 +88,3 @@ def test_both_read_the_same_summary(reply: str) -> None:
 def test_both_cut_what_is_too_long_alike(lines: list[str]) -> None:
     mine = segments_of(lines, windows(len(lines), 3))
     assert [it.text for it in mine] == hierarchy.parts_of(lines, [*range(0, len(lines), 3)])
-
-
-def test_the_inputs_of_a_prompt_are_read() -> None:
-    assert read_inputs('Do.\n\nINPUT text = "a\\nINPUT b"\nINPUT n = 7') == {"text": "a\nINPUT b", "n": 7}

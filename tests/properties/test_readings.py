@@ -1,4 +1,4 @@
-"""Goal: a parser that raises, sees too little, or reads what does not stand there is noticed by its reply."""
+"""Goal: replies are read alike, whatever stands around them; a parser that reads otherwise is noticed."""
 
 import json
 from collections.abc import Mapping
@@ -6,16 +6,14 @@ from collections.abc import Mapping
 import attrs
 import pytest
 
-from tests.histories import broken
+from tests.properties.readings import check_read
+from tests.properties.replies_reference import array_of, payload_of
 from umi_core.config import Config
 from umi_core.language import extraction, replies
 from umi_core.language.prompts import Statement, ask_evolve, ask_expand, ask_extract, ask_rewrite, ask_route
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
-from umi_core.messages.effects import AskModel
 from umi_core.values import Turn
-from umi_sim.judge.invariants import readings
-from umi_sim.judge.invariants.readings import BY_MEMORY, PromptSubject, check_reading, entity_of, subject_of
-from umi_sim.judge.plain.replies import array_of, payload_of
+from umi_sim.judge.invariants.readings import PARSERS, PromptSubject, entity_of, subject_of
 from umi_sim.services.model.prompts import inputs
 
 NEW, OLD = Statement("a@2", "Ann", "sings", 2), Statement("a@1", "Ann", "naps", 1)
@@ -58,23 +56,20 @@ WRAPPED = (
 TASKS = pytest.mark.parametrize("task", PROMPTS)
 
 
-def asked(task: str) -> AskModel:
-    return AskModel(task, PROMPTS[task])
-
-
 @TASKS
 def test_what_was_asked_is_read_from_the_prompt(task: str) -> None:
     assert subject_of(inputs(PROMPTS[task])) == QUESTIONS[task]
 
 
-def test_a_prompt_that_somebody_else_wrote_asks_about_nothing() -> None:
+def test_a_prompt_of_another_form_asks_about_nothing() -> None:
     assert subject_of(inputs('INPUT turns = 7\nINPUT query = x\nINPUT pairs = ["a"]')) == PromptSubject()
 
 
 @TASKS
 @pytest.mark.parametrize("wrap", WRAPPED)
 def test_the_parsers_of_the_memory_read_what_a_plain_reader_reads(task: str, wrap: str) -> None:
-    check_reading(asked(task), wrap.replace("{}", GOOD[task]).replace("{{}}", "{}"), Config())
+    reply = wrap.replace("{}", GOOD[task]).replace("{{}}", "{}")
+    check_read(task, reply, QUESTIONS[task], Config())
 
 
 @pytest.mark.parametrize("depth", [JSON_DEPTH_MAX, JSON_DEPTH_MAX + 1])
@@ -83,36 +78,10 @@ def test_a_reply_as_deep_as_allowed_is_read_and_no_deeper_one(task: str, depth: 
     reply = '[{"x": ' + "[" * (depth - 2) + "]" * (depth - 2) + "}]"
     is_whole = payload_of(reply, "[", array_of(dict)) == json.loads(reply)  # else it is the innermost array
     assert is_whole == (depth == JSON_DEPTH_MAX)
-    check_reading(asked(task), reply, Config())
+    check_read(task, reply, QUESTIONS[task], Config())
 
 
-@TASKS
-def test_a_parser_that_raises_is_not_total(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(readings.BY_MEMORY, task, lambda reply, asked, config: reply.index("\ue000"))
-    with broken("parser-total"):
-        check_reading(asked(task), GOOD[task], Config())
-
-
-@pytest.mark.parametrize("task", ["extract", "route", "evolve", "expand"])
-def test_a_payload_that_is_not_seen_or_not_there_is_noticed(
-    task: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = BY_MEMORY[task](GOOD[task], QUESTIONS[task], Config())
-    monkeypatch.setitem(readings.BY_MEMORY, task, lambda reply, asked, config: found)
-    with broken("parser-keeps-the-good"):
-        check_reading(asked(task), "no", Config())
-    lost = replies.UnusableReply("no_json")
-    monkeypatch.setitem(readings.BY_MEMORY, task, lambda reply, asked, config: lost)
-    with broken("parser-keeps-the-good"):
-        check_reading(asked(task), f"so: {GOOD[task]}", Config())
-
-
-def test_why_a_reply_cannot_be_used_is_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    lost = replies.UnusableReply("too_long")
-    monkeypatch.setitem(readings.BY_MEMORY, "expand", lambda reply, asked, config: lost)
-    with broken("parser-total"):
-        check_reading(asked("expand"), "no", Config())
-
+# That a difference is noticed.
 
 OTHERS = {
     "extract": '{"entities": []}',
@@ -123,21 +92,35 @@ OTHERS = {
 }
 
 
+def let_parse(monkeypatch: pytest.MonkeyPatch, task: str, found: object) -> None:
+    monkeypatch.setitem(PARSERS, task, lambda reply, asked, config: found)
+
+
 @TASKS
 def test_whatever_is_read_otherwise_is_noticed(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = BY_MEMORY[task]
-    monkeypatch.setitem(
-        readings.BY_MEMORY, task, lambda reply, asked, config: read(OTHERS[task], asked, config)
-    )
-    with broken("parser-total"):
-        check_reading(asked(task), GOOD[task], Config())
+    let_parse(monkeypatch, task, PARSERS[task](OTHERS[task], QUESTIONS[task], Config()))
+    with pytest.raises(AssertionError):
+        check_read(task, GOOD[task], QUESTIONS[task], Config())
+
+
+@pytest.mark.parametrize("task", ["extract", "route", "evolve", "expand"])
+def test_a_payload_that_is_not_seen_or_not_there_is_noticed(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_parse(monkeypatch, task, PARSERS[task](GOOD[task], QUESTIONS[task], Config()))
+    with pytest.raises(AssertionError):
+        check_read(task, "no", QUESTIONS[task], Config())
+    for reply, why in ((f"so: {GOOD[task]}", "no_json"), ("no", "too_long")):
+        let_parse(monkeypatch, task, replies.UnusableReply(why))  # type: ignore[arg-type]  # one of them
+        with pytest.raises(AssertionError):
+            check_read(task, reply, QUESTIONS[task], Config())
 
 
 NAMED = extraction.Mention("person", "Bob", "naps", 500_000)
 EDITS: Mapping[str, Mapping[str, object]] = {
     "an element that is lost": {"entities": (NAMED,)},
-    "one that nobody told": {"entities": (NAMED, NAMED, NAMED)},
-    "a name that nobody told": {"entities": (attrs.evolve(NAMED, others=("Eve",)),)},
+    "one that is not in the reply": {"entities": (NAMED, NAMED, NAMED)},
+    "a name that is not in the reply": {"entities": (attrs.evolve(NAMED, others=("Eve",)),)},
     "a reason that does not hold": {"dropped": ((1, "pronoun"),)},
     "a fault that is none": {"partial": True},
 }
@@ -147,9 +130,8 @@ EDITS: Mapping[str, Mapping[str, object]] = {
 def test_every_part_of_an_extraction_is_compared(
     edit: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = BY_MEMORY["extract"](GOOD["extract"], QUESTIONS["extract"], Config())
+    read = PARSERS["extract"](GOOD["extract"], QUESTIONS["extract"], Config())
     assert isinstance(read, extraction.Extraction)
-    other = attrs.evolve(read, **edit)  # type: ignore[arg-type]  # a field and a value of it
-    monkeypatch.setitem(readings.BY_MEMORY, "extract", lambda reply, asked, config: other)
-    with broken("parser-total"):
-        check_reading(asked("extract"), GOOD["extract"], Config())
+    let_parse(monkeypatch, "extract", attrs.evolve(read, **edit))  # type: ignore[arg-type]  # a field
+    with pytest.raises(AssertionError):
+        check_read("extract", GOOD["extract"], QUESTIONS["extract"], Config())

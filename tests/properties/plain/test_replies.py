@@ -6,12 +6,8 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 
-from tests.spec_tables import Row, maybe, plain, rows, told
-from tests.unit.sim.judge.plain.drawn import HALF_TEXT, NUMBERS, ODD, framed
-from umi_core import json_text
-from umi_core.language import replies as memory
-from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, REPLY_BYTES_MAX
-from umi_sim.judge.plain.replies import (
+from tests.properties.plain.drawn import HALF_TEXT, NUMBERS, ODD, framed
+from tests.properties.replies_reference import (
     Form,
     WrittenNumber,
     array_of,
@@ -20,6 +16,10 @@ from umi_sim.judge.plain.replies import (
     payload_of,
     why_unusable,
 )
+from tests.spec_tables import Row, maybe, plain, rows, told
+from umi_core import json_text
+from umi_core.language import replies as memory
+from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, REPLY_BYTES_MAX
 
 ENTITIES = has_list("entities")
 WANTED: Mapping[str, tuple[str, Form]] = {

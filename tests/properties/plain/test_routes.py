@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.spec_tables import rows as table_rows
-from tests.unit.sim.judge.plain.drawn import HALF_TEXT, NUMBERS, TEXTS, answers, framed, quoted, rows
-from umi_core.config import Config
-from umi_core.language.prompts import ask_route
-from umi_core.language.routing import parse_routes
-from umi_core.policies.routing import table_decision
-from umi_core.rows import Entity
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES
-from umi_sim.judge.invariants.readings import as_plain, entity_of
-from umi_sim.judge.plain.replies import (
+from tests.properties.plain.drawn import HALF_TEXT, NUMBERS, TEXTS, answers, framed, quoted, rows
+from tests.properties.readings import as_plain
+from tests.properties.replies_reference import (
     BLOCK_OF,
     CHOICES,
     Asked,
@@ -25,6 +18,14 @@ from umi_sim.judge.plain.replies import (
     read_routes,
     why_unusable,
 )
+from tests.spec_tables import rows as table_rows
+from umi_core.config import Config
+from umi_core.language.prompts import ask_route
+from umi_core.language.routing import parse_routes
+from umi_core.policies.routing import table_decision
+from umi_core.rows import Entity
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES
+from umi_sim.judge.invariants.readings import entity_of
 
 ASKED: Sequence[Asked] = (("ent_a", "person"), ("ent_u", "self"))
 CONFIG = Config()

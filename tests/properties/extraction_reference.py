@@ -7,6 +7,19 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from tests.properties.queries_reference import person_of
+from tests.properties.replies_reference import confidence_ppm, has_list, payload_of
+from tests.properties.text_reference import (
+    byte_count,
+    cut,
+    fold_name,
+    list_untold,
+    replace_surrogates,
+    sentences,
+    tidy,
+    without_controls,
+    words,
+)
 from umi_core.data import Data
 from umi_core.language.tables import CHARACTER_NAMES, FACT_TAGS, NAME_PRONOUNS, TYPE_ALIASES
 from umi_core.limits import (
@@ -18,19 +31,6 @@ from umi_core.limits import (
     REPLY_BYTES_MAX,
 )
 from umi_core.values import ENTITY_TYPES
-from umi_sim.judge.plain.queries import person_of
-from umi_sim.judge.plain.replies import confidence_ppm, has_list, payload_of
-from umi_sim.judge.plain.text import (
-    byte_count,
-    cut,
-    fold_name,
-    list_untold,
-    replace_surrogates,
-    sentences,
-    tidy,
-    without_controls,
-    words,
-)
 
 # Replies to `extract`, element by element, as M10.7 to M10.16 say.
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties.plain.drawn import ANY_TEXT, TEXTS
+from tests.properties.text_reference import ENDS, TITLES, list_untold, sentences
 from tests.spec_tables import Row, told, words
 from tests.spec_tables import rows as table_rows
-from tests.unit.sim.judge.plain.drawn import ANY_TEXT, TEXTS
 from umi_core.language import extraction
 from umi_core.language.tables import FULL_STOPS, IDLE, NAME_PRONOUNS
-from umi_sim.judge.plain.text import ENDS, TITLES, list_untold, sentences
 
 PARTS = st.sampled_from(
     [*ENDS, *FULL_STOPS, *TITLES, " ", "\n", "\r", "\u3000", "_Mr. ", "Hi", "I run", "42"]

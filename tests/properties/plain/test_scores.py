@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import scores_reference as plain_scores
+from tests.properties.plain.drawn import ANY_TEXT, QUERIES, TEXTS
 from tests.spec_tables import Row as Worked
 from tests.spec_tables import rows, told, whole
-from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES, TEXTS
 from umi_core.policies import ranking, similarity, term_scores
 from umi_core.rows import AccessRecord
 from umi_sim.judge.plain import scores
@@ -17,20 +18,20 @@ PERSON = AccessRecord("ent_a", "person", 500_000, 1, 0, 0)
 @pytest.mark.parametrize("row", rows("memory", "scores"), ids=lambda row: row["age"])
 def test_one_access_fades_as_the_table_says(row: Worked) -> None:
     age_ms = whole(row["age"])
-    assert scores.recency_ppm(age_ms) == whole(row["recency"])
-    assert scores.frequency_ppm(1, age_ms) == whole(row["frequency"])
-    assert scores.promotion_ppm(PERSON, age_ms) == whole(row["score"])
+    assert plain_scores.recency_ppm(age_ms) == whole(row["recency"])
+    assert plain_scores.frequency_ppm(1, age_ms) == whole(row["frequency"])
+    assert plain_scores.promotion_ppm(PERSON, age_ms) == whole(row["score"])
 
 
 def test_a_clock_that_went_back_makes_nothing_older() -> None:
-    assert scores.promotion_ppm(PERSON, -1) == scores.promotion_ppm(PERSON, 0)
+    assert plain_scores.promotion_ppm(PERSON, -1) == plain_scores.promotion_ppm(PERSON, 0)
 
 
 def test_roots_and_parts_of_types_are_those_of_the_tables() -> None:
     for row in rows("memory", "roots"):
-        assert scores.ROOTS[whole(row["k"]) - 1] == whole(row["c"])
+        assert plain_scores.ROOTS[whole(row["k"]) - 1] == whole(row["c"])
     parts = {row["type"]: whole(row["part of the score"]) for row in rows("memory", "types")}
-    assert parts == scores.TYPE_PPM
+    assert parts == plain_scores.TYPE_PPM
 
 
 SEARCHED = [(told(row["name"]), told(row["text"])) for row in rows("memory", "searched")]
@@ -39,23 +40,23 @@ SEARCHED = [(told(row["name"]), told(row["text"])) for row in rows("memory", "se
 @pytest.mark.parametrize("row", rows("memory", "words_relevance"), ids=lambda row: row["query"])
 def test_a_row_is_as_relevant_as_its_words_are_rare(row: Worked) -> None:
     wanted = [whole(row[name]) for name in ("first", "second", "third", "fourth", "fifth")]
-    assert scores.words_ppm(told(row["query"]), SEARCHED) == wanted
+    assert plain_scores.words_ppm(told(row["query"]), SEARCHED) == wanted
 
 
 @pytest.mark.parametrize("row", rows("memory", "united"), ids=str)
 def test_two_scores_of_a_row_are_united_as_in_the_table(row: Worked) -> None:
-    assert scores.united_ppm(whole(row["by vector"]), whole(row["by words"])) == whole(row["relevance"])
+    assert plain_scores.united_ppm(whole(row["by vector"]), whole(row["by words"])) == whole(row["relevance"])
 
 
 def test_rows_share_terms_or_words_do_not_find_them() -> None:
-    assert scores.shares_terms("Cafés", "", "a cafe")
-    assert not scores.shares_terms("tea", "Ann", "a cafe")
-    assert scores.words_ppm("tea", [("", "..."), ("", "")]) == [0, 0]
+    assert plain_scores.shares_terms("Cafés", "", "a cafe")
+    assert not plain_scores.shares_terms("tea", "Ann", "a cafe")
+    assert plain_scores.words_ppm("tea", [("", "..."), ("", "")]) == [0, 0]
 
 
 @pytest.mark.parametrize("row", rows("memory", "vector_relevance"), ids=lambda row: row["row"])
 def test_a_row_is_as_relevant_as_it_points_the_same_way(row: Worked) -> None:
-    assert scores.vector_ppm(told(row["query"]), told(row["row"])) == whole(row["relevance"])
+    assert plain_scores.vector_ppm(told(row["query"]), told(row["row"])) == whole(row["relevance"])
 
 
 def test_two_lists_are_fused_as_in_the_table() -> None:
@@ -82,13 +83,13 @@ SMALL = st.integers(-3, 3) | st.integers(-127, 127)
 
 @given(QUERIES | ANY_TEXT, st.lists(st.tuples(TEXTS | ANY_TEXT, TEXTS | ANY_TEXT), min_size=1, max_size=4))
 def test_the_memory_finds_words_as_relevant(query: str, lines: list[tuple[str, str]]) -> None:
-    assert term_scores.score_rows(query, lines) == scores.words_ppm(query, lines)
-    assert term_scores.score_alone(query, *lines[0]) == scores.alone_ppm(query, *lines[0])
+    assert term_scores.score_rows(query, lines) == plain_scores.words_ppm(query, lines)
+    assert term_scores.score_alone(query, *lines[0]) == plain_scores.alone_ppm(query, *lines[0])
 
 
 @given(st.integers(0, 1_000_000), st.integers(0, 1_000_000))
 def test_the_memory_unites_scores_alike(by_vector: int, by_words: int) -> None:
-    assert ranking.united_ppm(by_vector, by_words) == scores.united_ppm(by_vector, by_words)
+    assert ranking.united_ppm(by_vector, by_words) == plain_scores.united_ppm(by_vector, by_words)
 
 
 @given(

@@ -7,20 +7,17 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from umi_core.data import Data
-from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
-from umi_core.limits import (
-    REPLY_BYTES_MAX,
-    SEGMENT_BYTES_MAX,
-    SEGMENT_SENTENCE_COUNT_MAX,
-    SEGMENTED_BYTES_MAX,
+from tests.properties.queries_reference import clean_line
+from tests.properties.replies_reference import (
+    DECODER,
+    WrittenNumber,
+    between_tags,
+    has_list,
+    payload_of,
+    value_at,
 )
-from umi_core.rows import Category, Entity, Reflection, Resource, Row
-from umi_sim.judge.plain.blocks import every, unescape
-from umi_sim.judge.plain.queries import clean_line
-from umi_sim.judge.plain.replies import DECODER, WrittenNumber, between_tags, has_list, payload_of, value_at
-from umi_sim.judge.plain.scores import united_ppm, vector_ppm
-from umi_sim.judge.plain.text import (
+from tests.properties.scores_reference import united_ppm, vector_ppm
+from tests.properties.text_reference import (
     byte_count,
     compose,
     cut,
@@ -31,11 +28,19 @@ from umi_sim.judge.plain.text import (
     sentences,
     without_later,
 )
+from umi_core.data import Data
+from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
+from umi_core.limits import (
+    REPLY_BYTES_MAX,
+    SEGMENT_BYTES_MAX,
+    SEGMENT_SENTENCE_COUNT_MAX,
+)
+from umi_core.rows import Row
+from umi_sim.judge.plain.levels import LevelRow, seen_row
 
 # The lines of a text that is memorized, and the parts that they are read in, as H3.19 to H3.24 say.
 
 
-WINDOW_LINES: Final = 40
 CAPTION_BYTES: Final = 200
 LINE_ENDS: Final = "\r\n"
 
@@ -200,12 +205,6 @@ def text_of_value(value: Any) -> str:
 # Parts.
 
 
-def is_divided(lines: list[str], modality: str, line_count_min: int) -> bool:
-    """Return True if a model is asked which lines belong together."""
-    is_short = byte_count("\n".join(lines)) <= SEGMENTED_BYTES_MAX
-    return modality == "conversation" and len(lines) >= line_count_min and is_short
-
-
 def parts_of(lines: list[str], starts: list[int]) -> list[str]:
     """Return the texts of the parts that begin at these lines, divided further where they are too long."""
     ends = [*starts[1:], len(lines)]
@@ -313,12 +312,6 @@ def number_of(value: Any) -> int | None:
 # Descriptions of an image, an audio or a video, as H3.25 says.
 
 
-MEDIA: Final = ("image", "audio", "video")
-DESCRIBE: Final = "describe"  # pending while a resource has no description
-EMBED: Final = "embed"  # pending while a resource, or a part of it, has no vector
-DESCRIBING: Final = ("describe_image", "transcribe_audio", "describe_video")
-
-
 class Described(NamedTuple):
     text: str
     caption: str
@@ -350,18 +343,6 @@ NEW: Final = 100
 REPLY_BYTES: Final = 50_000
 
 Vector = tuple[int, ...]
-
-
-# Members in use.
-
-
-def list_used(members: Mapping[str, tuple[int, str | None]], unused_ms: int) -> list[str]:
-    """List the members in use: one that was used counts for all of its group.
-
-    `members`: by id, when each was used last, and its group.
-    """
-    alive = [group for last_ms, group in members.values() if group and last_ms > unused_ms]
-    return [key for key, (last_ms, group) in members.items() if last_ms > unused_ms or group in alive]
 
 
 # Keywords and names.
@@ -562,34 +543,7 @@ def continue_groups(found: Sequence[ExpectedGroup], old: Sequence[OldGroup]) -> 
     return [attrs.evolve(it, old=by_id[given[it.members]] if it.members in given else None) for it in found]
 
 
-# Hits of a level, whether they are enough, and contexts: as H6.18, H6.29, H7 say.
-
-
-KINDS: Final = {
-    "categories": "category", "entities": "entity", "reflections": "reflection", "resources": "resource",
-}  # fmt: skip
-ALL: Final = tuple(KINDS)
-SECTION: Final = r"<(\w+)>\n((?:<hit [^<>]*>[^<>]*</hit>\n)+)</\1>\n"
-SHOWN: Final = r'<hit id="([^"<>]*)" score="(\d+)"(?: name="([^"<>]+)")?>([^<>]*)</hit>\n'
-Shown = tuple[str, str, int, str, str]  # level, id, score, name and text of a hit in a context
-
-
-@attrs.frozen
-class LevelRow(Data):
-    """A row that a level gives."""
-
-    level: str
-    id: str
-    version: int
-    score_ppm: int
-    vector_ppm: int | None
-    name: str
-    text: str
-    whole: str | None = None  # the text that this one is a part of
-
-    @property
-    def shown(self) -> str:
-        return f"{self.name}: {self.text}" if self.name else self.text
+# Hits of a level, as H6.18 says.
 
 
 def rank_level(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[LevelRow]:
@@ -617,57 +571,3 @@ def rank_level(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) ->
 def is_outdated(row: Row, lists: Iterable[Iterable[Row]]) -> bool:
     """Return True if one of these lists has a later version of the row."""
     return any(it.address == row.address and it.version > row.version for each in lists for it in each)
-
-
-def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> LevelRow:
-    body: Any = row.body
-    fields: dict[str, Any] = {"name": "", "text": "", "version": row.version}
-    if isinstance(body, Entity):
-        fields = {"name": body.name, "text": body.content, "version": body.version}
-    elif isinstance(body, Category):
-        fields |= {"name": body.name, "text": body.summary if body.summary != "" else body.description}
-    elif isinstance(body, Reflection):
-        fields |= {"name": body.session_id, "text": body.text}
-    elif isinstance(body, Resource):
-        fields |= {"name": body.uri or "", "text": body.description or body.text, "whole": body.parent_id}
-    return LevelRow(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
-
-
-def is_enough(found: Sequence[LevelRow], wanted: int, average_ppm: int) -> bool:
-    """Return True if enough hits by vector are good enough on average."""
-    best = sorted(it.vector_ppm for it in found if it.vector_ppm is not None)[-wanted:]
-    # Sum against sum, so that nothing is rounded.
-    return len(best) == wanted and sum(best) >= average_ppm * wanted
-
-
-def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
-    """Return how many of the texts, from the first on, fit; the first is cut if it must be."""
-    used, count = 0, 0
-    for text in texts:
-        # The first hit is always shown, cut if it has to be; a later one as a whole or not at all.
-        used += byte_count(cut(text, bytes_max) if count == 0 else text)
-        if used > bytes_max:
-            break
-        count += 1
-    return count
-
-
-def expect_context(found: Sequence[LevelRow], bytes_max: int) -> list[Shown]:
-    """Return the first hits whose texts fit, level by level."""
-    fitting = found[: fitting_count([it.text for it in found], bytes_max)]
-    first = [cut(it.text, bytes_max) for it in fitting[:1]]
-    texts = [*first, *(it.text for it in fitting[1:])]
-    hits = [(it.level, it.id, it.score_ppm, it.name, text) for it, text in zip(fitting, texts, strict=True)]
-    return sorted(hits, key=lambda hit: ALL.index(hit[0]))
-
-
-def read_context(text: str) -> list[Shown]:
-    """Return the hits of a context text. Raises ValueError if it is malformed."""
-    return [
-        shown_hit(section[1], hit) for section in every(SECTION, text) for hit in every(SHOWN, section[2])
-    ]
-
-
-def shown_hit(level: str, hit: re.Match[str]) -> Shown:
-    row_id, score, name, text = map(unescape, hit.groups(default=""))
-    return level, row_id, int(score), name, text

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.sim.judge.plain.drawn import TEXTS
+from tests.properties.extraction_reference import read_extraction, with_speaker
+from tests.properties.plain.drawn import TEXTS
+from tests.properties.readings import as_plain
 from umi_core.config import Config
 from umi_core.language.extraction import Extraction, own_words, parse_extraction
-from umi_sim.judge.invariants.readings import as_plain
-from umi_sim.judge.plain.extraction import read_extraction, with_speaker
 
 LONG = "I " + "x" * 480 + ". "
 SAID = st.sampled_from(["I nap.", "My cat sings!", "Wir essen. ", "Tea is hot.\n", "我喜欢茶。", LONG])

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgpack
 
+from tests.properties.text_reference import fold_name
 from umi_core.values import (
     Scope,
 )
-from umi_sim.judge.plain.text import fold_name
 
 # Ids as M2.2 and M2.3 derive them: a digest of what a row is, so that the same is always one row.
 

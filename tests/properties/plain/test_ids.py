@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from tests.properties import ids_reference as ids
 from tests.spec_tables import Row, plain, rows, told
 from umi_core.values import Scope
-from umi_sim.judge.plain import rows as ids
 
 MADE: Mapping[str, Callable[..., str]] = {
     "entity": ids.entity_id,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.properties.plain.drawn import ANY_TEXT, QUERIES
+from tests.properties.queries_reference import PHRASE_WORDS, references, terms_by_first_word
 from tests.spec_tables import Row, rows, told
-from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, read
 from umi_core.language.tables import TERM_ROWS
-from umi_sim.judge.plain.queries import PHRASE_WORDS, references, terms_by_first_word
 
 
 @pytest.mark.parametrize("row", rows("memory", "terms"), ids=lambda row: row["query"])

@@ -6,13 +6,13 @@ from typing import Any, Final, cast
 
 from hypothesis import strategies as st
 
+from tests.properties.text_reference import is_text
 from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.messages.effects import AskModel
 from umi_sim.faults.edits import ReplyEdit
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
-from umi_sim.judge.plain.text import is_text
 from umi_sim.kernel.prng import Stream, draw_keyed, stream_key
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.model import truth

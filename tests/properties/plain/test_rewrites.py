@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, maybe, rows, told
-from tests.spec_tables import words as listed
-from tests.unit.sim.judge.plain.drawn import (
+from tests.properties.plain.drawn import (
     ANY_TEXT,
     HALF_TEXT,
     ODD,
@@ -17,13 +15,7 @@ from tests.unit.sim.judge.plain.drawn import (
     answers,
     framed,
 )
-from umi_core.language import rewriting as memory
-from umi_core.language.prompts import ask_expand, ask_rewrite
-from umi_core.language.tables import TRIGGERS
-from umi_core.messages.results import Resolution
-from umi_core.values import Turn
-from umi_sim.judge.invariants.readings import as_plain
-from umi_sim.judge.plain.queries import (
+from tests.properties.queries_reference import (
     clean_line,
     is_deep,
     read_rewrite,
@@ -31,7 +23,15 @@ from umi_sim.judge.plain.queries import (
     resolve_without_model,
     shown_turns,
 )
-from umi_sim.judge.plain.replies import why_unusable
+from tests.properties.readings import as_plain
+from tests.properties.replies_reference import why_unusable
+from tests.spec_tables import Row, maybe, rows, told
+from tests.spec_tables import words as listed
+from umi_core.language import rewriting as memory
+from umi_core.language.prompts import ask_expand, ask_rewrite
+from umi_core.language.tables import TRIGGERS
+from umi_core.messages.results import Resolution
+from umi_core.values import Turn
 
 HALF_PPM = 500_000
 QUERY = "What did he say about that?"

@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 
 import attrs
 
+from tests.properties.text_reference import byte_count, cut, fold_name, replace_surrogates
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.limits import (
@@ -22,7 +23,6 @@ from umi_core.limits import (
     SUMMARY_BYTES_MAX,
 )
 from umi_core.values import EVOLUTION_KINDS, RoutingDecision
-from umi_sim.judge.plain.text import byte_count, cut, fold_name, replace_surrogates
 
 # The JSON in a reply of a model, as M10.2 to M10.6 find it, and confidences in it.
 #

@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, told
-from tests.spec_tables import rows as table_rows
-from tests.spec_tables import words as listed
-from tests.unit.sim.judge.plain.drawn import (
+from tests.properties.extraction_reference import (
+    FAULTS,
+    ExpectedMention,
+    Extracted,
+    name_of_note,
+    read_extraction,
+    whole_note,
+)
+from tests.properties.plain.drawn import (
     ANY_TEXT,
     FEW_NAMES,
     HALF_TEXT,
@@ -21,22 +26,17 @@ from tests.unit.sim.judge.plain.drawn import (
     quoted,
     rows,
 )
+from tests.properties.readings import as_plain
+from tests.properties.replies_reference import why_unusable
+from tests.spec_tables import Row, told
+from tests.spec_tables import rows as table_rows
+from tests.spec_tables import words as listed
 from umi_core.config import Config
 from umi_core.language.extraction import parse_extraction
 from umi_core.language.prompts import ask_extract
 from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.language.words import auto_name
 from umi_core.values import ENTITY_TYPES
-from umi_sim.judge.invariants.readings import as_plain
-from umi_sim.judge.plain.extraction import (
-    FAULTS,
-    ExpectedMention,
-    Extracted,
-    name_of_note,
-    read_extraction,
-    whole_note,
-)
-from umi_sim.judge.plain.replies import why_unusable
 
 FLOOR_PPM = 300_000
 TEXT = "Alice works at Acme."

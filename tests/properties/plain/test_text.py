@@ -4,15 +4,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.properties import text_reference as plain
+from tests.properties.plain.drawn import ANY_TEXT, HALF_TEXT, NAMES, TEXTS
 from tests.spec_tables import Row, rows, told, whole
 from tests.spec_tables import words as listed
-from tests.unit.sim.judge.plain.drawn import ANY_TEXT, HALF_TEXT, NAMES, TEXTS
 from umi_core import json_text
 from umi_core import text as memory
 from umi_core.language import terms as memory_terms
 from umi_core.language import words as memory_words
 from umi_core.language.tables import STOP_WORDS
-from umi_sim.judge.plain import text as plain
 
 
 @pytest.mark.parametrize("row", rows("memory", "cut"), ids=lambda row: f"{row['text']} {row['bytes']}")

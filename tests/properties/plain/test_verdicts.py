@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.sim.judge.plain.drawn import HALF_TEXT, NUMBERS, TEXTS, answers, framed, quoted, rows
-from umi_core.language.evolution import parse_evolution
-from umi_core.language.prompts import Statement, ask_evolve
-from umi_core.values import EVOLUTION_KINDS
-from umi_sim.judge.invariants.readings import as_plain
-from umi_sim.judge.plain.replies import (
+from tests.properties.plain.drawn import HALF_TEXT, NUMBERS, TEXTS, answers, framed, quoted, rows
+from tests.properties.readings import as_plain
+from tests.properties.replies_reference import (
     ExpectedVerdict,
     Pair,
     Verdicts,
     read_verdicts,
     why_unusable,
 )
+from umi_core.language.evolution import parse_evolution
+from umi_core.language.prompts import Statement, ask_evolve
+from umi_core.values import EVOLUTION_KINDS
 
 PAIR = ("a@2", "a@1")
 FLOOR_PPM = 300_000

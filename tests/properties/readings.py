@@ -1,0 +1,120 @@
+"""Readings: what the memory reads in a reply of a model, and what a plain reader reads in it.
+
+Law 1. Whatever a model says is read: no exception, and each element is kept, merged or dropped with a reason.
+Law 2. A payload is found wherever it stands, in fences, prose or quotation. Law 3. The plain readers share no
+decision with the memory: of one reply both make equal values, all of them.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tests.properties.extraction_reference import (
+    ExpectedFact,
+    ExpectedMention,
+    Extracted,
+    read_extraction,
+    read_memories,
+)
+from tests.properties.hierarchy_reference import Described, read_description, read_name, read_starts
+from tests.properties.queries_reference import read_rewrite, read_variants
+from tests.properties.replies_reference import (
+    ExpectedRoutes,
+    ExpectedVerdict,
+    Verdicts,
+    read_decision,
+    read_ranks,
+    read_routes,
+    read_summary,
+    read_verdicts,
+    why_unusable,
+)
+from umi_core.config import Config
+from umi_core.language import (
+    decisions,
+    descriptions,
+    evolution,
+    extraction,
+    memories,
+    ranks,
+    rewriting,
+    routing,
+    segments,
+)
+from umi_core.values import DESCRIBED_BY
+from umi_sim.judge.invariants.readings import PARSERS, Parser, PromptSubject
+from umi_sim.judge.oracle.archive.degradations import USELESS
+
+# The same tasks as PARSERS, read a second time.
+PLAINLY: Final[Mapping[str, Parser]] = {
+    "extract": lambda reply, asked, config: read_extraction(
+        reply, asked.text, config.extract_confidence_min_ppm
+    ),
+    "route": lambda reply, asked, config: read_routes(reply, asked.entities, config),
+    "evolve": lambda reply, asked, config: read_verdicts(
+        reply, asked.pairs, config.evolve_confidence_min_ppm
+    ),
+    "expand": lambda reply, asked, config: read_variants(reply, asked.query),
+    "rewrite": lambda reply, asked, config: read_rewrite(
+        reply, asked.query, asked.turns, config.resolve_confidence_min_ppm
+    ),
+    "memories": lambda reply, asked, config: read_memories(reply),
+    "segment": lambda reply, asked, config: read_starts(reply, len(asked.text.split("\n"))),
+    **dict.fromkeys(("summarise_category", "reflect"), lambda reply, asked, config: read_summary(reply)),
+    "name_subcategory": lambda reply, asked, config: read_name(reply),
+    **dict.fromkeys(("decide_need", "decide_enough"), lambda reply, asked, config: read_decision(reply)),
+    **dict.fromkeys(DESCRIBED_BY.values(), lambda reply, asked, config: read_description(reply)),
+    "rank": lambda reply, asked, config: read_ranks(reply, asked.candidates, asked.count),
+}
+UNREAD: Final[Mapping[str, tuple[str, ...]]] = {  # by task, what is wrong with a reply besides its JSON
+    "segment": ("no_segment",), "memories": ("empty", "no_tag"), "name_subcategory": ("no_word",),
+    **dict.fromkeys(("summarise_category", "reflect", *DESCRIBED_BY.values()), ("empty",)),
+}  # fmt: skip
+
+
+def check_read(task: str, reply: str, asked: PromptSubject, config: Config) -> None:
+    """Demand that the memory reads in a reply to any question what a plain reader reads in it."""
+    got, wanted = PARSERS[task](reply, asked, config), PLAINLY[task](reply, asked, config)
+    if isinstance(got, USELESS):
+        assert wanted is None, task
+        assert got.reason in (why_unusable(reply), *UNREAD.get(task, ())), task
+    else:
+        assert as_plain(got) == wanted, task
+
+
+def as_mention(it: extraction.Mention) -> ExpectedMention:
+    return ExpectedMention(it.name, it.type, it.content, it.confidence_ppm, it.named, others=it.others)
+
+
+def as_plain(read: object) -> object:
+    """Return what the memory read in the words of the plain readers; of a useless reply why."""
+    if isinstance(read, USELESS):
+        return read.reason
+    match read:
+        case decisions.Decision(is_enough, rewrite):
+            return is_enough, rewrite
+        case ranks.Ranks(aliases):
+            return list(aliases)
+        case extraction.Extraction(entities, dropped, partial, uncovered_count):
+            return Extracted(
+                tuple(map(as_mention, entities)),
+                dropped,
+                partial,
+                uncovered_count,
+            )
+        case routing.Routes(routed, degraded):
+            return ExpectedRoutes(routed, degraded)
+        case evolution.Evolution(verdicts, dropped_rows):
+            return Verdicts(tuple((pair, verdict_of(it)) for pair, it in verdicts), dropped_rows)
+        case rewriting.Variants(texts):
+            return texts
+        case descriptions.Description(text, caption):
+            return Described(text, caption)
+        case memories.Memories(found):
+            return tuple(ExpectedFact(it.name, it.content, it.categories) for it in found)
+        case segments.Partition(spans):
+            return [start for start, _ in spans]
+    return read
+
+
+def verdict_of(it: evolution.StatementVerdict) -> ExpectedVerdict:
+    return ExpectedVerdict(it.kind, it.confidence_ppm, it.reason, it.by)

@@ -1,0 +1,102 @@
+"""Decide what a level of a search gives and shows, whether that is enough, and which hits a context shows."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.policies.sufficiency import union
+from umi_core.rows import Category, Entity, Reflection, Resource, Row
+from umi_core.text import cut, size
+from umi_sim.judge.plain.blocks import every, unescape
+
+# As H6.18, H6.29 and H7 say.
+
+
+KINDS: Final = {
+    "categories": "category", "entities": "entity", "reflections": "reflection", "resources": "resource",
+}  # fmt: skip
+ALL: Final = tuple(KINDS)
+SECTION: Final = r"<(\w+)>\n((?:<hit [^<>]*>[^<>]*</hit>\n)+)</\1>\n"
+SHOWN: Final = r'<hit id="([^"<>]*)" score="(\d+)"(?: name="([^"<>]+)")?>([^<>]*)</hit>\n'
+Shown = tuple[str, str, int, str, str]  # level, id, score, name and text of a hit in a context
+
+
+@attrs.frozen
+class LevelRow(Data):
+    """A row that a level gives."""
+
+    level: str
+    id: str
+    version: int
+    score_ppm: int
+    vector_ppm: int | None
+    name: str
+    text: str
+    whole: str | None = None  # the text that this one is a part of
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name}: {self.text}" if self.name else self.text
+
+
+def rank_level(level: str, by_vector: Sequence[Row], by_words: Sequence[Row]) -> list[LevelRow]:
+    """Return each row once, the best first; of a text and its parts either it or them."""
+    found = union(level, by_vector, by_words, len(by_vector) + len(by_words))
+    return [seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
+
+
+def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> LevelRow:
+    body: Any = row.body
+    fields: dict[str, Any] = {"name": "", "text": "", "version": row.version}
+    if isinstance(body, Entity):
+        fields = {"name": body.name, "text": body.content, "version": body.version}
+    elif isinstance(body, Category):
+        fields |= {"name": body.name, "text": body.summary if body.summary != "" else body.description}
+    elif isinstance(body, Reflection):
+        fields |= {"name": body.session_id, "text": body.text}
+    elif isinstance(body, Resource):
+        fields |= {"name": body.uri or "", "text": body.description or body.text, "whole": body.parent_id}
+    return LevelRow(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
+
+
+def is_enough(found: Sequence[LevelRow], wanted: int, average_ppm: int) -> bool:
+    """Return True if enough hits by vector are good enough on average."""
+    best = sorted(it.vector_ppm for it in found if it.vector_ppm is not None)[-wanted:]
+    # Sum against sum, so that nothing is rounded.
+    return len(best) == wanted and sum(best) >= average_ppm * wanted
+
+
+def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
+    """Return how many of the texts, from the first on, fit; the first is cut if it must be."""
+    used, count = 0, 0
+    for text in texts:
+        # The first hit is always shown, cut if it has to be; a later one as a whole or not at all.
+        used += size(cut(text, bytes_max) if count == 0 else text)
+        if used > bytes_max:
+            break
+        count += 1
+    return count
+
+
+def expect_context(found: Sequence[LevelRow], bytes_max: int) -> list[Shown]:
+    """Return the first hits whose texts fit, level by level."""
+    fitting = found[: fitting_count([it.text for it in found], bytes_max)]
+    first = [cut(it.text, bytes_max) for it in fitting[:1]]
+    texts = [*first, *(it.text for it in fitting[1:])]
+    hits = [(it.level, it.id, it.score_ppm, it.name, text) for it, text in zip(fitting, texts, strict=True)]
+    return sorted(hits, key=lambda hit: ALL.index(hit[0]))
+
+
+def read_context(text: str) -> list[Shown]:
+    """Return the hits of a context text. Raises ValueError if it is malformed."""
+    return [
+        shown_hit(section[1], hit) for section in every(SECTION, text) for hit in every(SHOWN, section[2])
+    ]
+
+
+def shown_hit(level: str, hit: re.Match[str]) -> Shown:
+    row_id, score, name, text = map(unescape, hit.groups(default=""))
+    return level, row_id, int(score), name, text
