@@ -46,18 +46,13 @@ FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong
 
 @attrs.frozen
 class ExpectedMention(Data):
-    """One statement of a text, about a name and `others`; a note has no name of its own.
-
-    `memory_type` and `categories` are those of a memorized fact.
-    """
+    """One statement of a text, about a name and `others`; a note has no name of its own."""
 
     name: str
     type: str
     content: str
     confidence_ppm: int
     named: bool = True
-    memory_type: str = "knowledge"
-    categories: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
     @property
@@ -196,7 +191,7 @@ def statements(mention: ExpectedMention) -> list[ExpectedMention]:
 
 
 def merge_mentions(mentions: list[ExpectedMention]) -> list[ExpectedMention]:
-    """Return one mention for each statement, as M10.27 says, in all categories that were named for it."""
+    """Return one mention for each statement, as M10.27 says."""
     # "Ann works at Acme" under Ann and under Acme: the content has both, so it is one fact about both
     # "loves dogs" under Ann and under Bob: it has neither, so these are two facts
     groups: dict[str, list[ExpectedMention]] = {}
@@ -228,7 +223,7 @@ def is_said(mention: ExpectedMention) -> bool:
 
 
 def unite_mentions(group: list[ExpectedMention]) -> ExpectedMention:
-    """Return the first one with all names, all categories and the highest confidence."""
+    """Return the first one with all names and the highest confidence."""
     named = [it for it in group if it.named]
     # Reversed, so that the first spelling of a name stays: "Acme", then "ACME" -> "Acme".
     others = {fold_name(it.name): it.name for it in reversed(named)}
@@ -236,7 +231,6 @@ def unite_mentions(group: list[ExpectedMention]) -> ExpectedMention:
     return attrs.evolve(
         group[0],
         confidence_ppm=max(it.confidence_ppm for it in named or group),
-        categories=tuple(dict.fromkeys(name for it in group for name in it.categories)),
         others=tuple(others[key] for key in order)[1:],
     )
 
@@ -302,33 +296,6 @@ def name_of_note(text: str) -> str:
         return line
     start = cut(line, NOTE_NAME_BYTES)
     return (start.rpartition(" ")[0] or start) + "..."
-
-
-# Facts that have no name of their own: their type, and their category by default.
-
-
-HOME: Final = {
-    "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
-    "skill": "skills",
-}  # fmt: skip
-ENTITY_TYPE: Final = {
-    "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
-}  # fmt: skip
-
-
-def home_of(kind: str, listed: Iterable[str]) -> str:
-    """Return the category of a memory type; the first one if that is not listed."""
-    names = list(listed)
-    known = [name for name in names if fold_name(name) == HOME[kind]]
-    return (known or names)[0]
-
-
-def given_fact(
-    content: str, kind: str, categories: tuple[str, ...] | None, listed: Iterable[str]
-) -> ExpectedMention:
-    """Return a fact of a memory type, in the named categories or in that of its type."""
-    homes = (home_of(kind, listed),) if categories is None else tuple(dict.fromkeys(categories))
-    return ExpectedMention(name_of_note(content), ENTITY_TYPE[kind], content, UNSAID_PPM, False, kind, homes)
 
 
 # Replies to `memories`, as H4.2 to H4.10 (docs/spec/hierarchy.md) say.

@@ -12,6 +12,7 @@ from tests.properties.extraction_reference import (
     ExpectedFact,
     ExpectedMention,
     Extracted,
+    count_beyond,
     read_extraction,
     read_memories,
 )
@@ -58,7 +59,7 @@ PLAINLY: Final[Mapping[str, Parser]] = {
         reply, asked.query, asked.turns, config.resolve_confidence_min_ppm
     ),
     "memories": lambda reply, asked, config: read_memories(reply),
-    "segment": lambda reply, asked, config: read_starts(reply, len(asked.text.split("\n"))),
+    "segment": lambda reply, asked, config: spans_of(reply, asked.text.count("\n") + 1),
     **dict.fromkeys(("summarise_category", "reflect"), lambda reply, asked, config: read_summary(reply)),
     "name_subcategory": lambda reply, asked, config: read_name(reply),
     **dict.fromkeys(("decide_need", "decide_enough"), lambda reply, asked, config: read_decision(reply)),
@@ -73,12 +74,26 @@ UNREAD: Final[Mapping[str, tuple[str, ...]]] = {  # by task, what is wrong with 
 
 def check_read(task: str, reply: str, asked: PromptSubject, config: Config) -> None:
     """Demand that the memory reads in a reply to any question what a plain reader reads in it."""
-    got, wanted = PARSERS[task](reply, asked, config), PLAINLY[task](reply, asked, config)
+    try:
+        got = PARSERS[task](reply, asked, config)
+    except Exception as error:
+        raise AssertionError(f"the reply to {task} cannot be read: {error!r}") from error
+    wanted = PLAINLY[task](reply, asked, config)
     if isinstance(got, USELESS):
         assert wanted is None, task
         assert got.reason in (why_unusable(reply), *UNREAD.get(task, ())), task
-    else:
-        assert as_plain(got) == wanted, task
+        return
+    assert as_plain(got) == wanted, task
+    if isinstance(got, memories.Memories):
+        assert got.diagnostics.count("too_many") == count_beyond(reply)
+
+
+def spans_of(reply: str, line_count: int) -> tuple[segments.Span, ...] | None:
+    """Return the first and the last line of each part: a part ends where the next one begins."""
+    starts = read_starts(reply, line_count)
+    return (
+        tuple(zip(starts, [*(at - 1 for at in starts[1:]), line_count - 1], strict=True)) if starts else None
+    )
 
 
 def as_mention(it: extraction.Mention) -> ExpectedMention:
@@ -112,7 +127,7 @@ def as_plain(read: object) -> object:
         case memories.Memories(found):
             return tuple(ExpectedFact(it.name, it.content, it.categories) for it in found)
         case segments.Partition(spans):
-            return [start for start, _ in spans]
+            return spans
     return read
 
 

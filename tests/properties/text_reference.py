@@ -1,13 +1,12 @@
 """Read texts as M0 of docs/spec/memory.md says: characters, words, sentences, languages, dates."""
 
-import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
-from typing import Any, Final
+from typing import Final
 
 import attrs
 from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
@@ -517,13 +516,3 @@ def format_time(ms: int) -> str | None:
 
 def format_minute(ms: int) -> str:
     return f"{clock_of(min(ms, LAST_MS))[:16]}Z"
-
-
-# Inputs of a prompt, each in its line.
-
-
-def read_inputs(prompt: str) -> dict[str, Any]:
-    """Return the inputs by name."""
-    inputs = (line for line in prompt.split("\n") if line.startswith("INPUT "))
-    lines = (line.removeprefix("INPUT ").partition(" = ") for line in inputs)
-    return {name: json.loads(value) for name, _, value in lines}
