@@ -20,8 +20,9 @@ from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.requests import Request
 from umi_core.messages.results import RecordAdded
-from umi_core.text import line_ends, norm, size, skeleton, tidy
+from umi_core.text import line_ends, norm, skeleton, tidy
 from umi_core.values import BLOCK_KINDS, Scope
+from umi_sim.judge.plain.blocks import byte_count
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
@@ -200,10 +201,12 @@ def is_barred(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
 def fits(before: VisibleBlock, after: VisibleBlock) -> bool:
     if after.text is None or after.text == before.text:
         return True
-    size_bytes = size(after.text)
+    size_bytes = byte_count(after.text)
     # A limit may be lowered below the text that is there;
     # such a text may still shrink (1,000 -> 900 of 500).
-    return size_bytes <= after.limit_bytes or (before.text is not None and size_bytes < size(before.text))
+    return size_bytes <= after.limit_bytes or (
+        before.text is not None and size_bytes < byte_count(before.text)
+    )
 
 
 def outcome(edit: Edit, before: VisibleBlock) -> EditOutcome | None:

@@ -25,11 +25,11 @@ from umi_core.messages.requests import (
     SetBlock,
     SetImportance,
 )
-from umi_core.text import line_ends, norm, size, tidy
+from umi_core.text import line_ends, norm, tidy
 from umi_core.values import BLOCK_KINDS, Block
 from umi_sim.judge.oracle.api_blocks import Chain, is_of_user
 from umi_sim.judge.oracle.model import Ending, OracleModel
-from umi_sim.judge.plain.blocks import READERS, ShownBlock
+from umi_sim.judge.plain.blocks import READERS, ShownBlock, byte_count
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
@@ -326,7 +326,7 @@ class CoreModel(OracleModel):
         head = f"{request.system}\n\n" if request.system else ""
         message = "a prompt does not begin with the text of the system"
         demand(value.text.startswith(head), rules.RENDER_PARSE, message, request.system, value.text)
-        size_bytes = size(value.text)
+        size_bytes = byte_count(value.text)
         demand(value.size_bytes == size_bytes, rules.RENDER_PARSE, "the size of a prompt", size_bytes, value)
         shown = read_rendering(request.form, value.text.removeprefix(head))
         if request.form == "tagged":
@@ -381,7 +381,7 @@ def normalise_text(text: object) -> object:
 
 
 def byte_size(slot: Slot, text: object) -> int:
-    return size(slot[1]) + size(text) if isinstance(text, str) else 0
+    return byte_count(slot[1]) + byte_count(text) if isinstance(text, str) else 0
 
 
 def read_rendering(form: str, rendering: str) -> tuple[ShownBlock, ...]:

@@ -32,6 +32,11 @@ class ShownBlock(Data):
     entries: tuple[ShownEntry, ...]
 
 
+def byte_count(text: str) -> int:
+    """Return the bytes of a text; that of a request which is refused may hold half a surrogate pair."""
+    return len(text.encode(errors="surrogatepass"))
+
+
 def expect_block(block: Block) -> ShownBlock:
     """Return what every rendering of this block must show."""
     # 655,000 ppm -> 66 hundredths, 654,999 -> 65: half a hundredth is rounded up

@@ -16,6 +16,7 @@ from umi_core.values import BLOCK_KINDS, Block, Entry
 from umi_sim.judge.plain.blocks import (
     ShownBlock,
     ShownEntry,
+    byte_count,
     expect_block,
     read_markdown,
     read_tagged,
@@ -132,3 +133,8 @@ def test_what_the_memory_renders_shows_its_blocks(blocks: list[Block]) -> None:
     shown = tuple(expect_block(block) for block in core.blocks)
     assert read_xml(render_xml(core)) == shown
     assert read_markdown(render_markdown(core)) == shown
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("é", 2), ("\ud800", 3)])
+def test_any_text_has_bytes_even_one_that_is_refused(text: str, count: int) -> None:
+    assert byte_count(text) == count
