@@ -1,6 +1,6 @@
 """Goal: what a query refers to, whether a model is asked, and what becomes of its rewrite are as specified.
 
-The memory and the plain readers of umi_sim/judge/plain are given small words of six languages in any order.
+The memory and its reference are given small words of six languages in any order.
 """
 
 from itertools import product
