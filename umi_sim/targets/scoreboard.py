@@ -61,7 +61,7 @@ class ScoredSubject(Data):
 
 
 def list_subjects(folder: Path) -> dict[str, list[str]]:
-    """Return every store that a folder has adapters of, and its classes, as MODULE:CLASS. Raises SyntaxError."""
+    """Return each store that a folder has adapters of, with their names MODULE:CLASS. Raises SyntaxError."""
     subjects: dict[str, list[str]] = {}
     for path in sorted(folder.glob("*.py")):
         for name, subject in list_adapters(path.read_text("utf-8"), path.name).items():
@@ -119,17 +119,17 @@ def score_subjects(
 
 
 def unite_classes(subject: str, rows: Sequence[ScoredSubject]) -> ScoredSubject:
-    """Return the rows of the classes of one store as one: of each promise the worst that any of them shows."""
+    """Return the rows of the classes of one store as one: of each promise the worst cell of any of them."""
     found = [it for it in rows if not it.left_out]
-    cells = {
-        promise: min(
-            (it.cells[promise] for it in found), key=lambda cell: WORST.index(cell.partition(":")[0])
-        )
-        for promise in (found[0].cells if found else ())
-    }
+    promises = found[0].cells if found else ()
+    cells = {promise: min((it.cells[promise] for it in found), key=rank_cell) for promise in promises}
     left_out = "" if found else rows[0].left_out
     failures = tuple(failure for it in found for failure in it.failures)
     return ScoredSubject(subject, rows[0].packages, sum(it.runs for it in found), cells, failures, left_out)
+
+
+def rank_cell(cell: str) -> int:
+    return WORST.index(cell.partition(":")[0])
 
 
 def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:
