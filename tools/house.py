@@ -62,7 +62,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         (room,)
         for room in (
             "kernel formats record services faults target workload world judge mutants scenario seedfile "
-            "runs explore shrink explain sweep pages testing disk targets cli __main__"
+            "runs explore shrink explain sweep pages testing disk targets programs cli __main__"
         ).split()
     ),
     "umi_live": (
@@ -200,10 +200,12 @@ CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed or secret
     "umi_sim/shrink/search.py",
     "umi_sim/targets/hunt.py",
     "umi_sim/kernel/child_process.py",
+    "umi_sim/programs/search.py",
     "umi_sim/targets/shrinking.py",
     "umi_sim/targets/whole_memory.py",
 }
 FENCE_FILES: Final = {  # S1.8: must name what it stubs
+    "umi_sim/programs/simulation.py",
     "umi_sim/target/stubs.py",
     "umi_sim/targets/chance.py",
     "umi_sim/targets/clocks.py",

@@ -36,12 +36,12 @@ PLACES: Final = {
     "many": ("verify", "mutants"), "lists": ("check", "scenarios", "faults", "marks"),
     "explain": ("explain", "diff", "why", "step"), "explore": ("explore",), "export": ("export",),
     "disk": ("disk",), "pages": ("html",), "shell": ("bisect", "completion"), "target": ("target",),
-    "scoreboard": ("scoreboard",), "redact": ("redact",),
+    "scoreboard": ("scoreboard",), "program": ("program",), "redact": ("redact",),
 }  # fmt: skip
 HEADINGS: Final = {
     "Runs": ("run", "sweep", "scenarios", "faults", "explain"),
     "A failure": ("replay", "why", "html", "step", "show", "shrink", "export", "diff", "bisect"),
-    "A memory of yours": ("target", "scoreboard"),
+    "A memory or a program of yours": ("target", "scoreboard", "program"),
     "Failures that are kept": ("corpus", "bless", "check", "redact"),
     "The simulator itself": ("mutants", "verify", "marks", "explore", "disk", "merge", "completion"),
 }

@@ -1,0 +1,118 @@
+"""The same cancel on asyncio's own event loop: real time, real threads, nothing of a simulation.
+
+Callbacks are counted as they are run, so a step means the same as in a simulation as long as no thread and
+no socket takes part.
+"""
+
+import asyncio
+import tempfile
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from umi_sim.programs.perturbations import CancelTask, Perturbation
+from umi_sim.programs.places import find_place, name_task
+from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program
+from umi_sim.programs.services import BadProgram, running
+from umi_sim.programs.simulation import NumberedTask, ProgramEnding, ProgramOutcome, end_of, make_task
+from umi_sim.targets.loop import Stuck
+
+SECONDS_MAX: Final = 10
+SETTLING_SECONDS: Final = 1 / 10
+
+
+class CountingQueue(deque[Any]):
+    """The callbacks of an event loop that are ready. `reach`: called with the number of each that is run."""
+
+    run_count = 0
+    reach: Callable[[int], None]
+
+    def popleft(self) -> Any:
+        handle = super().popleft()
+        if not handle.cancelled():
+            self.run_count += 1
+            self.reach(self.run_count)
+        return handle
+
+
+def run_on_asyncio(program: Program, perturbations: Sequence[Perturbation] = ()) -> ProgramOutcome:
+    """Run a program once on a loop of asyncio. Raises BadProgram if it is not only cancelled."""
+    check_program(program)
+    for each in perturbations:
+        if not isinstance(each, CancelTask):
+            raise BadProgram(f"{each}: on asyncio's own loop tasks can be cancelled, and nothing else")
+    with tempfile.TemporaryDirectory() as folder:
+        return OwnLoopRun(program, perturbations, Path(folder)).live()
+
+
+class OwnLoopRun:
+    """`tasks`: all that were made, by number."""
+
+    def __init__(self, program: Program, perturbations: Sequence[Perturbation], folder: Path) -> None:
+        self.program, self.perturbations = program, perturbations
+        self.run = ProgramRun(folder)
+        self.cancels = {each.step: each for each in perturbations if isinstance(each, CancelTask)}
+        self.tasks: list[NumberedTask] = []
+        self.effects: list[str] = []
+
+    def live(self) -> ProgramOutcome:
+        loop, endings = self.make_loop(), list[ProgramEnding]()
+        running.append(self.run)
+        try:
+            endings.append(self.drive(loop, "main", self.program.main))
+            self.cancels = {}
+            loop.run_until_complete(asyncio.sleep(SETTLING_SECONDS))
+            left = [f"{name_task(each)} at {find_place(each)}" for each in self.tasks if not each.done()]
+            if self.program.resume is not None:
+                endings.append(self.drive(loop, "resume", self.program.resume))
+            history = self.run.history
+            if self.program.verify is not None:
+                self.run.begin_life()
+                endings.append(self.drive(loop, "verify", self.program.verify))
+        finally:
+            running.pop()
+            self.close(loop)
+        return ProgramOutcome(
+            0, tuple(self.perturbations), tuple(endings), (bool(self.effects),), tuple(left), history,
+            self.run.acknowledged, tuple(self.effects),
+        )  # fmt: skip
+
+    def make_loop(self) -> Any:
+        loop: Any = asyncio.SelectorEventLoop()
+        queue = CountingQueue()
+        queue.reach = self.reach
+        loop._ready = queue
+        loop.set_task_factory(
+            lambda loop, coro, **how: make_task(self.tasks, queue.run_count, coro, loop, how)
+        )
+        loop.set_exception_handler(lambda loop, context: None)
+        return loop
+
+    def reach(self, step: int) -> None:
+        cancel = self.cancels.get(step)
+        if cancel is not None and cancel.task < len(self.tasks) and not self.tasks[cancel.task].done():
+            task = self.tasks[cancel.task]
+            self.effects.append(f"{cancel}; {name_task(task)} is at {find_place(task) or 'its beginning'}")
+            task.cancel()
+
+    def drive(self, loop: Any, what: Any, function: Main) -> ProgramEnding:
+        task = loop.create_task(begin(function, self.run))
+        task.title = what
+        timer = loop.call_later(SECONDS_MAX, loop.stop)
+        task.add_done_callback(lambda task: loop.stop())
+        loop.run_forever()
+        timer.cancel()
+        if task.done():
+            return end_of(what, task)
+        return ProgramEnding(
+            what, "hung", Stuck(f"does not end within {SECONDS_MAX} seconds"), find_place(task)
+        )
+
+    def close(self, loop: Any) -> None:
+        for task in self.tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(SETTLING_SECONDS))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()

@@ -1,0 +1,183 @@
+"""Perturbations: what happens to a program in one run. A case is a seed and a list of them.
+
+{"kind": "cancel", "step": 7}                    cancel main before the seventh step of the event loop
+{"kind": "cancel", "step": 7, "task": 2}         cancel another task there
+{"kind": "kill", "step": 31}                     the process dies before this step
+{"kind": "fail", "service": "model", "call": 2, "how": "timeout"}      the second call of a service fails
+{"kind": "fail_site", "site": "commit", "call": 2}     the second commit of SQLite fails
+{"kind": "kill_at", "site": "write", "call": 2, "part": 40}      the process dies in the second write to a
+                                                 file, of which 40 per cent are done
+{"kind": "delay", "step": 31, "by": 2}           what the loop would run there runs two callbacks later
+{"kind": "jobs", "order": 7, "pauses": [3, 1]}   the number draws which job of an executor goes on first;
+                                                 one pauses at its third point, and one at the next point
+
+A step is a callback that the event loop runs, counted from 1 while main runs.
+
+Law. One class for each kind. It knows its JSON (its fields), its line in a script and its simpler variants.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.formats.schema import Json, as_object, at, of_class, one_of, text, whole
+from umi_sim.targets.items import PARTED, SITES
+
+Count = Annotated[int, whole(1, 10**6)]
+How = Literal["refused", "rate_limit", "timeout", "reset", "malformed", "slow", "cut"]
+WAYS: Final[Mapping[How, str]] = {
+    "refused": "its connection is refused, and the request was not applied",
+    "rate_limit": "it is refused with status 429, and was not applied",
+    "timeout": "it times out: the request was applied, and its reply is lost",
+    "reset": "its connection is reset: the request was applied, and its reply is lost",
+    "malformed": "its reply is malformed",
+    "slow": "its reply takes a minute",
+    "cut": "its stream breaks off in the middle",
+}
+
+
+@attrs.frozen
+class Perturbation(Data):
+    """Base of all kinds. `kind`: the name in a file. `excuses`: where it has struck, main may raise."""
+
+    kind: ClassVar[str] = ""
+    excuses: ClassVar[bool] = False
+
+    def list_given(self) -> dict[str, object]:
+        """Return the fields that are not as by default."""
+        fields = attrs.fields(type(self))
+        return {it.name: value for it in fields if (value := getattr(self, it.name)) != it.default}
+
+    def show_script(self) -> str:
+        """Return the expression that makes it."""
+        given = (f"{name}={value!r}" for name, value in self.list_given().items())
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def to_json(self) -> dict[str, Json]:
+        given = {name: [*it] if isinstance(it, tuple) else it for name, it in self.list_given().items()}
+        return as_object({"kind": self.kind, **given})
+
+    def list_simpler(self) -> Iterator["Perturbation"]:
+        """Yield simpler variants, the simplest first."""
+        yield from ()
+
+
+@attrs.frozen
+class CancelTask(Perturbation):
+    """Cancel a task, 0 is main, before a step of the event loop."""
+
+    kind = "cancel"
+    excuses = True
+    step: Count
+    task: Annotated[int, whole(0, 10**6)] = 0
+
+    def __str__(self) -> str:
+        return f"{f'task {self.task}' if self.task else 'main'} is cancelled before step {self.step}"
+
+
+@attrs.frozen
+class KillProcess(Perturbation):
+    """Kill the process before a step of its event loop. Its store and its folder survive."""
+
+    kind = "kill"
+    step: Count
+
+    def __str__(self) -> str:
+        return f"the process dies before step {self.step}"
+
+
+@attrs.frozen
+class FailCall(Perturbation):
+    """Fail the call of this number to a service, in one of WAYS."""
+
+    kind = "fail"
+    excuses = True
+    service: Annotated[str, text(bytes_max=100)]
+    call: Count
+    how: How
+
+    def __str__(self) -> str:
+        return f"call {self.call} of {self.service}: {WAYS[self.how]}"
+
+    def list_simpler(self) -> Iterator[Perturbation]:
+        yield from (
+            attrs.evolve(self, how=how) for how in WAYS if [*WAYS].index(how) < [*WAYS].index(self.how)
+        )
+
+
+@attrs.frozen
+class FailSite(Perturbation):
+    """Fail what a program does to SQLite, to files of its folder, or by clients of httpx and redis."""
+
+    kind = "fail_site"
+    excuses = True
+    site: Annotated[str, one_of(SITES, "site")]
+    call: Count
+    part: Annotated[int, whole(0, 100)] = 0  # per cent of it that is done, of a write
+
+    def __str__(self) -> str:
+        return f"{self.site} {self.call}{f' ({self.part} % done)' if self.part else ''} fails"
+
+    def list_simpler(self) -> Iterator[Perturbation]:
+        if self.part:
+            yield attrs.evolve(self, part=0)
+
+
+@attrs.frozen
+class KillAtSite(FailSite):
+    """Kill the process there. Files keep what they have; what Python holds in buffers is lost."""
+
+    kind = "kill_at"
+
+    def __str__(self) -> str:
+        part = f" ({self.part} % done)" if self.part else ""
+        return f"the process dies in {self.site} {self.call}{part}"
+
+
+@attrs.frozen
+class DelayCallback(Perturbation):
+    """Let others of the same round of the event loop go first: asyncio does not, other loops may."""
+
+    kind = "delay"
+    step: Count
+    by: Annotated[int, whole(1, 8)]
+
+    def __str__(self) -> str:
+        return f"the callback of step {self.step} runs {self.by} steps later"
+
+    def list_simpler(self) -> Iterator[Perturbation]:
+        yield from (attrs.evolve(self, by=by) for by in range(1, self.by))
+
+
+@attrs.frozen
+class OrderJobs(Perturbation):
+    """Draw from a number which job of an executor goes on first, and after how many points one pauses."""
+
+    kind = "jobs"
+    order: Annotated[int, whole(0, 2**32)] = 0
+    pauses: tuple[Annotated[int, whole(1, 1_000)], ...] = ()
+
+    def __str__(self) -> str:
+        points = f", jobs pause after {', '.join(map(str, self.pauses))} points" if self.pauses else ""
+        return f"jobs of executors go on in order {self.order}{points}"
+
+    def list_simpler(self) -> Iterator[Perturbation]:
+        yield from (attrs.evolve(self, pauses=self.pauses[:count]) for count in range(len(self.pauses)))
+        yield from (attrs.evolve(self, order=order) for order in range(min(self.order, 3)))
+
+
+KINDS: Final[Mapping[str, type[Perturbation]]] = {
+    each.kind: each
+    for each in (CancelTask, KillProcess, FailCall, FailSite, KillAtSite, DelayCallback, OrderJobs)
+}
+PART_SITES: Final = PARTED
+
+
+def read_perturbation(value: Json) -> Perturbation:
+    """Raises Wrong, naming the field."""
+    fields = as_object(value)
+    kind: str = at("kind", one_of(KINDS, "kind").read, fields.get("kind"))
+    found: Perturbation = of_class(KINDS[kind]).read({n: v for n, v in fields.items() if n != "kind"})
+    return found

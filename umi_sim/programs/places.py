@@ -1,0 +1,64 @@
+"""Places: where a task waits, in the code of the program and of the library that it waits in."""
+
+import os
+import re
+from types import FrameType
+from typing import Any, Final
+
+from umi_sim.targets.clocks import NOT_THEIRS
+from umi_sim.targets.threads import PACKAGES
+
+LIBRARY: Final = os.path.dirname(os.__file__)
+ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+AWAITED: Final = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
+
+
+def find_place(task: Any) -> str:
+    """Return where a task is: the innermost line of the program, and of the library below if there is one."""
+    own = library = ""
+    at = task.get_coro()
+    while at is not None:
+        frame, at = look_into(at)
+        if frame is None or str(frame.f_globals.get("__name__")).partition(".")[0] in NOT_THEIRS:
+            continue
+        file = frame.f_code.co_filename
+        if any(each in file for each in PACKAGES):
+            library = show_place(frame)
+        else:
+            own, library = show_place(frame), ""
+    return ", in ".join(filter(None, (own, library)))
+
+
+def look_into(awaited: Any) -> tuple[FrameType | None, Any]:
+    """Return the frame of what is awaited, and what it awaits itself."""
+    for frame, deeper in AWAITED:
+        if hasattr(awaited, frame):
+            return getattr(awaited, frame), getattr(awaited, deeper)
+    return None, None
+
+
+def is_own(task: Any) -> bool:
+    """Return whether a task runs a coroutine of the program itself, and not of a library."""
+    code = getattr(task.get_coro(), "cr_code", None)
+    if task.title or code is None:
+        return False
+    file = code.co_filename
+    return not (any(each in file for each in PACKAGES) or file.startswith((LIBRARY, "<")))
+
+
+def show_place(frame: FrameType) -> str:
+    folder, file = os.path.split(frame.f_code.co_filename)
+    is_library = any(each in folder for each in PACKAGES)
+    name = f"{os.path.basename(folder)}/{file}" if is_library else file
+    return f"{name}:{frame.f_lineno} ({frame.f_code.co_name})"
+
+
+def name_task(task: Any) -> str:
+    """Return the name of a task: main, or its number and the coroutine that it runs."""
+    coroutine = task.get_coro()
+    name = getattr(coroutine, "__qualname__", None) or type(coroutine).__name__
+    return task.title or f"task {task.number} ({name})"
+
+
+def hide_addresses(text: str) -> str:
+    return ADDRESS.sub("", text)

@@ -1,0 +1,149 @@
+"""Programs: what is simulated, and what a program gets of its world.
+
+async def main(run): ...        the program; with or without its run
+async def resume(run): ...      goes on with what is left, and has to succeed
+async def verify(run): ...      raises if something is missing that was acknowledged; in a new process
+"""
+
+import inspect
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.programs.perturbations import FailCall, Perturbation
+from umi_sim.programs.services import BadProgram, service
+from umi_sim.targets.faults import Killed
+
+if TYPE_CHECKING:
+    from umi_sim.programs.rules import ProgramRule
+
+Main = Callable[..., Awaitable[Any]]
+STREAM_WAYS: Final = ("refused", "rate_limit", "timeout", "slow", "cut")
+CALL_WAYS: Final = ("refused", "rate_limit", "timeout", "reset", "malformed", "slow")
+STORE_WAYS: Final = ("refused", "timeout")
+STORE: Final = "store"
+
+
+@attrs.frozen
+class Program(Data):
+    """A program with what judges it. `rules`: those of its own, beside RULES; `without`: names of RULES.
+
+    `library_tasks`: whether tasks that libraries begin are cancelled too, which only they have at hand.
+    `reorder`: by how many callbacks one may be delayed; asyncio itself never does that.
+    """
+
+    main: Main
+    resume: Main | None = None
+    verify: Main | None = None
+    rules: Sequence["ProgramRule"] = ()
+    without: Sequence[str] = ()
+    library_tasks: bool = False
+    reorder: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.main.__module__.rpartition('.')[2]}:{self.main.__qualname__}"
+
+
+class ProgramRun:
+    """The world of one run, as a program sees it.
+
+    `state`: what the process keeps in memory, lost when it dies. `history`: the messages so far, lost too.
+    `store` and `folder` survive, as does what was acknowledged. `life`: which process it is, from 1.
+    """
+
+    def __init__(self, folder: Path, perturbations: Iterable[Perturbation] = ()) -> None:
+        self.folder = folder
+        self.acknowledged: dict[Any, Any] = {}
+        self.life = 0
+        self.rows: dict[Any, Any] = {}
+        self.fails = {(it.service, it.call): it for it in perturbations if isinstance(it, FailCall)}
+        self.calls: Counter[str] = Counter()  # by service, in all lives
+        self.ways: dict[str, Sequence[str]] = {}  # in which each service can fail
+        self.has_died = False
+        self.is_quiet = False  # main has ended: nothing fails any more
+        self.effects: list[Perturbation] = []  # what has struck
+        self.begin_life()
+
+    def begin_life(self) -> None:
+        self.life += 1
+        self.state = SimpleNamespace()
+        self.history: Sequence[Any] = []
+        self.store = DurableStore(self)
+        self.scripts: dict[object, Any] = {}
+        self.has_died = False
+
+    def acknowledge(self, key: Any, value: Any = True) -> None:
+        """Tell the outside world that something is done: from now on it must survive."""
+        self.must_live()
+        self.acknowledged[key] = deepcopy(value)
+
+    def must_live(self) -> None:
+        """Raises Killed in what still runs of a process that has died."""
+        if self.has_died:
+            raise Killed
+
+    def begin_call(self, name: str, *, has_stream: bool = False) -> str:
+        """Count a call of a service; return how it fails, or "" if it does not."""
+        self.must_live()
+        self.calls[name] += 1
+        self.ways[name] = STORE_WAYS if name == STORE else STREAM_WAYS if has_stream else CALL_WAYS
+        fails = None if self.is_quiet else self.fails.get((name, self.calls[name]))
+        if fails is None:
+            return ""
+        self.effects.append(fails)
+        return fails.how
+
+
+class DurableStore:
+    """Keys and values that survive the process, behind a connection that can fail. Values are copied."""
+
+    def __init__(self, run: ProgramRun) -> None:
+        self.run = run
+        self.get, self.put, self.delete, self.list_keys = (
+            service(method, name=STORE, latency_ms=1)
+            for method in (self.get_now, self.put_now, self.delete_now, self.list_keys_now)
+        )
+
+    def get_now(self, key: Any, default: Any = None) -> Any:
+        return deepcopy(self.run.rows.get(key, default))
+
+    def put_now(self, key: Any, value: Any) -> None:
+        self.must_live()
+        self.run.rows[key] = deepcopy(value)
+
+    def delete_now(self, key: Any) -> None:
+        self.must_live()
+        self.run.rows.pop(key, None)
+
+    def list_keys_now(self) -> list[Any]:
+        return list(self.run.rows)
+
+    def must_live(self) -> None:
+        """Raises Killed where this is the connection of a process that has died."""
+        self.run.must_live()
+        if self.run.store is not self:
+            raise Killed
+
+
+def check_program(program: Program) -> None:
+    """Raises BadProgram if it cannot be run."""
+    for name in ("main", "resume", "verify"):
+        function = getattr(program, name)
+        if function is not None and not inspect.iscoroutinefunction(function):
+            raise BadProgram(f"{name}: expected an async function, got {function!r}")
+
+
+async def begin(function: Main, run: ProgramRun) -> Any:
+    """Call main, resume or verify: with the run if it takes one."""
+    takes_run = any(
+        it.default is it.empty and it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)
+        for it in inspect.signature(function).parameters.values()
+    )
+    return await (function(run) if takes_run else function())

@@ -1,0 +1,85 @@
+"""Rules: what must hold of a run, whatever struck. A rule is a function of an outcome.
+
+A rule returns what is broken in one line, or None. A program may bring rules of its own.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.programs.histories import list_calls
+from umi_sim.programs.program import Program
+from umi_sim.programs.services import BadProgram
+from umi_sim.programs.simulation import ProgramOutcome
+
+ProgramRule = Callable[[ProgramOutcome], str | None]
+
+
+@attrs.frozen
+class BrokenRule(Data):
+    """The name of the rule, what it promises, and what was met instead."""
+
+    rule: str
+    promised: str
+    message: str
+
+
+def ends(outcome: ProgramOutcome) -> str | None:
+    """Require that main, resume and verify end: nothing hangs, and nothing goes on for ever."""
+    return next((str(each) for each in outcome.endings if each.how == "hung"), None)
+
+
+def continues(outcome: ProgramOutcome) -> str | None:
+    """Require that main runs in a process in which nothing fails, and that resume succeeds after it."""
+    lives = [each for each in outcome.endings if each.what == "main"]
+    for ending, is_disturbed in zip(lives, outcome.disturbed, strict=True):
+        if ending.how in ("raised", "cancelled") and not is_disturbed:
+            return str(ending)
+    failed = (it for it in outcome.endings if it.what == "resume" and it.how in ("raised", "cancelled"))
+    return next(map(str, failed), None)
+
+
+def leaks_no_task(outcome: ProgramOutcome) -> str | None:
+    """Require that no task goes on when main has ended."""
+    return f"goes on after main: {', '.join(outcome.leaked)}" if outcome.leaked else None
+
+
+def settles_calls(outcome: ProgramOutcome) -> str | None:
+    """Require that each tool call of the final history has exactly one result, after it."""
+    calls, results = Counter[str](), Counter[str]()
+    for kind, call_id in list_calls(outcome.history):
+        (calls if kind == "call" else results)[call_id] += 1
+        if kind == "result" and results[call_id] > calls[call_id]:
+            return f"call {call_id!r} has a result without a call, or more than one"
+    left = [call_id for call_id in calls if calls[call_id] > results[call_id]]
+    return f"call {left[0]!r} has no result" if left else None
+
+
+def keeps_acknowledged(outcome: ProgramOutcome) -> str | None:
+    """Require that what was acknowledged is there in a new process: verify raises nothing."""
+    failed = (it for it in outcome.endings if it.what == "verify" and it.how in ("raised", "cancelled"))
+    return next(map(str, failed), None)
+
+
+RULES: Final[Mapping[str, ProgramRule]] = {
+    each.__name__: each for each in (ends, continues, leaks_no_task, settles_calls, keeps_acknowledged)
+}
+
+
+def judge(program: Program, outcome: ProgramOutcome) -> BrokenRule | None:
+    """Return the first rule that is broken. Raises BadProgram."""
+    if unknown := [name for name in program.without if name not in RULES]:
+        raise BadProgram(f"without: unknown rule {unknown[0]!r}, expected some of {', '.join(RULES)}")
+    own = {rule.__name__: rule for rule in program.rules}
+    for name, rule in ({name: it for name, it in RULES.items() if name not in program.without} | own).items():
+        try:
+            message = rule(outcome)
+        except AssertionError as error:
+            message = str(error) or f"{name} does not hold"
+        if message is not None:
+            promised = (rule.__doc__ or name).strip().partition("\n")[0].removeprefix("Require that ")
+            return BrokenRule(name, promised.rstrip("."), message)
+    return None

@@ -1,0 +1,263 @@
+"""Services: models and tools as async callables, which fail in a simulation as client libraries do.
+
+    @service                                    any function of yours; outside of a simulation it is as it was
+    async def search(query: str) -> str: ...
+
+    model = play_script("model", [{"tool": "search"}, {"answer": "sunny"}], errors="openai")
+
+Law 1. A call takes time in both directions, so a program can be cancelled, and can die, before the request is
+       applied and after it. Some failures come before and some after it (WAYS).
+Law 2. Errors are those of the client library that is named; without one those of Python.
+"""
+
+import asyncio
+import inspect
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.error import HTTPError
+
+if TYPE_CHECKING:
+    from umi_sim.programs.program import ProgramRun
+
+LATENCY_MS: Final = 20  # of the request, and of the reply
+TIMEOUT_MS: Final = 30_000
+SLOW_MS: Final = 60_000
+URL: Final = "http://service.invalid"
+UNAPPLIED: Final = ("refused", "rate_limit")
+running: list["ProgramRun"] = []  # the one that goes on, last
+
+
+class BadProgram(ValueError):
+    """What is wrong with a program, or with what was given to run it, in one line."""
+
+
+def current_run() -> "ProgramRun | None":
+    """Return the run that goes on; None outside of a simulation."""
+    return running[-1] if running else None
+
+
+# Errors, as client libraries raise them.
+
+
+def make_python_error(how: str) -> Any:
+    match how:
+        case "refused":
+            return ConnectionRefusedError(111, "Connection refused")
+        case "rate_limit":
+            return HTTPError(URL, 429, "Too Many Requests", {}, None)  # type: ignore[arg-type] # no headers
+        case "timeout":
+            return TimeoutError("timed out")
+        case "reset":
+            return ConnectionResetError(104, "Connection reset by peer")
+        case "cut":
+            return asyncio.IncompleteReadError(b"", None)
+    return json.JSONDecodeError("Unterminated string starting at", '{"', 1)
+
+
+def make_httpx_error(how: str) -> Any:
+    httpx: Any = import_module("httpx")
+    request = httpx.Request("POST", URL)
+    match how:
+        case "refused":
+            return httpx.ConnectError("All connection attempts failed", request=request)
+        case "rate_limit":
+            response = httpx.Response(429, request=request)
+            return httpx.HTTPStatusError("429 Too Many Requests", request=request, response=response)
+        case "timeout":
+            return httpx.ReadTimeout("", request=request)
+        case "reset":
+            return httpx.ReadError("", request=request)
+        case "cut":
+            told = "peer closed connection without sending complete message body (incomplete chunked read)"
+            return httpx.RemoteProtocolError(told, request=request)
+    return make_python_error(how)
+
+
+def make_openai_error(how: str, package: str = "openai") -> Any:
+    client: Any = import_module(package)
+    httpx: Any = import_module("httpx")
+    request = httpx.Request("POST", URL)
+    match how:
+        case "rate_limit":
+            response = httpx.Response(429, request=request, headers={"retry-after": "1"})
+            return client.RateLimitError("Rate limit reached", response=response, body=None)
+        case "timeout":
+            return client.APITimeoutError(request=request)
+        case "refused" | "reset":
+            return client.APIConnectionError(request=request)
+    return make_httpx_error(how)
+
+
+def make_redis_error(how: str) -> Any:
+    redis: Any = import_module("redis")
+    if how == "timeout":
+        return redis.TimeoutError("Timeout reading from socket")
+    return redis.ConnectionError("Connection closed by server.")
+
+
+LIBRARIES: Final[Mapping[str, Callable[[str], Exception]]] = {
+    "python": make_python_error,
+    "httpx": make_httpx_error,
+    "openai": make_openai_error,
+    "anthropic": lambda how: make_openai_error(how, "anthropic"),
+    "redis": make_redis_error,
+}
+Errors = str | Mapping[str, Callable[[], Exception]]
+
+
+def choose_error(errors: Errors) -> Callable[[str], Exception]:
+    """Return what makes the error of each kind. Raises BadProgram."""
+    if isinstance(errors, str):
+        if errors not in LIBRARIES:
+            raise BadProgram(f"errors={errors!r}: expected one of {', '.join(LIBRARIES)}, or a dict")
+        return LIBRARIES[errors]
+    return lambda how: errors[how]() if how in errors else make_python_error(how)
+
+
+# Services.
+
+
+def service(
+    function: Callable[..., Any] | None = None, *, name: str = "", errors: Errors = "python",
+    latency_ms: int = LATENCY_MS,
+) -> Any:  # fmt: skip
+    """Make a function a service: async or not, or an async generator, which is a stream.
+
+    `errors`: the client library whose errors it raises, or a dict from some of WAYS to what makes the error.
+    """
+    if function is None:
+        return lambda given: service(given, name=name, errors=errors, latency_ms=latency_ms)
+    told = name or function.__name__
+
+    fail = choose_error(errors)
+    if inspect.isasyncgenfunction(function):
+
+        @wraps(function)
+        async def stream(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            run = current_run()
+            how = run.begin_call(told, has_stream=True) if run else ""
+            await before_call(run, how, fail, latency_ms)
+            chunks = [each async for each in function(*args, **kwargs)] if how == "cut" else None
+            if chunks is None:
+                async for each in function(*args, **kwargs):
+                    await asyncio.sleep(SLOW_MS / 1000 if how == "slow" else 0)
+                    yield each
+                await after_call(run, how, None, fail, 0)
+                return
+            for each in chunks[: len(chunks) // 2]:
+                yield each
+            raise fail("cut")
+
+        return stream
+
+    return make_call(function, told, fail, latency_ms)
+
+
+def make_call(
+    function: Callable[..., Any], name: str, fail: Callable[[str], Exception], latency_ms: int,
+    take_back: Callable[[Any], None] = lambda reply: None,
+) -> Any:  # fmt: skip
+    """Return the function as a service. `take_back`: called with a reply that did not reach its caller."""
+
+    @wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        run = current_run()
+        how = run.begin_call(name) if run else ""
+        await before_call(run, how, fail, latency_ms)
+        reply = function(*args, **kwargs)
+        reply = await reply if inspect.isawaitable(reply) else reply
+        try:
+            return await after_call(run, how, reply, fail, latency_ms)
+        except BaseException:
+            take_back(reply)
+            raise
+
+    return call
+
+
+async def before_call(
+    run: "ProgramRun | None", how: str, fail: Callable[[str], Exception], latency_ms: int
+) -> None:
+    """Let the request travel. Raises what a request raises that is not applied."""
+    if run is None:
+        return
+    await asyncio.sleep(latency_ms / 1000)
+    if how in UNAPPLIED:
+        raise fail(how)
+    run.must_live()
+
+
+async def after_call(
+    run: "ProgramRun | None", how: str, reply: Any, fail: Callable[[str], Exception], latency_ms: int
+) -> Any:
+    """Let the reply travel, and return it. Raises what a request raises whose reply is lost."""
+    if run is None:
+        return reply
+    waits_ms = {"timeout": TIMEOUT_MS, "slow": SLOW_MS}.get(how, latency_ms)
+    if waits_ms:
+        await asyncio.sleep(waits_ms / 1000)
+    if how in ("timeout", "reset"):
+        raise fail(how)
+    if how == "malformed":
+        if isinstance(reply, str | bytes) and reply:
+            return reply[: len(reply) // 2]
+        raise fail(how)
+    return reply
+
+
+def play_script(name: str, replies: Sequence[Any], *, errors: Errors = "python") -> Any:
+    """Return a service that gives these replies, one after the other; an exception among them is raised.
+
+    A reply that did not reach its caller is given again. A process that starts again begins with the first.
+    """
+    key, outside = object(), dict[object, deque[Any]]()
+
+    def list_left() -> deque[Any]:
+        run = current_run()
+        return (run.scripts if run else outside).setdefault(key, deque(replies))
+
+    async def reply(*args: Any, **kwargs: Any) -> Any:
+        left = list_left()
+        if not left:
+            raise BadProgram(f"{name}: is asked for reply {len(replies) + 1}, and has {len(replies)}")
+        found = left.popleft()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    fail = choose_error(errors)
+    return make_call(reply, name, fail, LATENCY_MS, lambda lost: list_left().appendleft(lost))
+
+
+def play_recording(
+    file: str | Path, function: Callable[..., Any], *, name: str = "", errors: Errors = "python"
+) -> Any:
+    """Return a service whose replies are in a file of JSON lines, each {"args", "kwargs", "reply"}.
+
+    A call that the file does not hold is made and added to it, except in a simulation.
+    """
+    path = Path(file)
+    told = name or function.__name__
+
+    async def reply(*args: Any, **kwargs: Any) -> Any:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        asked = json.loads(json.dumps({"args": args, "kwargs": kwargs}))
+        for line in map(json.loads, lines):
+            if {"args": line["args"], "kwargs": line["kwargs"]} == asked:
+                return line["reply"]
+        if current_run():
+            raise BadProgram(f"{file}: holds no reply of {told} to {json.dumps(asked)}; call it once outside")
+        found = function(*args, **kwargs)
+        found = await found if inspect.isawaitable(found) else found
+        from umi_sim.record.trace import write_whole  # it loads a memory, which no simulation needs
+
+        lines.append(json.dumps({**asked, "reply": found}))
+        write_whole(path, "".join(f"{line}\n" for line in lines).encode())
+        return found
+
+    return service(wraps(function)(reply), name=told, errors=errors)

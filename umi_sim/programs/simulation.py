@@ -1,0 +1,356 @@
+"""One run of a program on the simulated event loop: lives of a process, then what must still be possible.
+
+    main, until it ends or the process dies; after a death main again, in a new process
+    resume, in the process in which main ended
+    verify, in a new process
+
+Law 1. A case is a value: the same one runs the same. Perturbations strike while main runs, never later.
+Law 2. What dies runs no `finally`: its tasks vanish, and its files are as the system had them at that moment.
+"""
+
+import asyncio
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Any, Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.programs.perturbations import (
+    CancelTask,
+    DelayCallback,
+    FailSite,
+    KillAtSite,
+    KillProcess,
+    OrderJobs,
+    Perturbation,
+)
+from umi_sim.programs.places import find_place, hide_addresses, is_own, name_task
+from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program
+from umi_sim.programs.services import BadProgram, running
+from umi_sim.runs.time_limit import OutOfTime, computing_at_most
+from umi_sim.targets.faults import Killed, fail
+from umi_sim.targets.loop import STEPS_MAX, OutOfReach, Stuck
+from umi_sim.targets.world import TargetWorld, world_of
+
+STEP_SECONDS: Final = 1 / 10_000  # what asks again and again lets time pass for what it waits for
+SETTLING_STEPS: Final = 1_000
+COMPUTING_SECONDS_MAX: Final = 10
+TRACE_BYTES: Final = 16
+
+
+class ProcessDied(BaseException):
+    """The process dies now."""
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """A task with a number, by which sets of tasks have the same order in each run."""
+
+    number = 0
+    title = ""  # main, resume or verify
+    born = 0  # the last step before it was made
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+def make_task(
+    tasks: list[NumberedTask], born: int, coro: Any, loop: Any, how: Mapping[str, Any]
+) -> NumberedTask:
+    """Make a task with the next number."""
+    task = NumberedTask.__new__(NumberedTask)
+    task.number, task.born = len(tasks), born
+    tasks.append(task)
+    task.__init__(coro, loop=loop, **how)  # type: ignore[misc] # its number comes first: it is hashed here
+    return task
+
+
+@attrs.frozen
+class ProgramEnding(Data):
+    """How main, resume or verify ended. `place`: where it waits if it hangs."""
+
+    what: Literal["main", "resume", "verify"]
+    how: Literal["returned", "raised", "cancelled", "died", "hung"]
+    error: BaseException | None = attrs.field(default=None, eq=False)
+    place: str = ""
+
+    def __str__(self) -> str:
+        told = f": {type(self.error).__name__}: {self.error}" if self.error is not None else ""
+        return f"{self.what} {self.how}{told}{f' at {self.place}' if self.place else ''}"
+
+
+@attrs.frozen
+class ProgramOutcome(Data):
+    """All that a rule may judge. `endings`: of each life of main, then of resume and verify.
+
+    `disturbed`: for each life of main, whether something struck in it that may make it raise. `leaked`:
+    tasks that main left. `effects`: what struck, with the place where.
+    """
+
+    seed: int
+    perturbations: tuple[Perturbation, ...]
+    endings: tuple[ProgramEnding, ...]
+    disturbed: tuple[bool, ...]
+    leaked: tuple[str, ...]
+    history: Sequence[Any]
+    acknowledged: Mapping[Any, Any]
+    effects: tuple[str, ...]
+    reached: "Reached" = attrs.field(factory=lambda: Reached(), eq=False)
+    trace: str = ""
+
+
+@attrs.frozen
+class Reached(Data):
+    """What a run reached, at which something may strike.
+
+    `step_count`: of all lives of main. `spans`: by task, the steps before which it could be cancelled.
+    `own_tasks`: numbers of the tasks that run a coroutine of the program itself. `calls`: of each service,
+    which can fail in these `ways`. `sites`: how often each was reached. `job_count`: of executors.
+    """
+
+    step_count: int = 0
+    spans: tuple[range, ...] = ()
+    own_tasks: tuple[int, ...] = ()
+    calls: Mapping[str, int] = attrs.field(factory=dict)
+    ways: Mapping[str, Sequence[str]] = attrs.field(factory=dict)
+    sites: Mapping[str, int] = attrs.field(factory=dict)
+    job_count: int = 0
+
+
+def run_case(program: Program, perturbations: Sequence[Perturbation] = (), seed: int = 0) -> ProgramOutcome:
+    """Run a program once. Raises BadProgram."""
+    check_program(program)
+    with world_of(PlainProcess, seed) as world:
+        return Simulation(program, perturbations, seed, world).live()
+
+
+class PlainProcess:
+    """Stands where a world expects an adapter of a store."""
+
+    line_by_line = False
+
+
+class Simulation:
+    """`runs`: the number of the task that ran in each step of the event loop, -1 is none of them."""
+
+    def __init__(
+        self, program: Program, perturbations: Sequence[Perturbation], seed: int, world: TargetWorld
+    ) -> None:
+        self.program, self.perturbations, self.seed, self.world = program, perturbations, seed, world
+        self.loop: Any = world.loop
+        self.run = ProgramRun(world.folder, perturbations)
+        self.tasks: list[NumberedTask] = []  # also those that died: nothing may end them properly
+        self.runs: list[int] = []
+        self.endings: list[ProgramEnding] = []
+        self.disturbed: list[bool] = []
+        self.places: dict[int, str] = {}  # of effects
+        self.left: Any = None  # the folder as the process left it that died in a site
+        self.cancels = {it.step: it for it in perturbations if isinstance(it, CancelTask)}
+        self.kills = {it.step: it for it in perturbations if isinstance(it, KillProcess)}
+        self.delays = {it.step: it for it in perturbations if isinstance(it, DelayCallback)}
+        self.sites = [it for it in perturbations if isinstance(it, FailSite)]
+        self.loop.set_task_factory(
+            lambda loop, coro, **how: make_task(self.tasks, len(self.runs), coro, loop, how)
+        )
+        if len(self.sites) > 1:
+            raise BadProgram("at most one FailSite or KillAtSite in a case")
+
+    # Lives.
+
+    def live(self) -> ProgramOutcome:
+        running.append(self.run)
+        try:
+            with computing_at_most(COMPUTING_SECONDS_MAX), self.install_hooks():
+                self.live_main()
+                self.live_on()
+        finally:
+            self.run.has_died = True  # whatever is ended from here on has no effect
+            running.pop()
+        for ending in self.endings:
+            if isinstance(ending.error, BadProgram):
+                raise ending.error
+            if isinstance(ending.error, OutOfReach):
+                raise BadProgram(f"{self.program.name}: {ending.error}, which a simulation does not have")
+        return self.make_outcome()
+
+    def live_main(self) -> None:
+        site = self.sites[0] if self.sites else None
+        action = self.die if isinstance(site, KillAtSite) else fail
+        self.world.sites.arm(
+            site.site if site else "", site.call if site else 0, action, site.part if site else 0
+        )
+        self.loop.can_end_early = bool(self.cancels)
+        for each in self.perturbations:
+            if isinstance(each, OrderJobs):
+                self.loop.pick = make_pick(each.order)
+                self.loop.pauses.extend(each.pauses)
+        while True:
+            before = len(self.run.effects)
+            self.endings.append(self.drive("main", self.program.main))
+            self.disturbed.append(any(each.excuses for each in self.run.effects[before:]))
+            if self.endings[-1].how != "died":
+                break
+            self.restart()
+        self.run.is_quiet = True
+        self.calls, self.sites_reached = dict(self.run.calls), dict(self.world.sites.counts)
+        self.world.sites.site = ""
+        self.loop.pauses.clear()
+        self.loop.pick = lambda n: 0
+        self.cancels, self.kills, self.delays = {}, {}, {}
+
+    def live_on(self) -> None:
+        self.step_count, self.spans = len(self.runs), self.list_spans()
+        self.leaked = self.list_leaked() if self.endings[-1].how != "hung" else ()
+        self.history = self.run.history
+        for what, function in (("resume", self.program.resume), ("verify", self.program.verify)):
+            if function is None or self.endings[-1].how == "hung" or self.has_failed():
+                continue
+            if what == "verify":
+                self.restart()
+            self.endings.append(self.drive(what, function))
+            if what == "resume":
+                self.history = self.run.history
+
+    def has_failed(self) -> bool:
+        """Return whether main raised an error in a life in which nothing struck, or resume did."""
+        last = self.endings[-1]
+        return last.how == "raised" and (last.what != "main" or not self.disturbed[-1])
+
+    def restart(self) -> None:
+        """Let all of the process vanish, and begin another on its folder."""
+        self.run.has_died = True
+        self.run.folder = self.world.folder = self.left or self.world.copy()
+        self.left = None
+        self.loop.abandon()
+        self.run.begin_life()
+
+    def die(self, error: Exception) -> None:
+        self.left = self.world.copy()
+        self.run.has_died = True
+        raise Killed
+
+    def list_spans(self) -> tuple[range, ...]:
+        last = {number: step for step, number in enumerate(self.runs, 1)}
+        return tuple(range(each.born + 1, last.get(each.number, 0) + 1) for each in self.tasks)
+
+    def list_leaked(self) -> tuple[str, ...]:
+        """Return the tasks that go on although main has ended, after all that needs no time."""
+        for _ in range(SETTLING_STEPS):
+            if self.loop.is_idle():
+                break
+            self.step()
+        left = [each for each in self.tasks[self.first_task :] if not each.done()]
+        return tuple(f"{name_task(each)} at {find_place(each)}" for each in left)
+
+    # Steps.
+
+    @contextmanager
+    def install_hooks(self) -> Iterator[None]:
+        before = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(self.loop._asyncgen_firstiter_hook, self.loop._asyncgen_finalizer_hook)
+        try:
+            with self.loop.running():
+                yield
+        finally:
+            sys.set_asyncgen_hooks(*before)
+
+    def drive(self, what: Any, function: Main) -> ProgramEnding:
+        """Run a function of the program until it ends, or the process dies."""
+        self.first_task = len(self.tasks)
+        task = self.loop.create_task(begin(function, self.run))
+        task.title = what
+        try:
+            for _ in range(STEPS_MAX):
+                if task.done():
+                    return end_of(what, task)
+                self.step()
+            return ProgramEnding(
+                what, "hung", Stuck(f"goes on for ever: {STEPS_MAX} steps"), find_place(task)
+            )
+        except ProcessDied:
+            return ProgramEnding(what, "died")
+        except Stuck as error:
+            return ProgramEnding(what, "hung", error, find_place(task))
+        except OutOfTime:
+            told = Stuck(f"computes for {COMPUTING_SECONDS_MAX} seconds, and does not end")
+            return ProgramEnding(what, "hung", told, find_place(task))
+
+    def step(self) -> None:
+        self.loop.wake_due()
+        ready: Any = self.loop.ready
+        while ready and ready[0].cancelled():
+            ready.popleft()
+        head = ready[0] if ready else None
+        if head is not None:
+            self.disturb(len(self.runs) + 1)
+            head = ready[0]  # another one, where it was delayed
+        with suppress(Killed):  # from a job; in a task it is the error of that
+            self.loop.step()
+        if head is not None and not (ready and ready[0] is head):  # else a job went on
+            self.world.clock.sleep(STEP_SECONDS)
+            self.runs.append(getattr(getattr(head._callback, "__self__", None), "number", -1))
+        self.note_sites()
+
+    def disturb(self, step: int) -> None:
+        """Let happen what happens before this step. Raises ProcessDied."""
+        if kill := self.kills.pop(step, None):
+            self.strike(kill)
+            raise ProcessDied
+        if cancel := self.cancels.pop(step, None):
+            task = self.tasks[cancel.task] if cancel.task < len(self.tasks) else None
+            if task is not None and not task.done():
+                self.strike(cancel, f"{name_task(task)} is at {find_place(task) or 'its beginning'}")
+                task.cancel()
+        if len(self.loop.ready) > 1 and (delay := self.delays.pop(step, None)):
+            self.strike(delay)
+            self.loop.ready.insert(delay.by, self.loop.ready.popleft())
+
+    def note_sites(self) -> None:
+        """Note that a site failed. Raises ProcessDied if the process died in it."""
+        if self.sites and self.world.sites.fired:
+            self.strike(self.sites.pop(), self.world.sites.told)
+        if self.left is not None:
+            raise ProcessDied
+
+    def strike(self, effect: Perturbation, place: str = "") -> None:
+        self.places[len(self.run.effects)] = place
+        self.run.effects.append(effect)
+
+    def make_outcome(self) -> ProgramOutcome:
+        effects = (
+            f"{each}; {place}" if (place := self.places.get(at)) else str(each)
+            for at, each in enumerate(self.run.effects)
+        )
+        digest = blake2b(digest_size=TRACE_BYTES)
+        for part in (self.runs, self.run.calls, self.leaked, *self.endings):
+            digest.update(hide_addresses(str(part)).encode(errors="backslashreplace"))
+        own = tuple(each.number for each in self.tasks if is_own(each))
+        reached = Reached(
+            self.step_count,
+            self.spans,
+            own,
+            self.calls,
+            self.run.ways,
+            self.sites_reached,
+            self.loop.job_count,
+        )
+        return ProgramOutcome(
+            self.seed, tuple(self.perturbations), tuple(self.endings), tuple(self.disturbed), self.leaked,
+            self.history, self.run.acknowledged, tuple(effects), reached, digest.hexdigest(),
+        )  # fmt: skip
+
+
+def make_pick(order: int) -> Callable[[int], int]:
+    """Return what picks one of n, drawn from a number; 0 picks the first."""
+    drawn = random.Random(order)
+    return lambda n: drawn.getrandbits(32) % n if order else 0
+
+
+def end_of(what: Any, task: Any) -> ProgramEnding:
+    if task.cancelled():
+        return ProgramEnding(what, "cancelled")
+    error = task.exception()
+    return ProgramEnding(what, "returned" if error is None else "raised", error)

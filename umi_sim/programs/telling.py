@@ -1,0 +1,158 @@
+"""Reports about programs: the verdict first, then how to repeat it, then the cause."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from umi_sim.kernel.report import BLANK, Report, ReportRow, row, under, whole
+from umi_sim.kernel.wording import cut, plural
+from umi_sim.programs.perturbations import Perturbation
+from umi_sim.programs.program import Program
+from umi_sim.programs.rules import BrokenRule, judge
+from umi_sim.programs.search import UNDISTURBED, Exploration, ProgramFinding, fingerprint_of
+from umi_sim.programs.simulation import ProgramOutcome
+
+if TYPE_CHECKING:
+    from umi_sim.programs.failure_files import SavedCase
+
+MESSAGE_CHARS_MAX: Final = 400
+POINTS_SHOWN: Final = 12
+
+
+def report_exploration(name: str, found: Exploration, files: Sequence[Path]) -> Report:
+    """Report a search: each finding with its file, or what was tried without one."""
+    tried = list(under("tried", (row("", show_phase(each)) for each in found.phases)))
+    if not found.is_whole:
+        tried.append(row("", "its time is over before all was tried: --seconds gives it more"))
+    if not found.findings:
+        return Report(
+            f"PASS {name}: no rule broken in {plural(found.run_count, 'run')}", tried,
+            lambda: {"result": "pass", "runs": found.run_count, "phases": show_phases(found)},
+        )  # fmt: skip
+    first, *others = zip(found.findings, files, strict=True)
+    lines: list[ReportRow | str] = [*list_rows(name, found.program, *first), BLANK, *tried]
+    for finding, file in others:
+        lines += [BLANK, headline(name, finding.broken), *list_rows(name, found.program, finding, file)]
+    return Report(
+        headline(name, found.findings[0].broken), lines,
+        lambda: {
+            "result": "fail", "runs": found.run_count, "phases": show_phases(found),
+            "findings": [show_finding(*each) for each in zip(found.findings, files, strict=True)],
+        },
+        exit_code=1,
+    )  # fmt: skip
+
+
+def headline(name: str, broken: BrokenRule) -> str:
+    return f"FAIL {name} {broken.rule}"
+
+
+def list_rows(name: str, program: Program, finding: ProgramFinding, file: Path) -> Iterator[ReportRow]:
+    yield whole("repeat", f"umi-sim program {name} --replay {file.as_posix()}")
+    yield whole("script", show_script(program, finding.outcome.perturbations, finding.outcome.seed))
+    if not finding.recurs:
+        yield row("", "it did not recur when it was run again: something in the program follows from no seed")
+    if finding.phase != UNDISTURBED:
+        yield row("shrunk", show_points(finding))
+    yield BLANK
+    yield from list_causes(finding.broken, finding.outcome)
+
+
+def list_causes(broken: BrokenRule, outcome: ProgramOutcome) -> Iterator[ReportRow]:
+    yield from under(
+        "cause", (row("", each) for each in outcome.effects or ["nothing: it fails undisturbed"])
+    )
+    yield row("promised", broken.promised)
+    yield row("got", cut(broken.message, MESSAGE_CHARS_MAX))
+
+
+def show_script(program: Program, perturbations: Sequence[Perturbation], seed: int) -> str:
+    """Return the line of Python that repeats a case, behind the imports of the program."""
+    given = [program.main.__name__, *(each.show_script() for each in perturbations)]
+    given += [f"seed={seed}"] if seed else []
+    given += [
+        f"{name}={it.__name__}" for name in ("resume", "verify") if (it := getattr(program, name)) is not None
+    ]
+    return f"simulate({', '.join(given)}).check()"
+
+
+def show_points(finding: ProgramFinding) -> str:
+    """Return how small the case is, and at which other points of its phase the same rule breaks alike."""
+    steps = [each[0].step for each in finding.points if len(each) == 1 and hasattr(each[0], "step")]
+    many = f"{plural(len(finding.outcome.perturbations), 'perturbation')}"
+    if len(steps) > 1:
+        return f"{many}; it fails alike at {len(steps)} steps: {', '.join(show_runs(steps))}"
+    return f"{many}; {plural(len(finding.points), 'case')} of {finding.phase!r} fail alike"
+
+
+def show_runs(steps: Sequence[int]) -> Iterator[str]:
+    """Yield steps in a row as first..last."""
+    shown = 0
+    start = before = steps[0]
+    for step in [*steps[1:], -1]:
+        if step != before + 1:
+            shown += 1
+            yield f"{start}" if start == before else f"{start}..{before}"
+            if shown >= POINTS_SHOWN and step != -1:
+                yield "..."
+                return
+            start = step
+        before = step
+
+
+def show_phase(phase: Any) -> str:
+    of = f" of {phase.planned}" if phase.planned > phase.run_count else ""
+    failing = f", {phase.failing_count} failing" if phase.failing_count else ""
+    return f"{phase.name}: {plural(phase.run_count, 'run')}{of}{failing}"
+
+
+def show_phases(found: Exploration) -> list[dict[str, object]]:
+    return [
+        {"name": it.name, "planned": it.planned, "runs": it.run_count, "failing": it.failing_count}
+        for it in found.phases
+    ]
+
+
+def show_finding(finding: ProgramFinding, file: Path) -> dict[str, object]:
+    return {
+        "rule": finding.broken.rule, "message": finding.broken.message, "file": file.as_posix(),
+        "case": [each.to_json() for each in finding.outcome.perturbations],
+        "effects": list(finding.outcome.effects),
+        "points": len(finding.points), "phase": finding.phase, "recurs": finding.recurs,
+    }  # fmt: skip
+
+
+def report_replay(
+    name: str, file: str, program: Program, saved: "SavedCase", outcome: ProgramOutcome
+) -> Report:
+    """Report a saved case that was run again: exit 0 as recorded, 1 otherwise, 4 where its trace differs."""
+    broken = judge(program, outcome)
+    if broken is None:
+        head, code = f"PASS {name}: {file} passes, where {saved.rule or 'nothing'} was broken", 1
+        return Report(head, list_strikes(outcome), lambda: {"result": "pass", "file": file}, code)
+    is_same = fingerprint_of(broken) == saved.fingerprint
+    is_alike = saved.trace in ("", outcome.trace)
+    code = (0 if is_alike else 4) if is_same else 1
+    told = ("as recorded" if is_alike else "the same rule, by another way") if is_same else "another failure"
+    lines = [row("replay", f"{file}: {told}"), *list_causes(broken, outcome)]
+    value = {"result": "fail", "file": file, "replay": told, "rule": broken.rule, "message": broken.message}
+    return Report(headline(name, broken), lines, lambda: value, code)
+
+
+def list_strikes(outcome: ProgramOutcome) -> list[ReportRow]:
+    return list(under("struck", (row("", each) for each in outcome.effects or ["nothing"])))
+
+
+def report_own_loop(
+    name: str, file: str, program: Program, saved: "SavedCase", outcome: ProgramOutcome
+) -> Report:
+    """Report a case that was run on asyncio's own loop: exit 0 where the same rule breaks there, else 1."""
+    broken = judge(program, outcome)
+    is_same = broken is not None and fingerprint_of(broken) == saved.fingerprint
+    value = {"result": "fail" if broken else "pass", "file": file, "same": is_same}
+    if broken is None:
+        head = f"PASS {name}: on asyncio's own loop {file} passes"
+        return Report(head, list_strikes(outcome), lambda: value, 1)
+    told = "as in the simulation" if is_same else "another failure than in the simulation"
+    lines = [row("replay", f"{file} on asyncio's own loop: {told}"), *list_causes(broken, outcome)]
+    return Report(headline(name, broken), lines, lambda: value, 0 if is_same else 1)
