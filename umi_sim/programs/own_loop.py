@@ -100,14 +100,18 @@ class OwnLoopRun:
         task = loop.create_task(begin(function, self.run))
         task.title = what
         timer = loop.call_later(SECONDS_MAX, loop.stop)
-        task.add_done_callback(lambda task: loop.stop())
+        task.add_done_callback(self.stop)
         loop.run_forever()
         timer.cancel()
+        task.remove_done_callback(self.stop)
         if task.done():
             return end_of(what, task)
         return ProgramEnding(
             what, "hung", Stuck(f"does not end within {SECONDS_MAX} seconds"), find_place(task)
         )
+
+    def stop(self, task: Any) -> None:
+        task.get_loop().stop()
 
     def close(self, loop: Any) -> None:
         for task in self.tasks:

@@ -2,13 +2,15 @@
 
 import os
 import re
+import sys
 from types import FrameType
 from typing import Any, Final
 
 from umi_sim.targets.clocks import NOT_THEIRS
 from umi_sim.targets.threads import PACKAGES
 
-LIBRARY: Final = os.path.dirname(os.__file__)
+OURS: Final = os.path.dirname(__file__)
+LIBRARIES: Final = os.path.dirname(os.__file__), OURS
 ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 AWAITED: Final = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
 
@@ -37,13 +39,23 @@ def look_into(awaited: Any) -> tuple[FrameType | None, Any]:
     return None, None
 
 
-def is_own(task: Any) -> bool:
-    """Return whether a task runs a coroutine of the program itself, and not of a library."""
-    code = getattr(task.get_coro(), "cr_code", None)
-    if task.title or code is None:
-        return False
-    file = code.co_filename
-    return not (any(each in file for each in PACKAGES) or file.startswith((LIBRARY, "<")))
+def is_own(coroutine: Any) -> bool:
+    """Return whether a coroutine of the program becomes a task by the program, as it is made now.
+
+    Of the frames that make it, those of the standard library do not count: they are gather and TaskGroup.
+    """
+    code, maker = getattr(coroutine, "cr_code", None), sys._getframe(1)
+    while maker.f_back is not None and is_standard(maker):
+        maker = maker.f_back
+    return code is not None and not any(
+        file.startswith((*LIBRARIES, "<")) or any(each in file for each in PACKAGES)
+        for file in (code.co_filename, maker.f_code.co_filename)
+    )
+
+
+def is_standard(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    return file.startswith(LIBRARIES) and not any(each in file for each in PACKAGES)
 
 
 def show_place(frame: FrameType) -> str:

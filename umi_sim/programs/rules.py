@@ -44,7 +44,8 @@ def continues(outcome: ProgramOutcome) -> str | None:
 
 def leaks_no_task(outcome: ProgramOutcome) -> str | None:
     """Require that no task goes on when main has ended."""
-    return f"goes on after main: {', '.join(outcome.leaked)}" if outcome.leaked else None
+    more = f", and {len(outcome.leaked) - 1} more" if outcome.leaked[1:] else ""
+    return f"goes on after main: {outcome.leaked[0]}{more}" if outcome.leaked else None
 
 
 def settles_calls(outcome: ProgramOutcome) -> str | None:

@@ -26,7 +26,7 @@ from umi_sim.programs.perturbations import (
 )
 from umi_sim.programs.program import Program
 from umi_sim.programs.rules import BrokenRule, judge
-from umi_sim.programs.simulation import ProgramOutcome, run_case
+from umi_sim.programs.simulation import ProgramOutcome, run_case, silence_dead
 from umi_sim.targets.items import PARTED
 
 FOLDER: Final = ".umi-sim/programs"  # of findings
@@ -84,6 +84,11 @@ def explore(
 
     `drawn`: how many combinations are drawn. `seconds`: when the search ends, wherever it is.
     """
+    with silence_dead():
+        return explore_quietly(program, seed, drawn, seconds, to_end)
+
+
+def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_end: bool) -> Exploration:
     found, until_s = Exploration(program), monotonic() + seconds
     base, known = run_case(program, (), seed), set[str]()
     for name, cases in list_phases(program, base, drawn, seed):
@@ -136,7 +141,7 @@ def list_phases(
     sites = list_sites(base)
     alone: list[tuple[str, Sequence[Perturbation]]] = [
         ("main cancelled", main), ("other tasks cancelled", others), ("process killed", kills),
-        ("calls failing", calls), ("files and SQLite failing", sites),
+        ("calls failing", calls), ("files, SQLite and network failing", sites),
     ]  # fmt: skip
     yield UNDISTURBED, [((), seed)]
     for name, pool in alone:
@@ -155,7 +160,7 @@ def list_phases(
 def list_others(program: Program, base: ProgramOutcome) -> list[int]:
     """Return the tasks beside main that may be cancelled: those of the program, or all."""
     own = range(len(base.reached.spans)) if program.library_tasks else base.reached.own_tasks
-    return [number for number in own if number]
+    return [number for number in own if number]  # 0 is main
 
 
 def list_cancels(base: ProgramOutcome, tasks: Sequence[int]) -> list[Perturbation]:

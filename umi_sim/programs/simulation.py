@@ -9,8 +9,10 @@ Law 2. What dies runs no `finally`: its tasks vanish, and its files are as the s
 """
 
 import asyncio
+import gc
 import random
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -52,6 +54,7 @@ class NumberedTask(asyncio.Task[Any]):
     number = 0
     title = ""  # main, resume or verify
     born = 0  # the last step before it was made
+    is_own = False  # the program itself made it, from a coroutine of its own
 
     def __hash__(self) -> int:
         return self.number
@@ -62,7 +65,7 @@ def make_task(
 ) -> NumberedTask:
     """Make a task with the next number."""
     task = NumberedTask.__new__(NumberedTask)
-    task.number, task.born = len(tasks), born
+    task.number, task.born, task.is_own = len(tasks), born, is_own(coro)
     tasks.append(task)
     task.__init__(coro, loop=loop, **how)  # type: ignore[misc] # its number comes first: it is hashed here
     return task
@@ -123,8 +126,31 @@ class Reached(Data):
 def run_case(program: Program, perturbations: Sequence[Perturbation] = (), seed: int = 0) -> ProgramOutcome:
     """Run a program once. Raises BadProgram."""
     check_program(program)
-    with world_of(PlainProcess, seed) as world:
-        return Simulation(program, perturbations, seed, world).live()
+    with silence_dead(), world_of(PlainProcess, seed) as world:
+        simulation = Simulation(program, perturbations, seed, world)
+        try:
+            return simulation.live()
+        finally:
+            simulation.discard_tasks()
+
+
+@contextmanager
+def silence_dead() -> Iterator[None]:
+    """Until the outermost block ends, nothing is printed of coroutines that died and are taken away."""
+    before = sys.unraisablehook
+    if before is ignore_dead:
+        yield
+        return
+    sys.unraisablehook = ignore_dead
+    try:
+        yield
+    finally:
+        gc.collect()  # else they would be taken away later
+        sys.unraisablehook = before
+
+
+def ignore_dead(error: object) -> None:
+    """Take the place of the hook that prints errors of finalizers."""
 
 
 class PlainProcess:
@@ -236,6 +262,16 @@ class Simulation:
         last = {number: step for step, number in enumerate(self.runs, 1)}
         return tuple(range(each.born + 1, last.get(each.number, 0) + 1) for each in self.tasks)
 
+    def discard_tasks(self) -> None:
+        """Close what died or hangs. What its `finally` blocks do now reaches nothing that is judged."""
+        with warnings.catch_warnings(), self.loop.running():
+            warnings.simplefilter("ignore")  # of coroutines that never began
+            for task in self.tasks:
+                with suppress(BaseException):
+                    task.get_coro().close()
+            self.tasks.clear()
+            self.loop.abandon()
+
     def list_leaked(self) -> tuple[str, ...]:
         """Return the tasks that go on although main has ended, after all that needs no time."""
         for _ in range(SETTLING_STEPS):
@@ -281,9 +317,7 @@ class Simulation:
     def step(self) -> None:
         self.loop.wake_due()
         ready: Any = self.loop.ready
-        while ready and ready[0].cancelled():
-            ready.popleft()
-        head = ready[0] if ready else None
+        head = ready[0] if ready and not ready[0].cancelled() else None
         if head is not None:
             self.disturb(len(self.runs) + 1)
             head = ready[0]  # another one, where it was delayed
@@ -327,7 +361,7 @@ class Simulation:
         digest = blake2b(digest_size=TRACE_BYTES)
         for part in (self.runs, self.run.calls, self.leaked, *self.endings):
             digest.update(hide_addresses(str(part)).encode(errors="backslashreplace"))
-        own = tuple(each.number for each in self.tasks if is_own(each))
+        own = tuple(each.number for each in self.tasks[: len(self.spans)] if each.is_own)
         reached = Reached(
             self.step_count,
             self.spans,

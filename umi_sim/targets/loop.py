@@ -512,5 +512,10 @@ WORKER = "run_sync_in_worker_thread"
 class NoThread:
     """A stand-in for a thread that has nothing to do."""
 
+    has_begun = False
+
     def start(self) -> None:
-        pass
+        self.has_begun = True
+
+    def is_alive(self) -> bool:
+        return self.has_begun
