@@ -62,7 +62,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         (room,)
         for room in (
             "kernel formats record services faults target workload world judge mutants scenario seedfile "
-            "runs explore shrink explain sweep pages testing disk targets programs cli __main__"
+            "runs explore shrink explain sweep pages targets programs testing disk cli __main__"
         ).split()
     ),
     "umi_live": (

@@ -16,9 +16,6 @@ from umi_sim.formats.strict_json import bytes_of, parse_json
 from umi_sim.programs.perturbations import Perturbation, read_perturbation
 from umi_sim.programs.search import FOLDER, ProgramFinding, fingerprint_of
 from umi_sim.programs.services import BadProgram
-from umi_sim.record import saved_failures
-from umi_sim.record.provenance import made_by
-from umi_sim.seedfile.text import checksum, layout
 
 FORMAT: Final = "umi-program"
 VERSION: Final = 1
@@ -47,6 +44,12 @@ class SavedCase(Data):
 
 def write_finding(name: str, finding: ProgramFinding, folder: Path = Path(FOLDER)) -> Path:
     """Write a finding to a file of its own, and return the path. The same one is written to the same file."""
+    from umi_sim.record import (
+        saved_failures,  # these load a memory, which a search without a finding need not
+    )
+    from umi_sim.record.provenance import made_by
+    from umi_sim.seedfile.text import checksum, layout
+
     outcome, mark = finding.outcome, fingerprint_of(finding.broken)
     case: list[Json] = [each.to_json() for each in outcome.perturbations]
     document: dict[str, Json] = {
@@ -65,8 +68,20 @@ def write_finding(name: str, finding: ProgramFinding, folder: Path = Path(FOLDER
         is_same = (saved.program, saved.fingerprint) == (name, mark)
         return is_same and saved.perturbations == outcome.perturbations
 
-    own = "-".join(WORD.findall(name))[:OWNER_CHARS_MAX]
-    return saved_failures.save(folder, f"{own}-{finding.broken.rule}-{mark}", case, is_own, lambda _: data)
+    return saved_failures.save(
+        folder, f"{own_name(name)}-{finding.broken.rule}-{mark}", case, is_own, lambda _: data
+    )
+
+
+def list_kept(name: str, folder: Path) -> list[SavedCase]:
+    """Return the cases of this program that a folder holds. Raises BadProgramFile."""
+    found = [read_case(path) for path in sorted(folder.glob(f"{own_name(name)}-*.json"))]
+    return [saved for saved in found if saved.program == name]
+
+
+def own_name(name: str) -> str:
+    """Return how the files of a program begin."""
+    return "-".join(WORD.findall(name))[:OWNER_CHARS_MAX]
 
 
 def read_case(path: Path) -> SavedCase:
@@ -80,6 +95,8 @@ def read_case(path: Path) -> SavedCase:
 
 
 def case_of(document: dict[str, Json]) -> SavedCase:
+    from umi_sim.seedfile.text import checksum
+
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no case of a program'))
     if at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1)) > VERSION:

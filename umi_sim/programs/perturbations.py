@@ -23,7 +23,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.formats.schema import Json, as_object, at, of_class, one_of, text, whole
-from umi_sim.targets.items import PARTED, SITES
+from umi_sim.targets.items import SITES
 
 Count = Annotated[int, whole(1, 10**6)]
 How = Literal["refused", "rate_limit", "timeout", "reset", "malformed", "slow", "cut"]
@@ -66,7 +66,7 @@ class Perturbation(Data):
 
 @attrs.frozen
 class CancelTask(Perturbation):
-    """Cancel a task, 0 is main, before a step of the event loop."""
+    """Cancel a task of the present process, 0 is main, before a step of its event loop."""
 
     kind = "cancel"
     excuses = True
@@ -172,7 +172,6 @@ KINDS: Final[Mapping[str, type[Perturbation]]] = {
     each.kind: each
     for each in (CancelTask, KillProcess, FailCall, FailSite, KillAtSite, DelayCallback, OrderJobs)
 }
-PART_SITES: Final = PARTED
 
 
 def read_perturbation(value: Json) -> Perturbation:

@@ -17,7 +17,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.programs.perturbations import FailCall, Perturbation
-from umi_sim.programs.services import BadProgram, service
+from umi_sim.programs.services import BadProgram, make_service
 from umi_sim.targets.faults import Killed
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ STREAM_WAYS: Final = ("refused", "rate_limit", "timeout", "slow", "cut")
 CALL_WAYS: Final = ("refused", "rate_limit", "timeout", "reset", "malformed", "slow")
 STORE_WAYS: Final = ("refused", "timeout")
 STORE: Final = "store"
+STORE_LATENCY_MS: Final = 1
 
 
 @attrs.frozen
@@ -107,7 +108,7 @@ class DurableStore:
     def __init__(self, run: ProgramRun) -> None:
         self.run = run
         self.get, self.put, self.delete, self.list_keys = (
-            service(method, name=STORE, latency_ms=1)
+            make_service(method, STORE, "python", STORE_LATENCY_MS)
             for method in (self.get_now, self.put_now, self.delete_now, self.list_keys_now)
         )
 

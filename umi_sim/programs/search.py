@@ -5,7 +5,7 @@ Law 2. The search ends after the first phase that breaks a rule, unless all of i
 Law 3. What is found is run once more, and shrunk to the fewest perturbations that break the same rule.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import monotonic
 from typing import Final
 
@@ -39,7 +39,7 @@ COMBINED: Final = (2, 3)
 PAUSES_MAX: Final = 4
 PAUSE_MAX: Final = 12
 SHRINK_RUNS_MAX: Final = 200
-Runs = Callable[[Program, Sequence[Perturbation], int], ProgramOutcome]
+Case = tuple[tuple[Perturbation, ...], int]  # with its seed
 
 
 @attrs.frozen
@@ -71,10 +71,28 @@ class Exploration(Owner):
     phases: list[Phase] = attrs.field(factory=list)
     findings: list[ProgramFinding] = attrs.field(factory=list)
     is_whole: bool = True
+    known: set[str] = attrs.field(factory=set)  # fingerprints
 
     @property
     def run_count(self) -> int:
         return sum(phase.run_count for phase in self.phases)
+
+    def take(self, phase: Phase, cases: Iterable[Case], until_s: float | None = None) -> None:
+        """Run the cases of a phase, and add each new finding."""
+        self.phases.append(phase)
+        broken: dict[str, list[tuple[BrokenRule, Case]]] = {}
+        for case in cases:
+            if until_s is not None and monotonic() >= until_s:
+                self.is_whole = False
+                break
+            at(phase.name, phase.run_count, min(phase.planned, POINTS_MAX))
+            phase.run_count += 1
+            if rule := judge(self.program, run_case(self.program, *case)):
+                phase.failing_count += 1
+                broken.setdefault(fingerprint_of(rule), []).append((rule, case))
+        for mark in [each for each in broken if each not in self.known]:
+            self.known.add(mark)
+            self.findings.append(conclude(self.program, phase.name, broken[mark]))
 
 
 def explore(
@@ -90,30 +108,16 @@ def explore(
 
 def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_end: bool) -> Exploration:
     found, until_s = Exploration(program), monotonic() + seconds
-    base, known = run_case(program, (), seed), set[str]()
+    base = run_case(program, (), seed)
     for name, cases in list_phases(program, base, drawn, seed):
-        phase = Phase(name, len(cases))
-        found.phases.append(phase)
-        broken: dict[str, list[tuple[BrokenRule, tuple[Perturbation, ...], int]]] = {}
-        for case, case_seed in spread(cases):
-            if monotonic() >= until_s:
-                found.is_whole = False
-                break
-            at(name, phase.run_count, min(len(cases), POINTS_MAX))
-            phase.run_count += 1
-            if rule := judge(program, run_case(program, case, case_seed)):
-                phase.failing_count += 1
-                broken.setdefault(fingerprint_of(rule), []).append((rule, case, case_seed))
-        for kind, cases_of_kind in broken.items():
-            if kind not in known:
-                known.add(kind)
-                found.findings.append(conclude(program, name, cases_of_kind))
-        if not found.is_whole or (found.findings and not to_end) or (name == UNDISTURBED and broken):
+        found.take(Phase(name, len(cases)), spread(cases), until_s)
+        has_ended = found.findings and (not to_end or name == UNDISTURBED)
+        if has_ended or not found.is_whole:
             break
     return found
 
 
-def spread(cases: Sequence["Case"]) -> Iterator["Case"]:
+def spread(cases: Sequence[Case]) -> Iterator[Case]:
     """Yield all cases, or POINTS_MAX of them, evenly spread."""
     count = min(len(cases), POINTS_MAX)
     yield from (cases[number * len(cases) // count] for number in range(count))
@@ -122,7 +126,6 @@ def spread(cases: Sequence["Case"]) -> Iterator["Case"]:
 # Phases.
 
 
-Case = tuple[tuple[Perturbation, ...], int]
 UNDISTURBED: Final = "undisturbed"
 
 
@@ -138,10 +141,11 @@ def list_phases(
         for call in range(1, count + 1)
         for how in base.reached.ways[service]
     ]
-    sites = list_sites(base)
+    delays = [DelayCallback(it.step, by) for it in kills for by in range(1, program.reorder + 1)]
     alone: list[tuple[str, Sequence[Perturbation]]] = [
         ("main cancelled", main), ("other tasks cancelled", others), ("process killed", kills),
-        ("calls failing", calls), ("files, SQLite and network failing", sites),
+        ("calls failing", calls), ("files, SQLite and network failing", list_sites(base)),
+        ("callbacks delayed", delays),
     ]  # fmt: skip
     yield UNDISTURBED, [((), seed)]
     for name, pool in alone:
@@ -149,11 +153,9 @@ def list_phases(
             yield name, [((each,), seed) for each in pool]
     pools = [pool for _, pool in alone if pool]
     if base.reached.job_count:
-        pools.append([OrderJobs()])  # drawn anew each time
-    if program.reorder:
-        pools.append([DelayCallback(number + 1, 1) for number in range(base.reached.step_count)])
+        pools.append([OrderJobs()])  # a new one is drawn each time
     if pools and drawn:
-        cases = (draw_case(program, pools, Stream(seed, "program", number)) for number in range(drawn))
+        cases = (draw_case(pools, Stream(seed, "program", number)) for number in range(drawn))
         yield "combinations drawn", [(case, seed + number) for number, case in enumerate(cases)]
 
 
@@ -177,25 +179,20 @@ def list_sites(base: ProgramOutcome) -> list[Perturbation]:
     return found
 
 
-def draw_case(
-    program: Program, pools: Sequence[Sequence[Perturbation]], chance: Stream
-) -> tuple[Perturbation, ...]:
-    """Draw some perturbations, of which at most one is at a site."""
-    found = list[Perturbation]()
+def draw_case(pools: Sequence[Sequence[Perturbation]], chance: Stream) -> tuple[Perturbation, ...]:
+    """Draw some perturbations, of which at most one is at a site, and at most one orders jobs."""
+    found = dict[object, Perturbation]()
     for _ in range(chance.between(*COMBINED)):
         each = chance.pick(chance.pick(pools))
         match each:
             case OrderJobs():
-                pauses = tuple(chance.between(1, PAUSE_MAX) for _ in range(chance.between(0, PAUSES_MAX)))
-                each = OrderJobs(chance.below(2**32), pauses)
-            case DelayCallback():
-                each = attrs.evolve(each, by=chance.between(1, program.reorder))
-        is_second = any(
-            isinstance(other, type(each) if isinstance(each, OrderJobs) else FailSite) for other in found
-        )
-        if not (is_second and isinstance(each, FailSite | OrderJobs)):
-            found.append(each)
-    return tuple(dict.fromkeys(found))
+                pauses = (chance.between(1, PAUSE_MAX) for _ in range(chance.between(0, PAUSES_MAX)))
+                found[OrderJobs] = OrderJobs(chance.below(2**32), tuple(pauses))
+            case FailSite():
+                found[FailSite] = each
+            case _:
+                found[each] = each
+    return tuple(found.values())
 
 
 # Findings.
@@ -207,16 +204,14 @@ def fingerprint_of(broken: BrokenRule) -> str:
     return fingerprint.digest("program", broken.rule, fingerprint.normal(broken.message), "")
 
 
-def conclude(
-    program: Program, phase: str, broken: Sequence[tuple[BrokenRule, tuple[Perturbation, ...], int]]
-) -> ProgramFinding:
+def conclude(program: Program, phase: str, broken: Sequence[tuple[BrokenRule, Case]]) -> ProgramFinding:
     """Shrink the first of the cases that break a rule alike."""
-    rule, case, seed = broken[0]
+    rule, (case, seed) = broken[0]
     small = shrink(program, case, seed, fingerprint_of(rule))
     outcome = run_case(program, small, seed)
     again = judge(program, outcome)
     recurs = again is not None and fingerprint_of(again) == fingerprint_of(rule)
-    return ProgramFinding(again or rule, outcome, phase, tuple(each[1] for each in broken), recurs)
+    return ProgramFinding(again or rule, outcome, phase, tuple(case for _, (case, _) in broken), recurs)
 
 
 def shrink(
@@ -241,8 +236,24 @@ def shrink(
         from umi_sim.shrink.reduction import fewer  # its package loads a memory, which few searches need
 
         fewer(case, keep)
+        for kill in [each for each in best if isinstance(each, KillProcess)]:
+            keep(without_kill(best, kill))
     for place in range(len(best)):
         for simpler in best[place].list_simpler():
             if keep((*best[:place], simpler, *best[place + 1 :])):
                 break
     return best
+
+
+def without_kill(case: Sequence[Perturbation], kill: KillProcess) -> list[Perturbation]:
+    """Return the case without this death; what struck in the next process strikes at the same place.
+
+    A process that dies before step 31 has run 30: what then struck in step 38 strikes in step 8 of the first.
+    """
+    moved = list[Perturbation]()
+    for each in case:
+        if isinstance(each, CancelTask | KillProcess | DelayCallback) and each.step > kill.step:
+            moved.append(attrs.evolve(each, step=each.step - kill.step + 1))
+        elif each != kill:
+            moved.append(each)
+    return moved

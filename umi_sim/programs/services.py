@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 from urllib.error import HTTPError
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ LIBRARIES: Final[Mapping[str, Callable[[str], Exception]]] = {
     "redis": make_redis_error,
 }
 Errors = str | Mapping[str, Callable[[], Exception]]
+Function = Callable[..., Any]
 
 
 def choose_error(errors: Errors) -> Callable[[str], Exception]:
@@ -122,8 +123,14 @@ def choose_error(errors: Errors) -> Callable[[str], Exception]:
 # Services.
 
 
+@overload
+def service(function: Function) -> Function: ...
+@overload
 def service(
-    function: Callable[..., Any] | None = None, *, name: str = "", errors: Errors = "python",
+    *, name: str = "", errors: Errors = "python", latency_ms: int = LATENCY_MS
+) -> Callable[[Function], Function]: ...
+def service(
+    function: Function | None = None, *, name: str = "", errors: Errors = "python",
     latency_ms: int = LATENCY_MS,
 ) -> Any:  # fmt: skip
     """Make a function a service: async or not, or an async generator, which is a stream.
@@ -131,9 +138,12 @@ def service(
     `errors`: the client library whose errors it raises, or a dict from some of WAYS to what makes the error.
     """
     if function is None:
-        return lambda given: service(given, name=name, errors=errors, latency_ms=latency_ms)
-    told = name or function.__name__
+        return lambda given: make_service(given, name or given.__name__, errors, latency_ms)
+    return make_service(function, name or function.__name__, errors, latency_ms)
 
+
+def make_service(function: Function, told: str, errors: Errors, latency_ms: int) -> Function:
+    """Return the function as a service, which is called or is a stream."""
     fail = choose_error(errors)
     if inspect.isasyncgenfunction(function):
 
@@ -260,4 +270,4 @@ def play_recording(
         write_whole(path, "".join(f"{line}\n" for line in lines).encode())
         return found
 
-    return service(wraps(function)(reply), name=told, errors=errors)
+    return make_service(wraps(function)(reply), told, errors, LATENCY_MS)

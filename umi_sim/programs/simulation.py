@@ -301,7 +301,10 @@ class Simulation:
         try:
             for _ in range(STEPS_MAX):
                 if task.done():
-                    return end_of(what, task)
+                    ending = end_of(what, task)
+                    if isinstance(ending.error, OutOfTime):
+                        raise ending.error
+                    return ending
                 self.step()
             return ProgramEnding(
                 what, "hung", Stuck(f"goes on for ever: {STEPS_MAX} steps"), find_place(task)
@@ -334,7 +337,8 @@ class Simulation:
             self.strike(kill)
             raise ProcessDied
         if cancel := self.cancels.pop(step, None):
-            task = self.tasks[cancel.task] if cancel.task < len(self.tasks) else None
+            of_process = self.tasks[self.first_task :]
+            task = of_process[cancel.task] if cancel.task < len(of_process) else None
             if task is not None and not task.done():
                 self.strike(cancel, f"{name_task(task)} is at {find_place(task) or 'its beginning'}")
                 task.cancel()

@@ -67,6 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "umi_sim: a life of a scenario, or a seed file, run by umi-sim")
+    config.addinivalue_line(
+        "markers", "umi_program(**options): an async test is a program, which umi_sim.programs.check runs"
+    )
     given = config.getini("umi_sim_paths")
     folders: list[Path] = [config.rootpath / name for name in (PATHS_DEFAULT if given is None else given)]
     config.stash[FOLDERS] = tuple(folders)
@@ -285,6 +288,43 @@ def fail(report: "Report") -> NoReturn:
 def show_path(path: Path) -> str:
     """Return a path as a user in the current folder would type it."""
     return os.path.relpath(path)
+
+
+# Programs.
+
+
+@pytest.fixture
+def umi_run() -> None:
+    """Stand for the run that a test with the marker umi_program gets, a new one each time."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an async test with the marker umi_program as a program: its search is the test."""
+    marker = pyfuncitem.get_closest_marker("umi_program")
+    if marker is None:
+        return None
+    from umi_sim.programs import BadProgram, check
+    from umi_sim.programs.search import FOLDER
+
+    names = pyfuncitem._fixtureinfo.argnames
+    given = {name: pyfuncitem.funcargs[name] for name in names if name != "umi_run"}
+
+    async def main(run: Any) -> None:
+        await pyfuncitem.obj(**given, **({"umi_run": run} if "umi_run" in names else {}))
+
+    main.__module__, main.__qualname__ = pyfuncitem.obj.__module__, pyfuncitem.name
+    main.__name__ = pyfuncitem.obj.__name__
+    try:
+        check(
+            main,
+            folder=pyfuncitem.config.rootpath / FOLDER,
+            repeat=f"pytest {pyfuncitem.nodeid}",
+            **marker.kwargs,
+        )
+    except (AssertionError, BadProgram) as error:
+        pytest.fail(str(error), pytrace=False)
+    return True
 
 
 # Failures that are kept.

@@ -1,0 +1,52 @@
+"""Goal: each rule is broken by a program that breaks it, and by no point of one that is correct."""
+
+from typing import Any
+
+import pytest
+
+from tests import agent_programs as agent
+from umi_sim.programs import explore
+
+CORRECT: dict[str, Any] = {"resume": agent.resume, "verify": agent.verify}
+PLANTED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "ends": (agent.hang, {"resume": agent.take_lock}),
+    "continues": (agent.forget_result, {"resume": agent.refuse_open_calls}),
+    "leaks_no_task": (agent.leak, {}),
+    "settles_calls": (agent.forget_result, {"resume": agent.accept_open_calls}),
+    "keeps_acknowledged": (agent.acknowledge_early, {"verify": agent.verify}),
+}
+
+
+def test_a_correct_program_is_silent_at_every_point() -> None:
+    found = explore(agent.main, **CORRECT, drawn=40)
+    assert found.findings == []
+    assert found.is_whole
+    names = ["undisturbed", "main cancelled", "process killed", "calls failing", "combinations drawn"]
+    assert [phase.name for phase in found.phases] == names
+    assert all(phase.run_count == phase.planned > 0 for phase in found.phases)
+
+
+@pytest.mark.parametrize("rule", PLANTED)
+def test_a_broken_rule_is_found_and_shrunk_to_one_perturbation(rule: str) -> None:
+    main, options = PLANTED[rule]
+    found = explore(main, **options)
+    assert [(each.broken.rule, each.recurs) for each in found.findings] == [(rule, True)]
+    assert len(found.findings[0].outcome.perturbations) == 1
+
+
+@pytest.mark.parametrize("rule", PLANTED)
+def test_without_its_rule_nothing_is_found(rule: str) -> None:
+    main, options = PLANTED[rule]
+    found = explore(main, **options, without=[rule], drawn=0)
+    assert rule not in [each.broken.rule for each in found.findings]
+
+
+def test_a_rule_of_the_user_is_one_of_the_rules() -> None:
+    def asks_twice(outcome: Any) -> str | None:
+        """Require that the model is asked twice."""
+        count = outcome.reached.calls.get("model", 0)
+        return None if count == 2 else f"asked {count} times"
+
+    found = explore(agent.main, **CORRECT, rules=[asks_twice])
+    (finding,) = found.findings
+    assert (finding.broken.rule, finding.broken.promised) == ("asks_twice", "the model is asked twice")

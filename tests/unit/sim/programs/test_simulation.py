@@ -1,0 +1,209 @@
+"""Goal: a case is a value, what dies is gone, and what strikes is what a real process may meet."""
+
+import asyncio
+import sqlite3
+import time
+from typing import Any
+
+import pytest
+
+from tests import agent_programs as agent
+from umi_sim.programs import (
+    BadProgram,
+    CancelTask,
+    DelayCallback,
+    FailCall,
+    FailSite,
+    KillAtSite,
+    KillProcess,
+    OrderJobs,
+    Perturbation,
+    ProgramRun,
+    explore,
+    service,
+    simulate,
+)
+
+CASES = [
+    (),
+    (CancelTask(7),),
+    (KillProcess(9), CancelTask(15)),
+    (FailCall("model", 1, "timeout"), FailCall("store", 2, "refused"), KillProcess(20)),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_same_case_has_the_same_trace(case: tuple[Perturbation, ...]) -> None:
+    outcomes = [simulate(agent.main, *case, resume=agent.resume, seed=3).check() for _ in range(2)]
+    assert outcomes[0].trace == outcomes[1].trace
+    assert len(outcomes[0].effects) == len(case)
+
+
+def test_a_program_may_take_no_run_and_reads_virtual_time() -> None:
+    seconds = list[float]()
+
+    async def main() -> None:
+        before = asyncio.get_running_loop().time()
+        await asyncio.sleep(3_600)
+        seconds.append(asyncio.get_running_loop().time() - before)
+
+    began = time.perf_counter()
+    simulate(main).check()
+    assert 3_600 <= seconds[0] < 3_601
+    assert time.perf_counter() - began < 60
+
+
+def test_what_dies_runs_no_finally_and_what_is_cancelled_does() -> None:
+    ended = list[int]()
+
+    async def main(run: ProgramRun) -> None:
+        life = run.life
+        try:
+            await asyncio.sleep(1)
+        finally:
+            if not run.has_died:
+                ended.append(life)
+
+    simulate(main, KillProcess(2)).check()
+    assert ended == [2]  # the second process ends as it should, the first one vanished
+    ended.clear()
+    simulate(main, CancelTask(2)).check()
+    assert ended == [1]
+
+
+def test_memory_is_lost_with_the_process_and_the_store_and_the_folder_stay() -> None:
+    async def main(run: ProgramRun) -> None:
+        assert (run.life, vars(run.state)) == (run.life, {})
+        run.state.seen = True
+        await run.store.put("lives", await run.store.get("lives", 0) + 1)
+        with (run.folder / "lives").open("a") as file:
+            file.write("x")
+        await asyncio.sleep(1)
+
+    async def verify(run: ProgramRun) -> None:
+        assert await run.store.get("lives") == 2
+        assert (run.folder / "lives").read_text() == "xx"
+
+    steps = simulate(main).outcome.reached.step_count
+    simulate(main, KillProcess(steps), verify=verify).check()
+
+
+def test_a_value_that_is_stored_is_a_copy() -> None:
+    async def main(run: ProgramRun) -> None:
+        value = [1]
+        await run.store.put("a", value)
+        value.append(2)
+        assert await run.store.get("a") == [1]
+        assert await run.store.list_keys() == ["a"]
+        await run.store.delete("a")
+        assert await run.store.list_keys() == []
+
+    simulate(main).check()
+
+
+def test_sqlite_fails_and_the_process_dies_in_a_commit() -> None:
+    async def main(run: ProgramRun) -> None:
+        with sqlite3.connect(run.folder / "a.db") as db:
+            db.execute("CREATE TABLE IF NOT EXISTS t (x)")
+            db.execute("INSERT INTO t VALUES (1)")
+        run.acknowledge("row")
+
+    async def verify(run: ProgramRun) -> None:
+        rows = sqlite3.connect(run.folder / "a.db").execute("SELECT x FROM t").fetchall()
+        assert len(rows) == 1 or not run.acknowledged
+
+    done = simulate(main, KillAtSite("commit", 1), verify=verify).check()
+    assert [each.how for each in done.endings] == ["died", "returned", "returned"]
+    failed = simulate(main, FailSite("commit", 1)).check()
+    assert str(failed.endings[0].error) == "database is locked"
+    with pytest.raises(BadProgram, match="at most one FailSite"):
+        simulate(main, FailSite("commit", 1), KillAtSite("commit", 1))
+
+
+def test_jobs_of_executors_go_on_in_an_order_that_is_drawn() -> None:
+    async def main(run: ProgramRun) -> None:
+        order = list[int]()
+        await asyncio.gather(*(asyncio.to_thread(order.append, number) for number in range(4)))
+        run.history = order
+
+    histories = {tuple(simulate(main, OrderJobs(number)).check().history) for number in range(12)}
+    assert len(histories) > 3
+    assert all(sorted(each) == [0, 1, 2, 3] for each in histories)
+
+
+def test_a_callback_is_delayed_only_if_that_is_asked_for() -> None:
+    async def main(run: ProgramRun) -> None:
+        order = list[str]()
+
+        async def add(name: str) -> None:
+            order.append(name)
+
+        await asyncio.gather(add("a"), add("b"))
+        assert order == ["a", "b"], order
+
+    assert explore(main).findings == []
+    (finding,) = explore(main, reorder=2).findings
+    assert [type(each) for each in finding.outcome.perturbations] == [DelayCallback]
+    assert finding.broken.rule == "continues"
+
+
+@pytest.mark.parametrize("place", ["async def", "task", "forever", "computing"])
+def test_what_does_not_end_is_told(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("umi_sim.programs.simulation.COMPUTING_SECONDS_MAX", 1)
+    monkeypatch.setattr("umi_sim.programs.simulation.STEPS_MAX", 1_000)
+
+    async def main() -> None:
+        if place == "async def":
+            await asyncio.Event().wait()
+        elif place == "task":
+            await asyncio.create_task(asyncio.Event().wait())
+        while place == "forever":
+            await asyncio.sleep(0)
+        while True:
+            pass
+
+    broken = simulate(main).broken
+    assert broken is not None
+    assert (broken.rule, broken.message.startswith("main hung: Stuck: ")) == ("ends", True)
+
+
+def test_tasks_of_libraries_are_cancelled_only_if_that_is_asked_for() -> None:
+    async def main() -> None:
+        children = [asyncio.create_task(asyncio.sleep(1)), asyncio.create_task(wait())]
+        await asyncio.wait(children)
+
+    async def wait() -> None:
+        await asyncio.sleep(1)
+
+    def count(**options: Any) -> int:
+        found = explore(main, without=["leaks_no_task"], drawn=0, **options)
+        return sum(each.run_count for each in found.phases if each.name == "other tasks cancelled")
+
+    assert 0 < count() < count(library_tasks=True)
+
+
+def test_what_a_simulation_does_not_have_is_refused_in_one_line() -> None:
+    async def connect() -> None:
+        await asyncio.get_running_loop().create_connection(asyncio.Protocol, "localhost", 1)
+
+    with pytest.raises(BadProgram, match=r"connect: needs an event loop with sockets.*does not have"):
+        simulate(connect)
+    with pytest.raises(BadProgram, match="main: expected an async function"):
+        simulate(lambda: None)  # type: ignore[arg-type, return-value] # that is the mistake
+    with pytest.raises(BadProgram, match="unknown rule 'end'"):
+        simulate(agent.main, without=["end"])
+
+
+def test_what_dies_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    @service
+    async def ask() -> str:
+        return "a"
+
+    async def main() -> None:
+        try:
+            await ask()
+        finally:
+            await asyncio.sleep(1)
+
+    assert explore(main, drawn=10).findings == []
+    assert capsys.readouterr() == ("", "")

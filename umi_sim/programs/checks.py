@@ -1,0 +1,88 @@
+"""Checks: what a test calls. One case, a search, a search as a test, or a kept case again."""
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.report import Report, laid_out
+from umi_sim.programs import search
+from umi_sim.programs.failure_files import list_kept, read_case, write_finding
+from umi_sim.programs.own_loop import run_on_asyncio
+from umi_sim.programs.perturbations import Perturbation
+from umi_sim.programs.program import Main, Program
+from umi_sim.programs.rules import BrokenRule, judge
+from umi_sim.programs.search import DRAWN, FOLDER, SECONDS, Exploration, Phase
+from umi_sim.programs.simulation import ProgramOutcome, run_case
+from umi_sim.programs.telling import list_causes, report_exploration
+
+
+@attrs.frozen
+class Simulated(Data):
+    """One run and the first rule that it broke, if any."""
+
+    outcome: ProgramOutcome
+    broken: BrokenRule | None
+
+    def check(self) -> ProgramOutcome:
+        """Return the outcome. Raises AssertionError, with what struck, if a rule is broken."""
+        if self.broken is not None:
+            report = Report(f"{self.broken.rule} is broken", list(list_causes(self.broken, self.outcome)))
+            raise AssertionError("\n".join(laid_out(report)))
+        return self.outcome
+
+
+def simulate(
+    main: Main, *perturbations: Perturbation, seed: int = 0, own_loop: bool = False, **options: Any
+) -> Simulated:
+    """Run a coroutine function once. `options`: those of Program, such as resume, verify and rules.
+
+    `own_loop`: on a loop of asyncio itself, where tasks can be cancelled and nothing else.
+    """
+    program = Program(main, **options)
+    outcome = run_on_asyncio(program, perturbations) if own_loop else run_case(program, perturbations, seed)
+    return Simulated(outcome, judge(program, outcome))
+
+
+def replay(main: Main, file: str | Path, **options: Any) -> Simulated:
+    """Run the case of a file again."""
+    saved = read_case(Path(file))
+    return simulate(main, *saved.perturbations, seed=saved.seed, **options)
+
+
+def explore(
+    main: Main, *, seed: int = 0, drawn: int = DRAWN, seconds: int = SECONDS, to_end: bool = False,
+    **options: Any,
+) -> Exploration:  # fmt: skip
+    """Search for a case that breaks a rule, as `umi-sim program` does."""
+    return search.explore(Program(main, **options), seed=seed, drawn=drawn, seconds=seconds, to_end=to_end)
+
+
+def check(
+    main: Main, *, folder: str | Path = FOLDER, repeat: str = "", seed: int = 0, drawn: int = DRAWN,
+    seconds: int = SECONDS, to_end: bool = False, **options: Any,
+) -> Exploration:  # fmt: skip
+    """Run what was found before, then search. Raises AssertionError with a report.
+
+    `folder`: where each finding is kept in a file. `repeat`: the command that the report names. Else as in
+    `explore`.
+    """
+    program, home = Program(main, **options), Path(folder)
+    found = rerun_kept(program, home)
+    if not found.findings:
+        found = search.explore(program, seed=seed, drawn=drawn, seconds=seconds, to_end=to_end)
+    if not found.findings:
+        return found
+    files = [write_finding(program.name, each, home) for each in found.findings]
+    raise AssertionError("\n".join(["", *laid_out(report_exploration(program.name, found, files, repeat))]))
+
+
+def rerun_kept(program: Program, folder: Path) -> Exploration:
+    """Run each kept case of this program, up to the first that breaks a rule."""
+    found = Exploration(program)
+    for saved in list_kept(program.name, folder):
+        if found.findings:
+            break
+        found.take(Phase("kept before", 1), [(saved.perturbations, saved.seed)])
+    return found
