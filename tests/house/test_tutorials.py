@@ -50,6 +50,27 @@ def test_a_store_of_your_own_is_tested_as_it_is_told(tmp_path: Path, monkeypatch
         assert same_words(after)
 
 
+@pytest.mark.slow
+def test_an_agent_is_tested_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = "test-your-agent.md"
+    agent, fix, lines, test = examples(page, "python")
+    found, own_loop, next_found, passes = examples(page, "console")
+    write_module("agent.py", agent, monkeypatch)
+    assert same_words(found)
+    assert same_words(own_loop)
+    write_module("agent.py", agent + fix, monkeypatch)
+    assert same_words(next_found)
+    settle = fix[: fix.index("async def resume")]
+    first, _ = lines.splitlines()
+    write_module("agent.py", agent.replace(f"{first}\n", lines) + settle, monkeypatch)
+    assert same_words(passes)
+    monkeypatch.delitem(sys.modules, "agent", raising=False)
+    own: dict[str, Any] = {}
+    exec(compile(test, "test_agent.py", "exec"), own)
+    own["test_agent"]()
+
+
 def same_words(example: str) -> bool:
     """Whether the command says what is shown, wherever the lines end."""
     command, shown = example.split("\n", 1)
@@ -60,7 +81,7 @@ def same_words(example: str) -> bool:
 def write_module(file: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that the next command imports anew, as do those that import it."""
     Path(file).write_text(text)
-    for name in ("mine", "store"):
+    for name in ("mine", "store", "agent"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -41,7 +41,7 @@ PLACES: Final = {
 HEADINGS: Final = {
     "Runs": ("run", "sweep", "scenarios", "faults", "explain"),
     "A failure": ("replay", "why", "html", "step", "show", "shrink", "export", "diff", "bisect"),
-    "A memory or a program of yours": ("target", "scoreboard", "program"),
+    "A memory or agent of yours": ("target", "scoreboard", "program"),
     "Failures that are kept": ("corpus", "bless", "check", "redact"),
     "The simulator itself": ("mutants", "verify", "marks", "explore", "disk", "merge", "completion"),
 }

@@ -33,7 +33,7 @@ def ends(outcome: ProgramOutcome) -> str | None:
 
 
 def continues(outcome: ProgramOutcome) -> str | None:
-    """Require that main runs in a process in which nothing fails, and that resume succeeds after it."""
+    """Require that main succeeds where nothing strikes, and resume after whatever has struck."""
     lives = [each for each in outcome.endings if each.what == "main"]
     for ending, is_disturbed in zip(lives, outcome.disturbed, strict=True):
         if ending.how in ("raised", "cancelled") and not is_disturbed:

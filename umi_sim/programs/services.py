@@ -155,7 +155,8 @@ def make_service(function: Function, told: str, errors: Errors, latency_ms: int)
             chunks = [each async for each in function(*args, **kwargs)] if how == "cut" else None
             if chunks is None:
                 async for each in function(*args, **kwargs):
-                    await asyncio.sleep(SLOW_MS / 1000 if how == "slow" else 0)
+                    if run is not None:
+                        await asyncio.sleep(SLOW_MS / 1000 if how == "slow" else 0)
                     yield each
                 await after_call(run, how, None, fail, 0)
                 return

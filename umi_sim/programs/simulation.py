@@ -10,6 +10,7 @@ Law 2. What dies runs no `finally`: its tasks vanish, and its files are as the s
 
 import asyncio
 import gc
+import logging
 import random
 import sys
 import warnings
@@ -145,8 +146,22 @@ def silence_dead() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()  # else they would be taken away later
+        with keep_quiet():
+            gc.collect()  # else they would be taken away later
         sys.unraisablehook = before
+
+
+@contextmanager
+def keep_quiet() -> Iterator[None]:
+    """Until the block ends, nothing is logged, and nothing is told of coroutines that never began."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
 
 
 def ignore_dead(error: object) -> None:
@@ -222,7 +237,7 @@ class Simulation:
             self.restart()
         self.run.is_quiet = True
         self.calls, self.sites_reached = dict(self.run.calls), dict(self.world.sites.counts)
-        self.world.sites.site = ""
+        self.world.sites.site = self.world.sites.full = ""
         self.loop.pauses.clear()
         self.loop.pick = lambda n: 0
         self.cancels, self.kills, self.delays = {}, {}, {}
@@ -264,8 +279,7 @@ class Simulation:
 
     def discard_tasks(self) -> None:
         """Close what died or hangs. What its `finally` blocks do now reaches nothing that is judged."""
-        with warnings.catch_warnings(), self.loop.running():
-            warnings.simplefilter("ignore")  # of coroutines that never began
+        with keep_quiet(), self.loop.running():
             for task in self.tasks:
                 with suppress(BaseException):
                     task.get_coro().close()
