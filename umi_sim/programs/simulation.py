@@ -189,7 +189,7 @@ class Simulation:
         self.disturbed: list[bool] = []
         self.places: dict[int, str] = {}  # of effects
         self.left: Any = None  # the folder as the process left it that died in a site
-        self.cancels = {it.step: it for it in perturbations if isinstance(it, CancelTask)}
+        self.cancels = [it for it in perturbations if isinstance(it, CancelTask)]
         self.kills = {it.step: it for it in perturbations if isinstance(it, KillProcess)}
         self.delays = {it.step: it for it in perturbations if isinstance(it, DelayCallback)}
         self.sites = [it for it in perturbations if isinstance(it, FailSite)]
@@ -240,7 +240,7 @@ class Simulation:
         self.world.sites.site = self.world.sites.full = ""
         self.loop.pauses.clear()
         self.loop.pick = lambda n: 0
-        self.cancels, self.kills, self.delays = {}, {}, {}
+        self.cancels, self.kills, self.delays = [], {}, {}
 
     def live_on(self) -> None:
         self.step_count, self.spans = len(self.runs), self.list_spans()
@@ -350,7 +350,8 @@ class Simulation:
         if kill := self.kills.pop(step, None):
             self.strike(kill)
             raise ProcessDied
-        if cancel := self.cancels.pop(step, None):
+        for cancel in [each for each in self.cancels if each.step == step]:
+            self.cancels.remove(cancel)
             of_process = self.tasks[self.first_task :]
             task = of_process[cancel.task] if cancel.task < len(of_process) else None
             if task is not None and not task.done():
