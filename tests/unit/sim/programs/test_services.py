@@ -61,7 +61,7 @@ def test_errors_are_those_of_the_client_library() -> None:
     assert isinstance(call_once("reset", {"reset": lambda: KeyError("own")})[0], KeyError)
     assert isinstance(call_once("refused", {})[0], ConnectionRefusedError)
     with pytest.raises(BadProgram, match="expected one of python, httpx, openai"):
-        service(call_once, errors="other")
+        service(errors="other")(call_once)
 
 
 @pytest.mark.parametrize("how", [each for each in WAYS if each != "slow"])

@@ -120,6 +120,43 @@ def test_sqlite_fails_and_the_process_dies_in_a_commit() -> None:
         simulate(main, FailSite("commit", 1), KillAtSite("commit", 1))
 
 
+def test_what_runs_on_in_a_process_that_died_in_a_write_reaches_nothing() -> None:
+    async def main(run: ProgramRun) -> None:
+        if run.life == 2:
+            return
+        try:
+            with (run.folder / "a").open("wb", buffering=0) as file:
+                file.write(b"0123456789")
+        finally:
+            (run.folder / "b").write_text("too late")
+
+    async def verify(run: ProgramRun) -> None:
+        assert [path.name for path in run.folder.iterdir()] == ["a"]
+        assert (run.folder / "a").read_bytes() == b"0123"
+
+    simulate(main, KillAtSite("write", 1, 40), verify=verify).check()
+
+
+def test_what_asks_again_and_again_lets_time_pass() -> None:
+    async def main() -> None:
+        done = asyncio.Event()
+        asyncio.get_running_loop().call_later(1, done.set)
+        while not done.is_set():
+            await asyncio.sleep(0)
+
+    simulate(main).check()
+
+
+def test_a_set_of_tasks_has_one_order() -> None:
+    async def main(run: ProgramRun) -> None:
+        tasks = [asyncio.create_task(asyncio.sleep(0), name=str(number)) for number in range(20)]
+        run.history = [task.get_name() for task in set(tasks)]
+        await asyncio.wait(tasks)
+
+    first, again = (simulate(main).check().history for _ in range(2))
+    assert first == again == sorted(first, key=int)
+
+
 def test_jobs_of_executors_go_on_in_an_order_that_is_drawn() -> None:
     async def main(run: ProgramRun) -> None:
         order = list[int]()
