@@ -170,9 +170,9 @@ def make_service(function: Function, told: str, errors: Errors, latency_ms: int)
 
 
 def make_call(
-    function: Callable[..., Any], name: str, fail: Callable[[str], Exception], latency_ms: int,
+    function: Function, name: str, fail: Callable[[str], Exception], latency_ms: int,
     take_back: Callable[[Any], None] = lambda reply: None,
-) -> Any:  # fmt: skip
+) -> Function:  # fmt: skip
     """Return the function as a service. `take_back`: called with a reply that did not reach its caller."""
 
     @wraps(function)
