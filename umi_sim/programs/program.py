@@ -49,7 +49,8 @@ class Program(Data):
 
     @property
     def name(self) -> str:
-        return f"{self.main.__module__.rpartition('.')[2]}:{self.main.__qualname__}"
+        named = getattr(self.main, "func", self.main)  # of a partial
+        return f"{named.__module__.rpartition('.')[2]}:{named.__qualname__}"
 
 
 class ProgramRun:

@@ -79,12 +79,18 @@ def list_causes(broken: BrokenRule, outcome: ProgramOutcome) -> Iterator[ReportR
 
 def show_script(program: Program, perturbations: Sequence[Perturbation], seed: int) -> str:
     """Return the line of Python that repeats a case, behind the imports of the program."""
-    given = [program.main.__name__, *(each.show_script() for each in perturbations)]
+    given = [name_function(program.main), *(each.show_script() for each in perturbations)]
     given += [f"seed={seed}"] if seed else []
     given += [
-        f"{name}={it.__name__}" for name in ("resume", "verify") if (it := getattr(program, name)) is not None
+        f"{name}={name_function(it)}"
+        for name in ("resume", "verify")
+        if (it := getattr(program, name)) is not None
     ]
     return f"simulate({', '.join(given)}).check()"
+
+
+def name_function(function: Any) -> str:
+    return str(getattr(function, "__name__", repr(function)))
 
 
 def show_points(finding: ProgramFinding) -> str:

@@ -1,13 +1,15 @@
 """Goal: a program is a test of pytest by a marker, and a rule of Hypothesis by a call."""
 
 import asyncio
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umi_sim.programs import CancelTask, ProgramRun, simulate
+from umi_sim.programs import CancelTask, ProgramRun, check, simulate
 
 pytest_plugins = ("pytester",)
 PLUGIN = ("-p", "umi_sim.testing.pytest_plugin")
@@ -52,6 +54,16 @@ def test_a_marked_test_is_a_program(pytester: pytest.Pytester) -> None:
     again = pytester.runpytest_inprocess(*PLUGIN, "-p", "no:xdist", "-k", "test_bad")
     again.stdout.fnmatch_lines(["*kept before: 1 run, 1 failing"])
     assert kept.exists()
+
+
+def test_a_partial_function_is_a_program(tmp_path: Path) -> None:
+    async def main(number: int, run: ProgramRun) -> None:
+        run.history = [number]
+        assert number == 2, "it is another"
+
+    assert check(partial(main, 2), folder=tmp_path, drawn=0).findings == []
+    with pytest.raises(AssertionError, match="it is another"):
+        check(partial(main, 1), folder=tmp_path, drawn=0)
 
 
 @given(step=st.integers(1, 9))
