@@ -25,6 +25,7 @@ from umi_core.data import Data
 from umi_sim.formats.schema import Json, as_object, at, of_class, one_of, text, whole
 from umi_sim.targets.items import SITES
 
+DELAY_MAX: Final = 8
 Count = Annotated[int, whole(1, 10**6)]
 How = Literal["refused", "rate_limit", "timeout", "reset", "malformed", "slow", "cut"]
 WAYS: Final[Mapping[How, str]] = {
@@ -142,7 +143,7 @@ class DelayCallback(Perturbation):
 
     kind = "delay"
     step: Count
-    by: Annotated[int, whole(1, 8)]
+    by: Annotated[int, whole(1, DELAY_MAX)]
 
     def __str__(self) -> str:
         return f"the callback of step {self.step} runs {self.by} steps later"

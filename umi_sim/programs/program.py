@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.programs.perturbations import FailCall, Perturbation
+from umi_sim.programs.perturbations import DELAY_MAX, FailCall, Perturbation
 from umi_sim.programs.services import BadProgram, make_service
 from umi_sim.targets.faults import Killed
 
@@ -140,6 +140,10 @@ def check_program(program: Program) -> None:
         function = getattr(program, name)
         if function is not None and not inspect.iscoroutinefunction(function):
             raise BadProgram(f"{name}: expected an async function, got {function!r}")
+    if not isinstance(program.rules, list | tuple) or not all(map(callable, program.rules)):
+        raise BadProgram(f"rules: expected a list of functions, got {program.rules!r}")
+    if type(program.reorder) is not int or not 0 <= program.reorder <= DELAY_MAX:
+        raise BadProgram(f"reorder: expected a whole number from 0 to {DELAY_MAX}, got {program.reorder!r}")
 
 
 async def begin(function: Main, run: ProgramRun) -> Any:

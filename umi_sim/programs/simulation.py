@@ -43,6 +43,7 @@ STEP_SECONDS: Final = 1 / 10_000  # what asks again and again lets time pass for
 SETTLING_STEPS: Final = 1_000
 COMPUTING_SECONDS_MAX: Final = 10
 TRACE_BYTES: Final = 16
+taken_away: Final[list[int]] = []  # tasks that died or hung, since the outermost silence began
 
 
 class ProcessDied(BaseException):
@@ -146,8 +147,10 @@ def silence_dead() -> Iterator[None]:
     try:
         yield
     finally:
-        with keep_quiet():
-            gc.collect()  # else they would be taken away later
+        if taken_away:
+            with keep_quiet():
+                gc.collect()  # else the rest of them would go later
+            taken_away.clear()
         sys.unraisablehook = before
 
 
@@ -281,6 +284,8 @@ class Simulation:
         """Close what died or hangs. What its `finally` blocks do now reaches nothing that is judged."""
         with keep_quiet(), self.loop.running():
             for task in self.tasks:
+                if not task.done():
+                    taken_away.append(task.number)
                 with suppress(BaseException):
                     task.get_coro().close()
             self.tasks.clear()

@@ -227,6 +227,10 @@ def test_what_a_simulation_does_not_have_is_refused_in_one_line() -> None:
         simulate(connect)
     with pytest.raises(BadProgram, match="main: expected an async function"):
         simulate(lambda: None)  # type: ignore[arg-type, return-value] # that is the mistake
+    with pytest.raises(BadProgram, match="rules: expected a list of functions, got 3"):
+        simulate(agent.main, rules=3)
+    with pytest.raises(BadProgram, match="reorder: expected a whole number from 0 to 8, got True"):
+        simulate(agent.main, reorder=True)
     with pytest.raises(BadProgram, match="unknown rule 'end'"):
         simulate(agent.main, without=["end"])
 
