@@ -66,7 +66,7 @@ def program(
         saved = read_file(replay)
         if own_loop:
             outcome = run_on_asyncio(found, saved.perturbations)
-            return telling.report_own_loop(name, replay, found, saved, outcome)
+            return telling.report_replay(name, replay, found, saved, outcome, " on asyncio's own loop")
         outcome = run_case(found, saved.perturbations, saved.seed)
         return telling.report_replay(name, replay, found, saved, outcome)
     except BadProgram as error:

@@ -140,36 +140,25 @@ def show_finding(finding: ProgramFinding, file: Path) -> dict[str, object]:
 
 
 def report_replay(
-    name: str, file: str, program: Program, saved: "SavedCase", outcome: ProgramOutcome
+    name: str, file: str, program: Program, saved: "SavedCase", outcome: ProgramOutcome, where: str = ""
 ) -> Report:
-    """Report a saved case that was run again: exit 0 as recorded, 1 otherwise, 4 where its trace differs."""
+    """Report a saved case that was run again: exit 0 as recorded, 1 otherwise, 4 where its trace differs.
+
+    `where`: in place of the simulation, which has the trace; what hangs is told otherwise there.
+    """
     broken = judge(program, outcome)
+    struck = outcome.effects or ["nothing"]
     if broken is None:
-        head, code = f"PASS {name}: {file} passes, where {saved.rule or 'nothing'} was broken", 1
-        return Report(head, list_strikes(outcome), lambda: {"result": "pass", "file": file}, code)
-    is_same = fingerprint_of(broken) == saved.fingerprint
-    is_alike = saved.trace in ("", outcome.trace)
+        head = f"PASS {name}: {file} passes{where}, where {saved.rule or 'nothing'} was broken"
+        value: dict[str, object] = {"result": "pass", "file": file}
+        return Report(head, list(under("struck", (row("", each) for each in struck))), lambda: value, 1)
+    if where:
+        is_same, is_alike = broken.rule == saved.rule, True
+    else:
+        is_same = fingerprint_of(broken) == saved.fingerprint
+        is_alike = saved.trace in ("", outcome.trace)
     code = (0 if is_alike else 4) if is_same else 1
     told = ("as recorded" if is_alike else "the same rule, by another way") if is_same else "another failure"
-    lines = [row("replay", f"{file}: {told}"), *list_causes(broken, outcome)]
     value = {"result": "fail", "file": file, "replay": told, "rule": broken.rule, "message": broken.message}
+    lines = [row("replay", f"{file}{where}: {told}"), *list_causes(broken, outcome)]
     return Report(headline(name, broken), lines, lambda: value, code)
-
-
-def list_strikes(outcome: ProgramOutcome) -> list[ReportRow]:
-    return list(under("struck", (row("", each) for each in outcome.effects or ["nothing"])))
-
-
-def report_own_loop(
-    name: str, file: str, program: Program, saved: "SavedCase", outcome: ProgramOutcome
-) -> Report:
-    """Report a case that was run on asyncio's own loop: exit 0 where the same rule breaks there, else 1."""
-    broken = judge(program, outcome)
-    is_same = broken is not None and broken.rule == saved.rule  # what hangs is told otherwise there
-    value = {"result": "fail" if broken else "pass", "file": file, "same": is_same}
-    if broken is None:
-        head = f"PASS {name}: on asyncio's own loop {file} passes"
-        return Report(head, list_strikes(outcome), lambda: value, 1)
-    told = "as in the simulation" if is_same else "another failure than in the simulation"
-    lines = [row("replay", f"{file} on asyncio's own loop: {told}"), *list_causes(broken, outcome)]
-    return Report(headline(name, broken), lines, lambda: value, 0 if is_same else 1)

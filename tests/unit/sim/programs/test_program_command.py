@@ -63,7 +63,7 @@ def test_a_finding_is_true_on_a_loop_of_asyncio(monkeypatch: pytest.MonkeyPatch)
     (finding,) = found["findings"]
     assert finding["case"] == [{"kind": "cancel", "step": 2}]
     done = umi("program", "planted:main", "--replay", finding["file"], "--own-loop")
-    assert (done.exit_code, "as in the simulation" in done.stdout) == (0, True)
+    assert (done.exit_code, "own loop: as recorded" in done.stdout) == (0, True)
     path = Path(finding["file"])
     path.write_text(path.read_text().replace('"step":2', '"step":4'))
     assert umi("program", "planted:main", "--replay", finding["file"], "--own-loop").exit_code == 1
