@@ -76,6 +76,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "local",
             "payloads",
             "recorder",
+            "remains",
             "schema",
             "search",
             "topics",
@@ -195,6 +196,7 @@ CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed or secret
     "umi_sim/cli/progress.py",
     "umi_sim/cli/redact.py",
     "umi_sim/cli/root.py",
+    "umi_sim/cli/scoreboard.py",  # the day of a table
     "umi_sim/runs/mutation_run.py",
     "umi_sim/sweep/outside.py",
     "umi_sim/shrink/search.py",

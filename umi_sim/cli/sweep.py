@@ -205,15 +205,13 @@ def sweep(
     """Run many seeds of many scenarios; one seed file for each different failure.
 
     Without --seeds, --count and --minutes: a look before a change lands, about five minutes on two cores. Of
-    each scenario seeds 0 to 9, and 15 fresh ones that are others at each commit. What is rare needs more.
-    Ctrl-C ends it with what is known by then.
+    each scenario seeds 0 to 9, and 15 fresh ones for each commit. Ctrl-C ends it with what is known by then.
 
     \b
     umi-sim sweep
     umi-sim sweep crash_storm retries --seeds 0..999 --jobs 4
-    umi-sim sweep migration --set faults.storage_error=1/2 --count 100
+    umi-sim sweep storm --set agents.count=2 --minutes 30
     umi-sim sweep --count 4000 --resume night.jsonl
-    umi-sim sweep --minutes 30
     """
     import attrs
 

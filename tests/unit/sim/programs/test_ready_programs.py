@@ -1,4 +1,4 @@
-"""Goal: the ready adapters run, where their packages are installed, and are as short as they are said to be."""
+"""Goal: the ready adapters run, where their packages are installed, and are as short as is said."""
 
 import sys
 from pathlib import Path
