@@ -55,7 +55,7 @@ class ProgramFinding(Data):
 
 @attrs.define
 class Phase(Owner):
-    """What one phase tried. `planned`: how many points there are."""
+    """The cases that one phase tried. `planned`: how many points there are."""
 
     name: str
     planned: int

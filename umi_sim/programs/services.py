@@ -33,7 +33,7 @@ running: list["ProgramRun"] = []  # the one that goes on, last
 
 
 class BadProgram(ValueError):
-    """What is wrong with a program, or with what was given to run it, in one line."""
+    """A program, or what was given to run it, is wrong; the message is one line."""
 
 
 def current_run() -> "ProgramRun | None":

@@ -109,7 +109,7 @@ class ProgramOutcome(Data):
 
 @attrs.frozen
 class Reached(Data):
-    """What a run reached, at which something may strike.
+    """The points that a run reached, at which something may strike.
 
     `step_count`: of all lives of main. `spans`: by task, the steps before which it could be cancelled.
     `own_tasks`: numbers of the tasks that run a coroutine of the program itself. `calls`: of each service,

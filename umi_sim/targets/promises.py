@@ -26,11 +26,11 @@ class Promise(Data):
 
 
 def without_flag(name: str) -> Callable[[type[Adapter]], str]:
-    def told(adapter: type[Adapter]) -> str:
+    def say_why(adapter: type[Adapter]) -> str:
         value = getattr(adapter, name)
         return "" if value else f"not promised: `{name} = {value}`"
 
-    return told
+    return say_why
 
 
 def without_argument(names: Collection[str]) -> Callable[[type[Adapter]], str]:
