@@ -177,15 +177,19 @@ def from_document(document: dict[str, Json]) -> SeedFile:
 AS_THEY_ARE: Final = ("expect", "made_by", "repro", "minimised", "original", "history", "model")
 
 
+OTHER_FORMATS: Final = {
+    "umi-target": (
+        "a store", "umi-sim show FILE, umi-sim html FILE, or umi-sim target MODULE:CLASS --replay FILE"
+    ),
+    "umi-program": ("a program", "umi-sim program MODULE:NAME --replay FILE"),
+}  # fmt: skip
+
+
 def check_format(document: dict[str, Json]) -> None:
-    if document.get("format") == "umi-target":
-        raise Wrong(
-            (
-                "format",
-                "is of a store of yours, and this command reads runs of Umi alone: umi-sim show FILE, "
-                "umi-sim html FILE, or umi-sim target MODULE:CLASS --replay FILE",
-            )
-        )
+    if (others := OTHER_FORMATS.get(str(document.get("format")))) is not None:
+        subject, commands = others
+        told = f"is of {subject} of yours, and this command reads runs of Umi alone: {commands}"
+        raise Wrong(("format", told))
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no seed file'))
     # `version` says how it was written, `min_reader` what it

@@ -51,6 +51,8 @@ def test_a_finding_is_repeated_by_its_command_and_by_its_script() -> None:
     assert [line.split()[-1] for line in tried if "cancelled" in line] == ["failing"]
     again = umi(*repeat.split()[2:])
     assert (again.exit_code, again.stdout.splitlines()[0]) == (0, verdict)
+    other = umi("replay", repeat.split()[-1])
+    assert (other.exit_code, "umi-sim program MODULE:NAME --replay FILE" in other.stderr) == (2, True)
     code = script.removeprefix("  script ").strip()
     with pytest.raises(AssertionError, match="ends is broken"):
         exec(f"from umi_sim.programs import *; from planted import *; {code}", {})
