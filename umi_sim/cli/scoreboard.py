@@ -61,7 +61,7 @@ def scoreboard(
     for each in board.score_subjects(folder, chosen, seconds, jobs, Path(files)):
         scored.append(each)
         at("scoreboard", len(scored), len(chosen), unit="store")
-    lines = list(board.write_table(scored, seconds, strftime("%Y-%m-%d")))
+    lines = list(board.write_table(scored, seconds, strftime("%Y-%m-%d"), files))
     if out:
         write_whole(Path(out), "".join(f"{line}\n" for line in lines).encode())
     done = [it for it in scored if not it.left_out]

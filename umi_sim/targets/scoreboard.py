@@ -15,14 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import attrs
 
 from umi_core.data import Data
 from umi_sim.kernel.wording import group_digits, plural
+from umi_sim.record.trace import write_whole
 from umi_sim.targets.promises import PROMISES, promise_broken
 
+Json = dict[str, Any]
 CONTRACTS: Final = ("Kv", "Sessions", "MemoryStore")
 PACKAGE: Final = re.compile(r"([A-Za-z][\w.-]*) \d+\.\d")
 SHOWN_AGAIN: Final = 1  # exit status of a script that says what was recorded
@@ -33,7 +36,7 @@ WORST: Final = (BROKEN, HELD, "not promised", "not expressible")  # of what a ce
 
 @attrs.frozen
 class ScoredFailure(Data):
-    """A promise that an adapter breaks: what was seen, its file, and what its script says.
+    """A promise that an adapter breaks: what was seen, its file, what its script says, how many more kinds.
 
     Of a divergence that the adapter declares as known, `what` is where it is told of.
     """
@@ -43,6 +46,7 @@ class ScoredFailure(Data):
     adapter: str
     file: str = ""
     script: str = ""
+    more: int = 0
 
 
 @attrs.frozen
@@ -134,77 +138,88 @@ def rank_cell(cell: str) -> int:
 
 def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:
     packages = list_packages((folder / f"{name.partition(':')[0]}.py").read_text("utf-8"))
-    found, error = ask_command(folder, out, seconds + GRACE_SECONDS, name, "--all", "--seconds", str(seconds))
-    if not found:
-        return ScoredSubject(name, packages, left_out=error)
-    failures = found.get("failures", [])
-    if found["result"] == "fail" and not failures:  # it did not recur, so there is no file of it
-        return ScoredSubject(name, packages, found["runs"], left_out="; ".join(found["did_not_recur"]))
-    cells = {promise: lack or HELD for promise, lack in found["promised"].items()}
-    broken = [score_failure(folder, out, name, it) for it in failures]
+    with TemporaryDirectory() as home:
+        run = AdapterRun(name, folder, Path(home))
+        found, error = run.ask(seconds + GRACE_SECONDS, "--all", "--seconds", str(seconds))
+        if not found:
+            return ScoredSubject(name, packages, left_out=error)
+        failures = found.get("failures", [])
+        if found["result"] == "fail" and not failures:  # it did not recur, so there is no file of it
+            return ScoredSubject(name, packages, found["runs"], left_out="; ".join(found["did_not_recur"]))
+        broken = tuple(score_failures(run, failures, out))
     known = [
         ScoredFailure(promise_broken(it["rule"], it["anomaly"]), it["address"], name) for it in found["known"]
     ]
+    cells = {promise: lack or HELD for promise, lack in found["promised"].items()}
     cells |= {it.promise: BROKEN for it in (*broken, *known)}
     return ScoredSubject(name, packages, found["runs"], cells, (*broken, *dict.fromkeys(known)))
 
 
-def score_failure(folder: Path, out: Path, name: str, found: Mapping[str, Any]) -> ScoredFailure:
-    failure, file = found["failure"], found["saved"]
-    promise = promise_broken(failure["rule"], found["anomaly"])
-    told = f"{failure['rule']}: {failure['op']}"
-    return ScoredFailure(promise, told, name, file, check_script(folder, out, name, file))
+def score_failures(run: "AdapterRun", failures: Iterable[Json], out: Path) -> Iterator[ScoredFailure]:
+    """Yield the first failure of each promise; its file and its script are copied to `out`."""
+    kinds: dict[str, list[Json]] = {}
+    for found in failures:
+        kinds.setdefault(promise_broken(found["failure"]["rule"], found["anomaly"]), []).append(found)
+    for promise, (first, *more) in kinds.items():
+        file = run.home / first["saved"]
+        told = run.check_script(first["saved"])
+        for path in (file, file.with_suffix(".py")):
+            if path.exists():
+                write_whole(out / path.name, path.read_bytes())
+        what = f"{first['failure']['rule']}: {first['failure']['op']}"
+        yield ScoredFailure(promise, what, run.name, file.name, told, len(more))
 
 
-def check_script(folder: Path, out: Path, name: str, file: str) -> str:
-    """Write a failure as a script and run it, in a process that knows the packages alone."""
-    script = Path(file).with_suffix(".py")
-    ask_command(folder, out, GRACE_SECONDS, name, "--replay", file, "--export", str(script))
-    if not (out / script).exists():
-        return "no script"
-    alone = {key: each for key, each in os.environ.items() if key != "PYTHONPATH"}
-    command = [sys.executable, "-P", script.name]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=(out / script).parent,
-            env=alone,
-            capture_output=True,
-            timeout=GRACE_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "does not end"
-    if b"Traceback" in done.stderr:  # Python ends with the same status, say where a package is not installed
-        return f"cannot be run: {done.stderr.decode(errors='replace').splitlines()[-1]}"
-    return "says the same" if done.returncode == SHOWN_AGAIN else f"says something else ({done.returncode})"
+@attrs.frozen
+class AdapterRun(Data):
+    """An adapter of a folder, run in processes of their own in the folder `home`."""
 
+    name: str
+    folder: Path
+    home: Path
 
-def ask_command(
-    folder: Path, out: Path, seconds_max: int, name: str, *more: str
-) -> tuple[dict[str, Any], str]:
-    """Return what `umi-sim target` says as JSON; without that nothing, and the last line of its errors."""
-    command = [sys.executable, "-m", "umi_sim", "target", name, *more, "--json"]
-    path = os.pathsep.join(filter(None, [str(folder), *map(os.path.abspath, sys.path)]))
-    try:
-        done = subprocess.run(
-            command, cwd=out, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
-            timeout=seconds_max, check=False,
-        )  # fmt: skip
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found, ""
-    except subprocess.TimeoutExpired:
-        return {}, f"did not end within {plural(seconds_max, 'second')}"
-    except ValueError:
-        last = [f"ended with status {done.returncode}", *filter(None, done.stderr.splitlines())][-1]
-        return {}, last.removeprefix("umi-sim: ").removeprefix(f"{name}: ")
+    def ask(self, seconds_max: int, *options: str) -> tuple[Json, str]:
+        """Return what `umi-sim target` says as JSON; without that nothing, and its last line of errors."""
+        command = [sys.executable, "-m", "umi_sim", "target", self.name, *options, "--json"]
+        path = os.pathsep.join(filter(None, [str(self.folder), *map(os.path.abspath, sys.path)]))
+        try:
+            done = subprocess.run(
+                command, cwd=self.home, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
+                text=True, timeout=seconds_max, check=False,
+            )  # fmt: skip
+            found: Json = json.loads(done.stdout)
+            return found, ""
+        except subprocess.TimeoutExpired:
+            return {}, f"did not end within {plural(seconds_max, 'second')}"
+        except ValueError:
+            last = [f"ended with status {done.returncode}", *filter(None, done.stderr.splitlines())][-1]
+            return {}, last.removeprefix("umi-sim: ").removeprefix(f"{self.name}: ")
+
+    def check_script(self, file: str) -> str:
+        """Write a failure as a script and run it, in a process that knows the packages alone."""
+        script = (self.home / file).with_suffix(".py")
+        self.ask(GRACE_SECONDS, "--replay", file, "--export", str(script))
+        if not script.exists():
+            return "no script"
+        alone = {key: each for key, each in os.environ.items() if key != "PYTHONPATH"}
+        command = [sys.executable, "-P", script.name]
+        try:
+            done = subprocess.run(
+                command, cwd=script.parent, env=alone, capture_output=True, timeout=GRACE_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return "does not end"
+        if b"Traceback" in done.stderr:  # Python ends with the same status, say where a package is missing
+            return f"cannot be run: {done.stderr.decode(errors='replace').splitlines()[-1]}"
+        is_same = done.returncode == SHOWN_AGAIN
+        return "says the same" if is_same else f"says something else ({done.returncode})"
 
 
 # As Markdown.
 
 
-def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str) -> Iterator[str]:
-    """Yield the lines of the page."""
+def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, folder: str) -> Iterator[str]:
+    """Yield the lines of the page; `folder`: where the files of failures are."""
     scored = [it for it in subjects if not it.left_out]
     yield "# Which stores keep which promises"
     yield ""
@@ -219,7 +234,7 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str) -> I
     yield from as_rows(("store", "packages", "runs", *(it.name for it in PROMISES)), map(cells_of, scored))
     if broken := [failure for it in scored for failure in it.failures]:
         yield from ("", "## What broke", "")
-        yield from (f"- `{it.adapter}`, {it.promise}: {how_told(it)}" for it in broken)
+        yield from (f"- `{it.adapter}`, {it.promise}: {how_told(it, folder)}" for it in broken)
     if lacking := [(it.name, why) for it in scored for why in it.cells.values() if ":" in why]:
         yield from ("", "## What was not tested", "")
         for why in dict.fromkeys(why for _, why in lacking):
@@ -230,11 +245,12 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str) -> I
         yield from (f"- `{it.name}` ({it.packages}): {it.left_out}" for it in left_out)
 
 
-def how_told(failure: ScoredFailure) -> str:
+def how_told(failure: ScoredFailure, folder: str) -> str:
+    rest = f", and {plural(failure.more, 'more kind')}" if failure.more else ""
     if not failure.file:
         return f"known, {failure.what}"
-    repeat = f"umi-sim target {failure.adapter} --replay {failure.file}"
-    return f"{failure.what}; its script {failure.script}: `{repeat}`"
+    repeat = f"umi-sim target {failure.adapter} --replay {folder}/{failure.file}"
+    return f"{failure.what}{rest}; its script {failure.script}: `{repeat}`"
 
 
 def cells_of(subject: ScoredSubject) -> list[str]:

@@ -182,7 +182,7 @@ def check(text: str, reply: str, floor_ppm: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(ASKED | st.tuples(TEXTS, HALF_TEXT), st.sampled_from([0, FLOOR_PPM, 1_000_000]))
 def test_the_memory_reads_spoiled_answers_alike(asked: tuple[str, str], floor_ppm: int) -> None:
     check(*asked, floor_ppm)
@@ -190,7 +190,7 @@ def test_the_memory_reads_spoiled_answers_alike(asked: tuple[str, str], floor_pp
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(TEXTS, framed(PAYLOADS))
 def test_the_memory_reads_anything_alike(text: str, reply: str) -> None:
     check(text, reply, FLOOR_PPM)

@@ -45,7 +45,7 @@ def test_the_plain_reader_reads_the_table(row: Row) -> None:
     assert (read is not None) == (row["usable"] == "yes")
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(SOUP | SOUP.map(lambda soup: f"<memory><content>{soup}") | SOUP.map(lambda soup: TEA + soup))
 def test_both_read_the_same_memories(reply: str) -> None:
     mine, plain = parse_memories(reply), read_memories(reply)
@@ -55,7 +55,7 @@ def test_both_read_the_same_memories(reply: str) -> None:
     assert told_by == [(it.name, it.content, it.categories) for it in plain or ()]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(REPLIES, st.integers(1, 12))
 def test_both_divide_alike(reply: str, line_count: int) -> None:
     mine = parse_segments(reply, line_count)
@@ -63,7 +63,7 @@ def test_both_divide_alike(reply: str, line_count: int) -> None:
     assert starts == hierarchy.read_starts(reply, line_count)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(REPLIES, st.sampled_from(sorted(NORMALISERS)))
 def test_both_see_the_same_lines(text: str, modality: str) -> None:
     assert NORMALISERS[modality](text).split("\n") == hierarchy.lines_of(text, modality)
@@ -77,7 +77,7 @@ FENCED = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(FENCED | st.text(max_size=20))
 def test_both_read_the_same_summary(reply: str) -> None:
     mine = parse_summary(reply)

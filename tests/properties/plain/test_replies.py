@@ -92,7 +92,7 @@ def test_the_memory_is_as_confident(written: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(framed(ODD) | HALF_TEXT)
 def test_the_memory_finds_the_same(reply: str) -> None:
     for wanted, opening, form in (

@@ -171,7 +171,7 @@ def test_the_memory_resolves_alike(
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(MIXED, MIXED | st.just(QUERY), st.sampled_from([0, HALF_PPM]))
 def test_the_memory_judges_shuffled_words_alike(reply: str, query: str, floor_ppm: int) -> None:
     assert read_rewrite(reply, query, SAID, floor_ppm) == memory.judge_rewrite(reply, query, SAID, floor_ppm)
@@ -184,7 +184,7 @@ def test_the_memory_cleans_alike(text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(QUERIES.flatmap(lambda query: st.tuples(st.just(query), framed(
     st.lists(TEXTS.map(json.dumps) | ODD).map(lambda them: f"[{', '.join(them)}]")
 ) | answers("expand", ask_expand(query)) | HALF_TEXT)))  # fmt: skip

@@ -141,7 +141,7 @@ def check(asked: Sequence[Asked], reply: str, config: Config) -> None:
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(ENTITIES.flatmap(lambda asked: st.tuples(st.just(asked), framed(PAYLOADS) | HALF_TEXT)), CONFIGS)
 def test_the_memory_reads_anything_alike(asked: tuple[list[Asked], str], config: Config) -> None:
     check(*asked, config)
@@ -149,7 +149,7 @@ def test_the_memory_reads_anything_alike(asked: tuple[list[Asked], str], config:
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(
     ENTITIES.flatmap(
         lambda asked: st.tuples(

@@ -88,7 +88,7 @@ PAYLOADS = rows(
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(
     framed(PAYLOADS) | HALF_TEXT | answers("evolve", ask_evolve(NEW, OLD, tuple(PAIRS))),
     st.lists(st.sampled_from(PAIRS), unique=True),

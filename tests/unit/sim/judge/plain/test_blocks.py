@@ -126,7 +126,7 @@ def cores(draw: st.DrawFn) -> list[Block]:
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(cores())
 def test_what_the_memory_renders_shows_its_blocks(blocks: list[Block]) -> None:
     core = core_of(blocks)
