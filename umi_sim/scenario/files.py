@@ -216,7 +216,7 @@ class Scenario(Data):
 
     document: Table = attrs.field(repr=False)
     folder: Path | None
-    settings: Mapping[str, str] = MappingProxyType({})  # what `overridden` has put in place
+    settings: Mapping[str, str] = attrs.field(factory=dict)  # what `overridden` has put in place
     id: str = key("scenario", ID, "")
     version: int = key("scenario", whole(1, 1_000_000), 1)
     title: str = key("scenario", LINE, "")

@@ -86,7 +86,7 @@ def test_a_store_that_takes_its_process_along_is_told_in_a_line(here: Path) -> N
 def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
     (here / "broken_store.py").write_text(BROKEN)
     done = umi("broken_store:Mine", "--seeds", "0..50", "--json", "--export", "show.py")
-    told = json.loads(done.output)
+    told = json.loads(done.stdout)
     assert (done.exit_code, told["failure"]["rule"], len(told["items"])) == (1, "answer", 3)
     assert umi("broken_store:Mine", "--replay", told["saved"]).exit_code == 0
     other = CliRunner().invoke(cli, ["replay", told["saved"]])
@@ -174,7 +174,9 @@ def test_what_an_earlier_run_left_in_a_global_is_no_finding(here: Path) -> None:
     (here / "mine.py").write_text(GLOBAL)
     done = umi("mine:Mine", "--seeds", "0..9")
     assert done.exit_code == 1
-    assert "did not recur: depends on something outside the run (a global of a module" in done.output
+    assert "did not recur: depends on something outside the run (a global of a module" in " ".join(
+        done.stdout.split()
+    )
     assert not (here / ".umi-sim").exists()
 
 
