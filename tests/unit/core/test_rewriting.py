@@ -100,6 +100,11 @@ def test_a_person_is_added_only_as_somebody_said_it(
     assert is_taken or found.reason == "changed_person"
 
 
+def test_what_another_person_has_is_not_made_ones_own() -> None:
+    turns = (Turn("assistant", "I left my charger there, lost"),)
+    assert judge_rewrite("Is my charger safe?", "Is it safe?", turns, HALF_PPM).reason == "changed_person"
+
+
 @pytest.mark.parametrize(
     ("query", "rewrite", "reason"),
     [
