@@ -131,6 +131,17 @@ def test_a_request_and_its_reply_say_the_same_over_http_and_by_the_object(
     check_delegate(request, outcome)
 
 
+def test_each_argument_of_each_request_reaches_the_memory() -> None:
+    """With all of its arguments, ten times: values by chance, and forms on the wire."""
+    for cls in REPLIES:
+        chance: Any = Stream(0, cls.__name__)
+        for number in range(10):
+            request = cls(1, **{it.name: given(chance, it) for it in arguments_of(cls)})
+            if type(request) is not api.RecentEntities:
+                check_request(request, Stream(number, "wire"))
+            check_delegate(request, Unknown())
+
+
 def test_a_date_is_one_of_the_calendar() -> None:
     for year, month, day in product((1970, 1971, 1972, 2000, 2100, 9999), range(14), range(33)):
         try:
