@@ -61,6 +61,10 @@ def test_a_model_is_asked_only_about_a_term_after_some_turn(
     assert resolve_without_model(query, turns, enabled) == expected
 
 
+def test_a_model_is_asked_without_a_term_where_the_asker_wants_it() -> None:
+    assert resolve_without_model("Where is John?", TURNS, True, force=True) is None
+
+
 def test_terms_stand_once_by_first_occurrence() -> None:
     found = resolve_without_model("Is it she, or is that it?", (), True)
     assert found is not None
