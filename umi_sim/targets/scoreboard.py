@@ -200,7 +200,7 @@ class AdapterRun(Data):
         script = (self.home / file).with_suffix(".py")
         self.ask(GRACE_SECONDS, "--replay", file, "--export", str(script))
         if not script.exists():
-            return "no script"
+            return "cannot be written"
         alone = {key: each for key, each in os.environ.items() if key != "PYTHONPATH"}
         command = [sys.executable, "-P", script.name]
         try:
