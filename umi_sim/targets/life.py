@@ -183,7 +183,7 @@ class TargetRun:
         for name, others in self.world.names.take_guesses():
             self.checker.take_name(name, others)
         broken = self.judge(item, gots)
-        if (met := find_known(self.adapter, broken)) is not None and self.checker.accept():
+        if (met := find_known(self.adapter, broken)) is not None and self.checker.accept(item.ops):
             self.known.append(met)
             broken = None
         if broken is None and item.kind in RESTARTS:

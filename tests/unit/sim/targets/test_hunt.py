@@ -1,5 +1,6 @@
 """Stores of nobody's with planted bugs are found out, and one without is left alone."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -173,6 +174,36 @@ def test_a_known_divergence_hides_nothing_behind_it() -> None:
     assert behind.small is not None
     assert behind.small.broken is not None
     assert behind.small.broken.op == "get"
+
+
+class MissesKeysAfterwards(Kv):
+    """After a restart it lists no keys, which is known; it has all of them."""
+
+    durable = True
+    known = (Known("https://example.org/18", op="keys"),)
+
+    def make(self) -> None:
+        self.path = self.folder / "rows.json"
+        self.is_new = not self.path.exists()
+        self.rows = {} if self.is_new else json.loads(self.path.read_text())
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = value
+        self.path.write_text(json.dumps(self.rows))
+
+    def get(self, key: str) -> object:
+        return self.rows.get(key, MISSING)
+
+    def keys(self) -> list[str]:
+        return [*self.rows] if self.is_new else []
+
+
+def test_a_known_divergence_of_what_is_read_changes_nothing_of_what_is_kept() -> None:
+    put, get = ContractOp("put", {"key": "a", "value": "v1"}), ContractOp("get", {"key": "a"})
+    items = [Item("op", (put,)), Item("reopen"), Item("op", (ContractOp("keys"),)), Item("op", (get,))]
+    verdict = run(MissesKeysAfterwards, items)
+    assert [it.address for it in verdict.known] == ["https://example.org/18"]
+    assert (verdict.broken, verdict.steps[-1].said) == (None, ("'v1'",))
 
 
 def test_the_time_that_the_judge_takes_is_not_the_stores(monkeypatch: pytest.MonkeyPatch) -> None:
