@@ -1,10 +1,10 @@
-"""The first person: whom I, me, my and `the user` mean where a text does not say it.
+"""The first person: which person I, me, my and `the user` name where a text does not say it.
 
     remember("I live in Porto.")                    the user of the memory
     remember("I live in Porto.", speaker="Ann")     Ann
-    remember("Ann: Hi!\\nBob: I live in Porto.")     nobody: the text has speakers of its own
+    remember("Ann: Hi!\\nBob: I live in Porto.")     no one person: the text has speakers
     a message of role user, in a conversation       the user of the memory
-    any other message, and a document               its own speaker, or nobody
+    any other message, and a document               its own speaker, or no person
     remember("The user lives in Porto.")            the user: so an agent writes what it has heard
 
 Law 1. This file alone decides it. Law 2. A user has one name, whatever the door. Law 3. Better no name than a
@@ -26,7 +26,7 @@ from umi_core.messages.requests import Remember, Request
 from umi_core.text import norm, tidy
 from umi_live.rules import is_speaker
 
-NAMELESS: Final = "user"  # the name of a user whose id can be none, as `me`
+NAMELESS: Final = "user"  # the name of a user whose id cannot be a name, such as `me`
 # What in the JSON of a text shows that it is about the user, by task.
 NEEDS_USER: Final = {
     "memories": re.compile(r"(?:\"|\\n)(?:\[\d+\] )?(?:[^\[\]\"]+ )?\[user\]: "),
@@ -46,7 +46,7 @@ def name_user(user: str) -> str:
 
 
 def name_speaker(request: Request, user: str) -> Request:
-    """Return a request that tells something with the name of whom I means, if neither it nor its text has."""
+    """Return a request with the user as its speaker, if neither the request nor its text names a speaker."""
     match request:
         case Remember(text=text, speaker=None) | AddArchival(content=text, speaker=None) if is_own_text(text):
             return attrs.evolve(request, speaker=name_user(user))

@@ -1,4 +1,4 @@
-"""What a cancelled run of pydantic-ai leaves. asyncio's own loop, no umi_sim."""
+"""Show what a cancelled run of pydantic-ai leaves, on asyncio's own loop and without umi_sim."""
 
 import asyncio
 

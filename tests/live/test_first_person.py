@@ -43,7 +43,7 @@ async def tell(memory: LiveMemory, texts: Sequence[str]) -> tuple[str, ...]:
 
 
 async def import_texts(memory: LiveMemory, texts: Sequence[str]) -> tuple[str, ...]:
-    """The same by two conversations, the last text in the second one."""
+    """Tell the same rows in two conversations, the last text of each in the second one."""
     await memory.memorize(chat(*texts[:-1]), modality="conversation", uri="1")
     return (await memory.memorize(chat(texts[-1]), modality="conversation", uri="2")).value.ended
 

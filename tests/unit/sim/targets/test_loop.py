@@ -194,7 +194,7 @@ def test_no_collector_comes_during_a_run() -> None:
 
 
 class AsksForTheTime(Kv):
-    """It waits for a second by asking again and again, as spinning code does."""
+    """A store that waits for a second by asking for the time again and again."""
 
     def make(self) -> None:
         self.is_over = False

@@ -233,7 +233,7 @@ def test_what_was_to_be_replaced_and_is_gone_names_the_interruption(kind: str, r
 
 
 class DropsTexts(Kv):
-    """It keeps no text, and all else for a minute."""
+    """A store that drops texts, and keeps all other values for a minute."""
 
     default_ttl_ms = 60_000
 

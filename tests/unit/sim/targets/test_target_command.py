@@ -170,7 +170,7 @@ class Mine(Kv):
 
 
 def test_what_an_earlier_run_left_in_a_global_is_no_finding(here: Path) -> None:
-    """It would fail alike in this process, and pass where its user repeats it."""
+    """The failure would recur in this process, and not in the one in which the user repeats it."""
     (here / "mine.py").write_text(GLOBAL)
     done = umi("mine:Mine", "--seeds", "0..9")
     assert done.exit_code == 1
