@@ -121,10 +121,15 @@ def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetV
 
 
 def find_known(adapter: type[Adapter], broken: BrokenContract | None) -> KnownMet | None:
-    """Return the known divergence that a broken promise is."""
+    """Return the known divergence that a broken promise is.
+
+    Of a read it is a wrong answer, by whatever lost state the judge could have explained it.
+    """
     for each in adapter.known if broken else ():
         if broken and each.covers(broken.rule, broken.op, broken.message):
-            return KnownMet(each.address, broken.rule, broken.anomaly)
+            is_read = broken.op in adapter.contract.reads
+            rule = each.rule or ("answer" if is_read else broken.rule)
+            return KnownMet(each.address, rule, broken.anomaly if rule == broken.rule else "")
     return None
 
 

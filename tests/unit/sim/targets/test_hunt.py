@@ -202,7 +202,7 @@ def test_a_known_divergence_of_what_is_read_changes_nothing_of_what_is_kept() ->
     put, get = ContractOp("put", {"key": "a", "value": "v1"}), ContractOp("get", {"key": "a"})
     items = [Item("op", (put,)), Item("reopen"), Item("op", (ContractOp("keys"),)), Item("op", (get,))]
     verdict = run(MissesKeysAfterwards, items)
-    assert [it.address for it in verdict.known] == ["https://example.org/18"]
+    assert [(it.address, it.rule) for it in verdict.known] == [("https://example.org/18", "answer")]
     assert (verdict.broken, verdict.steps[-1].said) == (None, ("'v1'",))
 
 
