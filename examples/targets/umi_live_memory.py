@@ -64,6 +64,10 @@ class Live(MemoryStore):
         memory = await self._of(user)
         return [(json.dumps([user, each.id]), each.content) async for each in memory.entities()]
 
+    async def render(self, user):
+        memory = await self._of(user)
+        return "\n".join([await memory.render(), *(topic.text for topic in await memory.topics())])
+
     async def count(self, user):
         return await (await self._of(user)).count()
 

@@ -388,6 +388,8 @@ class Checker:
             return "read"
         if not same(self.last_reads.get(key_of(op), got.value), got.value):
             return "repeated"
+        if op.name == "render" or not self.removed.keys().isdisjoint(marks_in(got.value)):
+            return "removed"
         if op.name != "get" or got.value in (None, MISSING, []):
             return ""  # that too little is there may be a loss
         is_old = self.would_answer(self.earlier, op, got, now_ms)

@@ -104,7 +104,8 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     if is_odd and own.chance(1, 4) and any(SCOPES & {*args} for args in ops_of(adapter).values()):
         separator = own.pick(SEPARATORS)
         scopes, names = ["a", f"a{separator}b"], [f"b{separator}a", "a"]
-    return Pool(names, scopes, values, is_odd, adapter.erases)
+    # Where a file or a text is searched for what is gone, no value may stand in another one.
+    return Pool(names, scopes, values, is_odd, adapter.erases or "render" in ops_of(adapter))
 
 
 def draw_kinds(

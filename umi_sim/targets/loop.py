@@ -11,6 +11,7 @@ Law 5. What nothing will ever wake is Stuck at once, and what never ends after S
 
 import asyncio
 import heapq
+import inspect
 import os
 import sqlite3
 import sys
@@ -182,6 +183,14 @@ class Loop(asyncio.BaseEventLoop):
 
     def abandon(self) -> None:
         """The process is gone, and with it whatever was to be done."""
+        for task in asyncio.all_tasks(self):
+            # Python warns of a coroutine that is destroyed before it began, as if it had been forgotten.
+            coroutine = task.get_coro()
+            if (
+                inspect.iscoroutine(coroutine)
+                and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED
+            ):
+                coroutine.close()
         self.ready.clear()
         self.timers.clear()
         for jobs in self.jobs.values():

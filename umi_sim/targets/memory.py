@@ -2,11 +2,12 @@
 
     add(text, user, metadata, ttl)                   get(id)           update(id, text)      delete(id)
     search(query, user, limit, where)                list(user, where) count(user, where)    delete_all(user)
-    history(id)                drain()
+    history(id)                drain()            render(user)
 
 `add` gives the id, or has `id` as an argument if the user makes ids. `search` and `list` give pairs
 [id, text].
 Operations with `user` may have `agent` and `run` too; one that is None in a search stands for all.
+`render` is a text made of what is there, for a prompt say: judged only by what was deleted.
 `metadata` is a dict; with `where`, a dict too, only entries count whose metadata has these values.
 A store that needs time to find what it was told waits for that in its own `search` and `list`; or it is
 `eventual`, and `drain` waits until whatever was told before is found.
@@ -34,7 +35,9 @@ from umi_sim.targets.model import (
     Outcomes,
     Pool,
     Truth,
+    Without,
     any_of,
+    marks_in,
 )
 from umi_sim.targets.values import MISSING, show_value
 
@@ -146,6 +149,7 @@ class MemoryContract(Contract):
         "add": ("id", "text", *ALL, "metadata", "ttl"), "get": ("id",), "update": ("id", "text"),
         "delete": ("id",), "search": ("query", *ALL, "limit", "where"), "list": (*ALL, "where"),
         "count": (*ALL, "where"), "delete_all": ALL, "history": ("id",), "drain": (),
+        "render": ALL,
     }  # fmt: skip
     flags: ClassVar = {
         "boundary": (None, "alive", "expired"),
@@ -159,7 +163,7 @@ class MemoryContract(Contract):
     settings = ("recall_floor",)
     concerns: ClassVar = {"delete_reports": "delete", "boundary": "ttl"}
     names: ClassVar = ALL
-    reads: ClassVar = ("get", "list", "search", "count", "history")
+    reads: ClassVar = ("get", "list", "search", "count", "history", "render")
     fills: ClassVar = ("add",)
     removes: ClassVar = ("delete", "delete_all")
 
@@ -309,6 +313,13 @@ class MemoryContract(Contract):
         if 100 * missed < asked * (100 - floor) + 100:  # so many of a hundred, and a rest of one
             missing = attrs.evolve(state, asked=asked, missed=missed)
             yield ExpectedHits(own, None, limit, recent), missing
+
+    def on_render(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
+        kept = {text for it in state.entries.values() for text in it.texts}
+        gone = {text for it in state.gone.values() for text in it.texts} - kept
+        # What an eventual store has not drained may be shown for a while.
+        late = {text for _, it in state.before if it is not None for text in it.texts}
+        yield Without([*marks_in(sorted(gone - late))]), state
 
     def on_drain(self, state: MemoryState, now_ms: int) -> Outcomes:
         yield WHATEVER, attrs.evolve(state, before=())

@@ -86,6 +86,20 @@ class AnyOrder(Expectation):
 
 
 @attrs.frozen
+class Without(Expectation):
+    """Any answer, unless it shows one of these texts, or their marks: a summary may use words of its own."""
+
+    texts: Sequence[str]
+
+    def takes(self, got: object) -> bool:
+        shown = str(got)
+        return not any(MARKED.findall(text)[-1] in shown for text in self.texts)
+
+    def __str__(self) -> str:
+        return f"nothing of {', '.join(map(show_value, self.texts))}"
+
+
+@attrs.frozen
 class FirstFew(Expectation):
     """At most `limit` of these in any order, and none twice; all of them, if they are no more than that."""
 

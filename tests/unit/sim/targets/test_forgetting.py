@@ -1,0 +1,42 @@
+"""Goal: each way in which a memory forgets too little is found, and a memory that forgets is not accused."""
+
+import pytest
+
+from tests import forgetful_stores as stores
+from umi_sim.targets.hunt import hunt
+from umi_sim.targets.memory import MemoryContract
+from umi_sim.targets.model import Without, mark
+from umi_sim.targets.promises import promise_broken
+
+LEAKS = (
+    (stores.DerivedText, "answer", "render", "forgets"),
+    (stores.LateWrite, "answer", "list", "forgets"),
+    (stores.Bytes, "erased", "delete", "erases"),
+    (stores.Restart, "reopen-lost", "render", "crashes"),
+    (stores.SecondIngest, "answer", "list", "answers"),
+)
+
+
+@pytest.mark.parametrize(("store", "rule", "op", "promise"), LEAKS, ids=[store.leak for store, *_ in LEAKS])
+def test_a_leak_is_found_and_named(store: type[stores.Forgetting], rule: str, op: str, promise: str) -> None:
+    small = hunt(store, range(150)).small
+    assert small is not None
+    assert small.broken is not None
+    assert (small.broken.rule, small.broken.op) == (rule, op)
+    assert promise_broken(small.broken.rule, small.broken.anomaly) == promise
+    assert len(small.items) <= 6
+
+
+def test_a_memory_that_forgets_is_not_accused() -> None:
+    assert hunt(stores.Forgetting, range(60)).small is None
+
+
+def test_what_is_made_of_the_rest_may_say_anything_else() -> None:
+    gone, kept = mark("note 1"), mark("note 11")
+    answer = Without([gone])
+    assert answer.takes(f"Ann: {kept}")
+    assert answer.takes(None)
+    assert not answer.takes(f"Ann wrote {gone.upper()[:6]}{gone[6:]}, in short")
+    assert not answer.takes([["m1", gone]])
+    assert str(answer) == f"nothing of '{gone}'"
+    assert "render" in MemoryContract.reads
