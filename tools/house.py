@@ -127,6 +127,7 @@ SPOKEN_OF: Final = (  # words for what is asked, answered, stored and wrong
 PURE: Final = (  # functions of values, which judges may import as well
     "umi_core.conversations",
     "umi_core.ids",
+    "umi_core.language.dates",
     "umi_core.language.decisions",
     "umi_core.language.descriptions",
     "umi_core.language.evolution",

@@ -57,6 +57,7 @@ class Config(Data):
     evolution_interval_ms: int = option(21_600_000, 1_000, 30 * limits.DAY_MS)
     group_decay_ms: int = option(limits.ACCESS_PRUNE_MS, 0, limits.ACCESS_PRUNE_MS)  # 0: never
     upkeep_interval_ms: int = option(0, 0, limits.DAY_MS)  # 0: never
+    utc_offset_minutes: int = option(0, -720, 840)  # from UTC to the clocks of the users: dates are theirs
     model_timeout_ms: int = option(30_000, 1, 600_000)
     store_timeout_ms: int = option(10_000, 1, 600_000)
     semantic_routing: bool = False

@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 
 import attrs
 
+from umi_core.language.dates import drop_dates
 from umi_core.language.extraction import sentences, telling
 from umi_core.language.wordings import words_of_change
 from umi_core.language.words import content, words
@@ -56,7 +57,7 @@ class RuleModel:
         if task in DESCRIBED_BY.values():
             raise ServiceFailed("refused", 0, "rules read texts, and no image, audio or video")
         answer = ANSWERS.get(task)
-        return "[]" if answer is None else answer(inputs_of(prompt))
+        return "[]" if answer is None else answer(as_told(inputs_of(prompt)))
 
     async def close(self) -> None:
         """There is nothing to close."""
@@ -112,6 +113,18 @@ def parts(text: str) -> Iterator[str]:
 def inputs_of(prompt: str) -> Json:
     lines = [line.removeprefix("INPUT ").split(" = ", 1) for line in prompt.split("\n") if "INPUT " in line]
     return {name: json.loads(value) for name, value in (line for line in lines if len(line) == 2)}
+
+
+def as_told(value: Any) -> Any:  # any JSON
+    """Return the inputs without the dates in their texts: the memory puts them into the answer as well."""
+    match value:
+        case str():
+            return drop_dates(value)
+        case list():
+            return [as_told(it) for it in value]
+        case dict():
+            return {name: as_told(it) for name, it in value.items()}
+    return value
 
 
 # Tasks.

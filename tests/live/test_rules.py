@@ -255,7 +255,7 @@ def test_an_assistant_that_tells_its_name_is_in_its_persona(tmp_path: Path) -> N
 
 
 TALK: Final = (
-    "Hi! How are you doing today? Alice works at Acme. The tea shop near Acme closed in May. "
+    "Hi! How are you doing these days? Alice works at Acme. The tea shop near Acme closed in May. "
     "I sing in a choir. Thanks!"
 )
 
@@ -267,7 +267,7 @@ def test_what_no_rule_reads_is_a_fact_without_a_name_and_what_says_nothing_is_no
         listed = await memory.ask(List(0, "entity"), Listed)
         facts = [it for it in listed.value.rows if isinstance(it, Entity)]
         assert {(it.content, len(it.about)) for it in facts} == {
-            ("How are you doing today?", 0), ("Alice works at Acme.", 2),
+            ("How are you doing these days?", 0), ("Alice works at Acme.", 2),
             ("The tea shop near Acme closed in May.", 0), ("I sing in a choir.", 1),
         }  # fmt: skip
 

@@ -60,9 +60,13 @@ def listed(given: Sequence[prompts.Statement], size: int = SHOWN) -> list[dict[s
 
 
 def extract(draw: Draw) -> Asked:
-    said, speaker = text(draw), draw.pick((None, "", "Ann"))
-    asked = {"text": said} | ({} if speaker is None else {"speaker": speaker})
-    return prompts.ask_extract(said, speaker), asked
+    said, speaker, day = text(draw), draw.pick((None, "", "Ann")), draw.pick((None, 0))
+    asked = {"text": said} | told_on(day) | ({} if speaker is None else {"speaker": speaker})
+    return prompts.ask_extract(said, speaker, day), asked
+
+
+def told_on(day: int | None) -> dict[str, str]:
+    return {} if day is None else {"told": "Thursday 1970-01-01"}
 
 
 def route(draw: Draw) -> Asked:
@@ -100,8 +104,18 @@ def memories(draw: Draw) -> Asked:
     kind, said = draw.pick(MEMORY_TYPES), text(draw)
     topics = tuple(zip(texts(draw), texts(draw), strict=False))
     known = [{"name": name, "about": about} for name, about in topics]
-    shown = {"memory_type": kind, "categories": known, "text": said}
-    return prompts.ask_memories(kind, said, topics), shown
+    day = draw.pick((None, 0))
+    shown = {"memory_type": kind, "categories": known, "text": said} | told_on(day)
+    return prompts.ask_memories(kind, said, topics, day), shown
+
+
+def reflect(draw: Draw) -> Asked:
+    shown = texts(draw)
+    days = [f"Thursday 1970-01-{1 + 7 * n:02}" for n in range(len(shown))]
+    return prompts.ask_reflection(shown, tuple(range(0, 7 * len(shown), 7))), {
+        "texts": list(shown),
+        "told": days,
+    }
 
 
 def summarise_category(draw: Draw) -> Asked:
@@ -148,7 +162,7 @@ ASKED: Final[dict[str, Domain]] = {
     "extract": extract, "route": route, "evolve": evolve, "rewrite": asked_after(prompts.ask_rewrite),
     "expand": of_one("query", prompts.ask_expand), "memories": memories,
     "segment": of_one("text", prompts.ask_segment), "summarise_category": summarise_category,
-    "reflect": of_one("texts", prompts.ask_reflection, texts), "name_subcategory": name_subcategory,
+    "reflect": reflect, "name_subcategory": name_subcategory,
     "decide_need": asked_after(prompts.ask_need), "decide_enough": decide_enough, "rank": rank,
     **{it: describing(it) for it in ("describe_image", "transcribe_audio", "describe_video")},
 }  # fmt: skip

@@ -75,7 +75,7 @@ def test_a_mistake_in_a_function_is_found(mistake: Mistake) -> None:
 
 USES: Final = (
     (
-        "evolving", "facts[REQUEST].text, view.config)", "facts[REQUEST].text[:9], view.config)",
+        "evolving", "facts[STATED], view.config,", "facts[STATED][:9], view.config,",
         "calm", 1, "degradation-named",
     ),
     (
@@ -83,7 +83,7 @@ USES: Final = (
         "parse_routes(answer.text, tuple(attrs.evolve(draft.entity, type='note') for",
         "answers", 1, "route-per-entity",
     ),
-    ("reading", "(UnitReading(memories.memories,", "(UnitReading(memories.memories[1:],", "memorize", 0,
+    ("reading", "add_date(memories.memories,", "add_date(memories.memories[1:],", "memorize", 1,
      "reference-agrees"),
 )  # fmt: skip
 """Of a workflow: what it reads or stores otherwise, and a run that shows it."""

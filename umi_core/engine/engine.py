@@ -264,7 +264,7 @@ def run_row(engine: Engine, operation: Operation, row: Step) -> None:
 
 def ask(engine: Engine, operation: Operation, row: Step) -> None:
     """Ask the question of the row, or let it learn at once if it has none."""
-    asked = row.ask(facts_of(operation), engine.view(operation, row)) if row.ask else None
+    asked = row.question(facts_of(operation), engine.view(operation, row))
     if asked is None:
         engine.mark(operation, row, "no question")
         take(engine, operation, row, None)

@@ -26,6 +26,8 @@ from umi_core.errors import (
     StorageRefused,
 )
 from umi_core.ids import pack
+from umi_core.language.dates import day_of
+from umi_core.language.prompts import add_today
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PLAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Read, Refused
@@ -147,6 +149,11 @@ class Step(Data):
     loose: tuple[str, ...] = ()
     claims: Claims | None = None
     config: tuple[tuple[str, str | int | bool], ...] = ()
+
+    def question(self, facts: Facts, view: View) -> Asked | None:
+        """Return what it asks, a model with today's day; None if it asks nothing."""
+        asked = self.ask(facts, view) if self.ask else None
+        return add_today(asked, day_of(view.now_ms, view.config)) if isinstance(asked, AskModel) else asked
 
     @cached_property
     def options(self) -> Mapping[str, str | int | bool]:

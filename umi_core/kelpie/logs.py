@@ -57,7 +57,7 @@ from umi_core.workflows.commits import (
     put,
 )
 from umi_core.workflows.drafting import DRAFTS, chain_drafts
-from umi_core.workflows.evolving import DROPPED, MENTIONS
+from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED
 from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_facts
 from umi_core.workflows.giving import add_source
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
@@ -385,7 +385,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
     """Return the plan for the record and its facts; its id is new, so none of them has it as a source yet."""
     drafts = tuple(add_source(key, draft, view.now_ms) for draft in remember.place_drafts(facts))
-    plan = plan_of(chain_drafts(drafts, facts[ADD].text, None), facts, view)
+    plan = plan_of(chain_drafts(drafts, facts[STATED], None), facts, view)
     assert isinstance(plan.value, Remembered)
     return attrs.evolve(
         plan,

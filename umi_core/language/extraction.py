@@ -17,6 +17,7 @@ from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, Texts
 from umi_core.json_text import Json
+from umi_core.language.dates import add_dates
 from umi_core.language.persons import PERSONS, is_within
 from umi_core.language.replies import ArrayWith, ObjectWith, UnusableReply, confidence_ppm, find_json
 from umi_core.language.tables import FULL_STOPS, IDLE, NAME_PRONOUNS, TYPE_ALIASES
@@ -172,8 +173,13 @@ class Extraction(Data):
         return (*(reason for _, reason in self.dropped), *self.mended)
 
 
-def parse_extraction(reply: str, text: str, config: Config) -> Extraction | UnusableReply:
-    """Read the statements of a reply, and notes of what it passes over, which may be all."""
+def parse_extraction(
+    reply: str, text: str, config: Config, day: int | None = None
+) -> Extraction | UnusableReply:
+    """Read the statements of a reply, and notes of what it passes over, which may be all.
+
+    `day`: the one from which words such as `yesterday` count in the text, since 1970.
+    """
     payload = find_json(reply, ObjectWith("entities"))
     if isinstance(payload, UnusableReply):
         # The list alone, or under another name: [{"name": "Ann", "content": "Ann likes tea."}]
@@ -186,7 +192,7 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
         payload["entities"], EXTRACT_ENTITY_COUNT_MAX, lambda element: read_mention(element, text, floor_ppm)
     )
     # A content of several sentences is several statements; equal ones become one below.
-    stated = [it for mention, _ in found for it in divide(mention)]
+    stated = [add_date(it, day) for mention, _ in found for it in divide(mention)]
     told = merge(stated)
     # After merging: a link is left out if one statement, as it is stored, tells of both ends already.
     links, link_mends = read_links(payload.get("relations"), told)
@@ -197,6 +203,13 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     # Last, so that a sentence counts as passed over only if neither a statement nor a relation tells it.
     notes, count = rest_of(text, mentions)
     return Extraction((*mentions, *notes), dropped, partial, count, mended, len(mentions))
+
+
+def add_date(mention: Mention, day: int | None) -> Mention:
+    """Return the mention with its dates put right: a model may leave one out, or count wrong."""
+    if day is None:
+        return mention
+    return attrs.evolve(mention, content=add_dates(mention.content, day, EXTRACT_CONTENT_BYTES_MAX))
 
 
 def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:

@@ -26,6 +26,7 @@ from umi_core.engine.workflow import (
 )
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language import replies
+from umi_core.language.dates import add_dates, day_of
 from umi_core.language.evolution import Pair, StatementVerdict, parse_evolution
 from umi_core.language.extraction import Mention, notes_of_text, own_words, parse_extraction
 from umi_core.language.prompts import ask_evolve, ask_extract
@@ -34,6 +35,7 @@ from umi_core.limits import (
     EVOLVE_CANDIDATE_COUNT_MAX,
     EVOLVE_FACT_COUNT_MAX,
     EVOLVE_PAIR_COUNT_MAX,
+    TEXT_BYTES_MAX,
 )
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Read
@@ -57,21 +59,36 @@ Telling = Remember | AddArchival
 REQUEST: Final = Fact("request", Telling)
 MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
 DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
+STATED_ON: Final = Fact("stated_on", int)  # the day, since 1970
+STATED: Final = Fact("stated", str)  # the text, with a date behind each word that counts from that day
+
+
+def take_stated(facts: Facts, answer: None, view: View) -> Learned:
+    request = facts[REQUEST]
+    at_ms = request.event_time_ms if isinstance(request, Remember) else None
+    day = day_of(view.now_ms if at_ms is None else at_ms, view.config)
+    return Learned(STATED_ON(day) | STATED(add_dates(request.text, day, TEXT_BYTES_MAX)))
+
+
+# First, so that the words count from the day on which the request came, however long its questions take.
+DATE: Final = Step("date", requires=(REQUEST,), produces=(STATED_ON, STATED), take=take_stated)
 
 
 def ask_extraction(facts: Facts, view: View) -> AskModel | None:
     request = facts[REQUEST]
-    return AskModel("extract", ask_extract(request.text, request.speaker)) if request.extract else None
+    if not request.extract:
+        return None
+    return AskModel("extract", ask_extract(facts[STATED], request.speaker, facts[STATED_ON]))
 
 
 def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
         return Learned(notes(facts))
-    extraction = parse_extraction(answer.text, facts[REQUEST].text, view.config)
+    extraction = parse_extraction(answer.text, facts[STATED], view.config, facts[STATED_ON])
     if isinstance(extraction, replies.UnusableReply):
         return Unusable(extraction.reason)
     request = facts[REQUEST]
-    extraction = own_words(extraction, request.text, request.speaker) if request.speaker else extraction
+    extraction = own_words(extraction, facts[STATED], request.speaker) if request.speaker else extraction
     count = extraction.uncovered_count
     # Once for a reply, however many elements of it are malformed.
     partial = (("partial", "malformed", 1),) if extraction.partial else ()
@@ -81,11 +98,11 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
 
 
 def notes(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return MENTIONS(notes_of_text(facts[REQUEST].text)) | DROPPED(())
+    return MENTIONS(notes_of_text(facts[STATED])) | DROPPED(())
 
 
 EXTRACT = Step(
-    "extract", requires=(REQUEST,), produces=(MENTIONS, DROPPED),
+    "extract", requires=(REQUEST, STATED_ON, STATED), produces=(MENTIONS, DROPPED),
     otherwise=nothing(MENTIONS, DROPPED), config=(("profile", "default"),),
     **asks(AskModel, ask_extraction, take_extraction, retry(2, then=Degrade("notes", notes))),
 )  # fmt: skip

@@ -20,11 +20,12 @@ from umi_core.domains import Document, Flag, MemoryType
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, asks, degrade, nothing, retry
 from umi_core.ids import resource_id, segment_id, text_hash
+from umi_core.language.dates import add_dates, day_of
 from umi_core.language.descriptions import Undescribed, parse_description
 from umi_core.language.memories import ExtractedFact, Unread, parse_memories
 from umi_core.language.prompts import ask_description, ask_memories, ask_segment
 from umi_core.language.segments import Segment, Span, Useless, parse_segments, segments_of, windows
-from umi_core.limits import SEGMENTED_BYTES_MAX
+from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, SEGMENTED_BYTES_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Read
 from umi_core.messages.requests import Memorize
@@ -319,7 +320,23 @@ LIST_UNITS: Final = Step(
 
 def ask_unit(facts: Facts, view: View) -> AskModel:
     unit = facts.unit(UNITS)
-    return AskModel("memories", ask_memories(unit.memory_type, unit.text, view.config.categories))
+    day = told_on(facts[REQUEST], view)
+    return AskModel("memories", ask_memories(unit.memory_type, unit.text, view.config.categories, day))
+
+
+def add_date(memories: tuple[ExtractedFact, ...], request: Memorize, view: View) -> tuple[ExtractedFact, ...]:
+    """Return what was read with its dates put right, if it is known from which day they count."""
+    day = told_on(request, view)
+    if day is None:
+        return memories
+    dated = (add_dates(it.content, day, EXTRACT_CONTENT_BYTES_MAX) for it in memories)
+    return tuple(attrs.evolve(it, content=text) for it, text in zip(memories, dated, strict=True))
+
+
+def told_on(request: Memorize, view: View) -> int | None:
+    """Return the day from which words such as `yesterday` count; None if its caller did not say."""
+    # Unlike a statement, a document is seldom of the day on which it is memorized.
+    return None if request.happened_ms is None else day_of(request.happened_ms, view.config)
 
 
 def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
@@ -328,7 +345,7 @@ def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
         return Unusable(memories.reason)
     count = memories.diagnostics.count("too_many")
     partial = (("partial", "too_many", count),) if count else ()
-    learned = FOUND.unit(UnitReading(memories.memories, is_missing=False))
+    learned = FOUND.unit(UnitReading(add_date(memories.memories, facts[REQUEST], view), is_missing=False))
     return Learned(learned, degraded=partial, shapes=memories.diagnostics)
 
 

@@ -30,6 +30,7 @@ from umi_core.engine.workflow import (
 )
 from umi_core.errors import SessionNotFound
 from umi_core.ids import reflection_id
+from umi_core.language.dates import day_of
 from umi_core.language.prompts import ask_reflection
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import BEGINNING_BYTES_MAX, SOURCE_COUNT_MAX, TEXT_BYTES_MAX
@@ -159,7 +160,8 @@ def ask_text(facts: Facts, view: View) -> AskModel | None:
     is_made = old is not None and not old.degraded and old.sources == tuple(it.end for it in shown)
     if is_made or not shown:
         return None
-    return AskModel("reflect", ask_reflection(tuple(it.text for it in shown)))
+    days = tuple(day_of(it.at_ms, view.config) for it in shown)
+    return AskModel("reflect", ask_reflection(tuple(it.text for it in shown), days))
 
 
 def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:

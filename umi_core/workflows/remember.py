@@ -70,7 +70,7 @@ from umi_core.workflows.drafting import (
     look_up_fact,
     order_by_text,
 )
-from umi_core.workflows.evolving import COMPARE_LAWS, DROPPED, EXTRACT, MENTIONS, REQUEST
+from umi_core.workflows.evolving import COMPARE_LAWS, DATE, DROPPED, EXTRACT, MENTIONS, REQUEST, STATED
 from umi_core.workflows.placing import place, show_successors
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
@@ -174,7 +174,7 @@ def ask_routes(facts: Facts, view: View) -> AskModel | None:
     entities = tuple(draft.entity for draft in list_changed(facts))
     if not entities or not view.config.semantic_routing:
         return None
-    return AskModel("route", ask_route(entities, facts[REQUEST].text))
+    return AskModel("route", ask_route(entities, facts[STATED]))
 
 
 def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
@@ -195,7 +195,7 @@ def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    drafts = chain_drafts(place_drafts(facts), facts[REQUEST].text, view.tiers.session.last_fact)
+    drafts = chain_drafts(place_drafts(facts), facts[STATED], view.tiers.session.last_fact)
     return Learned(PLAN(plan_of(drafts, facts, view)))
 
 
@@ -203,7 +203,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     core = facts[CORE]
     compared = compare(drafts, facts, view)
     drafts, ended = compared.drafts, compared.ended
-    entities, text = compared.current, facts[REQUEST].text
+    entities = compared.current
     decided = {it.entity_id: it for it in list_decisions(facts, drafts)}
     decisions = tuple(decided[it.id] for it in entities)
     told = tuple(draft.entity for draft in drafts)
@@ -229,7 +229,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         forgotten=ended,
         decisions=placed.decisions,
-        spoken=(text, names, next(reversed(order_by_text(told, text)), None)),
+        spoken=(facts[REQUEST].text, names, next(reversed(order_by_text(told, facts[STATED])), None)),
     )
 
 
@@ -314,13 +314,14 @@ def take_reply(facts: Facts, answer: None, view: View) -> Learned:
 REPLY = Step("reply", requires=(RECEIPT, STORED), produces=(OUTCOME,), take=take_reply)
 
 PLANNED_FROM = (
-    REQUEST, MENTIONS, DROPPED, DRAFTS, *COMPARED_FROM, CORE, VECTORS, ROUTES,
+    REQUEST, STATED, MENTIONS, DROPPED, DRAFTS, *COMPARED_FROM, CORE, VECTORS, ROUTES,
 )  # fmt: skip
 
 REMEMBER = Workflow(
     "remember",
     given=(REQUEST, REQUEST_KEY),
     steps=(
+        DATE,
         SEEN,
         EXTRACT,
         Step("lookup", requires=(REQUEST, MENTIONS), produces=(DRAFTS, CORE),
@@ -330,7 +331,7 @@ REMEMBER = Workflow(
         Step("embed", requires=(REQUEST, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
-        Step("route", requires=(REQUEST, DRAFTS), produces=(ROUTES,), otherwise=nothing(ROUTES),
+        Step("route", requires=(REQUEST, STATED, DRAFTS), produces=(ROUTES,), otherwise=nothing(ROUTES),
              config=(("profile", "default"),),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),

@@ -864,7 +864,7 @@ def test_what_other_workflows_ask_of_a_model_is_not_judged() -> None:
     for request in (Remember(11, "x"), Forget(11, ALICE)):
         operation.facts = {"request": request}
         with nullcontext() if isinstance(request, Forget) else pytest.raises(Broken):
-            check_prompt(operation, Config())
+            check_prompt(operation, Config(), 0)
 
 
 # Loads.

@@ -87,11 +87,11 @@ def test_a_hit_shows_what_the_same_text_or_the_next_one_says_after_it() -> None:
 def test_what_was_told_next_is_what_the_text_says_next_whatever_the_reply_lists_first() -> None:
     globex = {"name": "Globex", "type": "organization", "content": "She works at Globex.", "confidence": 0.9}
     pair = Pair(model=saying(extract=json.dumps({"entities": [globex]}))).run()
-    pair.ask(Remember(1, "My sister lives in Lisbon. She works at Globex. It rains today."))
+    pair.ask(Remember(1, "My sister lives in Lisbon. She works at Globex. It rains a lot."))
     pair.ask(Remember(2, "Tea is hot", extract=False))
     assert after(pair, "Lisbon") == [("My sister lives in Lisbon.", "She works at Globex.")]
-    assert after(pair, "Globex") == [("She works at Globex.", "It rains today.")]
-    assert after(pair, "rains") == [("It rains today.", "Tea is hot")]
+    assert after(pair, "Globex") == [("She works at Globex.", "It rains a lot.")]
+    assert after(pair, "rains") == [("It rains a lot.", "Tea is hot")]
 
 
 def test_a_content_in_other_words_keeps_its_place_in_the_reply() -> None:

@@ -302,7 +302,7 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"row": 99}, "row: 99, and its table has 16"),
+        ({"row": 99}, "row: 99, and its table has 17"),
         ({"facts": {}}, "facts: other ones than remember has at extract"),
         ({"entered": ("unknown",)}, "entered: not of its interceptors: unknown"),
         ({"pages": (ALIEN,)}, "pages: rows that extract has not asked for"),

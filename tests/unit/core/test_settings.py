@@ -74,7 +74,7 @@ CHANGED: Mapping[str, Any] = {
     "cluster_ppm": 800_000, "assign_ppm": 900_000, "merge_ppm": 400_000, "cluster_size_min": 3,
     "subcategory_count_max": 1, "evolution_interval_ms": 1_000, "auto_evolution": False,
     "name_by_model": False, "upkeep_interval_ms": 1_000, "group_decay_ms": 1_000,
-    "categories": (("skills", "What somebody can do."),),
+    "utc_offset_minutes": -1, "categories": (("skills", "What somebody can do."),),
 }  # fmt: skip
 
 

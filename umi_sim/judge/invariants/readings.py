@@ -24,6 +24,8 @@ from umi_core.language import (
     segments,
     summaries,
 )
+from umi_core.language.times import instant
+from umi_core.limits import DAY_MS
 from umi_core.rows import Entity
 from umi_core.values import DESCRIBED_BY, Turn
 from umi_sim.services.model.prompts import Inputs
@@ -40,11 +42,12 @@ class PromptSubject(Data):
     pairs: tuple[evolution.Pair, ...] = ()
     candidates: tuple[str, ...] = ()
     count: int = 0
+    day: int | None = None  # from which words such as `yesterday` count in the text
 
 
 Parser = Callable[[str, PromptSubject, Config], object]
 PARSERS: Final[Mapping[str, Parser]] = {
-    "extract": lambda reply, asked, config: extraction.parse_extraction(reply, asked.text, config),
+    "extract": lambda reply, asked, config: extraction.parse_extraction(reply, asked.text, config, asked.day),
     "route": lambda reply, asked, config: routing.parse_routes(
         reply, tuple(entity_of(*it) for it in asked.entities), config
     ),
@@ -82,7 +85,11 @@ def subject_of(asked: Inputs) -> PromptSubject:
     entities, pairs = rows_of(asked, "entities", "entity_id", "type"), rows_of(asked, "pairs", "new", "old")
     ids = tuple(alias for alias, _ in rows_of(asked, "candidates", "id", "text"))
     count = int(getattr(asked.get("count"), "text", "0"))
-    return PromptSubject(text_of(asked, "text"), text_of(asked, "query"), turns, entities, pairs, ids, count)
+    told_ms = instant(text_of(asked, "told").rpartition(" ")[2], is_end=False)
+    day = None if told_ms is None else told_ms // DAY_MS
+    return PromptSubject(
+        text_of(asked, "text"), text_of(asked, "query"), turns, entities, pairs, ids, count, day
+    )
 
 
 def text_of(asked: Inputs, name: str) -> str:

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from umi_core.config import Config
 from umi_core.json_text import whole
+from umi_core.language.dates import day_of, name_day
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.language.reasoning import strip_reasoning
-from umi_core.limits import REPLY_BYTES_MAX, TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
+from umi_core.limits import REPLY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.messages.requests import (
     Descent,
@@ -33,7 +34,7 @@ from umi_sim.record.broken import Broken, demand
 
 RULE: Final = rules.PROMPT_INPUTS
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "extract": ("text",),
+    "extract": ("text", "told"),
     "route": ("entities", "context"),
     "evolve": ("new", "old", "pairs"),
     "rewrite": ("turns", "query"),
@@ -45,7 +46,7 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "decide_enough": ("query", "found"),
     "rank": ("query", "count", "candidates"),
     "summarise_category": ("category", "about", "facts"),
-    "reflect": ("texts",),
+    "reflect": ("texts", "told"),
     "name_subcategory": ("category", "keywords", "contents"),
 }
 OF_JSON: Final = ("extract", "route", "evolve", "expand", "rank")  # of other forms less is told
@@ -59,7 +60,7 @@ ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, EndSessi
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def check_prompt(operation: Operation, config: Config) -> None:
+def check_prompt(operation: Operation, config: Config, now_ms: int) -> None:
     """Check the question that this operation has just asked, if a model is asked about a request."""
     asked, request = operation.asked, operation.facts.get("request")
     if not isinstance(asked, AskModel) or not isinstance(request, ASKING):
@@ -70,10 +71,12 @@ def check_prompt(operation: Operation, config: Config) -> None:
     names = tuple(name.removeprefix("INPUT ") for name, _, _ in lines)
     # speaker and summary are inputs only if there is one
     due += ("speaker",) if asked.task == "extract" and getattr(request, "speaker", None) is not None else ()
-    due = (*due[:2], "summary", *due[2:]) if "summary" in names else due
+    due += ("told",) if asked.task == "memories" and getattr(request, "happened_ms", None) is not None else ()
+    due = (*due[:2], "summary", *due[2:], "today") if "summary" in names else (*due, "today")
     demand(names == due, RULE, f"the inputs of a prompt to {asked.task}", due, names)
     values = {name: value for name, (_, _, value) in zip(names, lines, strict=True)}
-    for name, wanted in expect_inputs(asked.task, operation.facts, config).items():
+    today = {"today": name_day(day_of(now_ms, config))}
+    for name, wanted in (expect_inputs(asked.task, operation.facts, config) | today).items():
         demand(values[name] == as_json(wanted), RULE, f"the {name}", as_json(wanted), values[name])
     check_refs({name: read(value) for name, value in values.items()})
 
@@ -96,20 +99,26 @@ def check_asked_again(was: AskModel, now: object, reply: str | None) -> None:
     demand(holds, RULE, "what was wrong with the last reply", due, problem)
 
 
-def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> Mapping[str, object]:
+def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dict[str, object]:
     """Return the inputs of a prompt, by name, that follow from the request alone and its resolved query."""
     match task, facts["request"], facts.get("resolution"):
         case "extract", Remember() as request, _:
-            told = {"text": cut(request.text, TEXT_BYTES_MAX)}
+            # Whether these are its dates is for the oracle of the archive, which knows when it came.
+            told = {"text": facts.get("stated"), "told": name_day(int(str(facts.get("stated_on"))))}
             return told if request.speaker is None else {**told, "speaker": request.speaker}
-        case "route", Remember() as request, _:
-            return {"context": cut(request.text, ROUTE_CONTEXT_BYTES_MAX)}
+        case "route", Remember(), _:
+            return {"context": cut(str(facts.get("stated")), ROUTE_CONTEXT_BYTES_MAX)}
         case "rewrite" | "decide_need", (Recall() | Descent()) as request, _:
             cut_turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in request.turns]
             turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]
             return {"turns": turns, "query": request.query}
-        case "memories", Memorize(), _:
-            return {"categories": [{"name": name, "about": about} for name, about in config.categories]}
+        case "memories", Memorize() as request, _:
+            at_ms = request.happened_ms
+            told = {} if at_ms is None else {"told": name_day(day_of(at_ms, config))}
+            return {
+                **told,
+                "categories": [{"name": name, "about": about} for name, about in config.categories],
+            }
         case task, Memorize() as request, _ if task == DESCRIBED_BY.get(request.modality):
             return {"payload": request.text}
         case "name_subcategory", EvolveCategory() as request, _:

@@ -435,7 +435,7 @@ def check_questions(before: StateSnapshot, told: StepInput, state: State) -> Non
         if (operation.waiting or 0) > before.request_count:
             check_opened(operation, state.seen_ms)
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
-            check_prompt(operation, state.config)
+            check_prompt(operation, state.config, state.seen_ms)
             check_texts(operation)
             if is_seen:
                 check_new_plan(operation, state, was.access)

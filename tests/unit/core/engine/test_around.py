@@ -438,4 +438,4 @@ def test_hooks_keep_what_they_have_seen() -> None:
     pair.ask(Remember(1, "Alice likes tea"))
     (known,) = looking.seen["s.before"]
     assert isinstance(known, Facts)
-    assert sorted(known.known) == ["receipt", "request", "request_key"]
+    assert sorted(known.known) == ["receipt", "request", "request_key", "stated", "stated_on"]

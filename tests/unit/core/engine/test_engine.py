@@ -50,7 +50,7 @@ def test_an_effect_in_flight_tells_where_it_stands() -> None:
         operation.row,
         operation.unit,
     )
-    assert (seen, operation.attempt) == ((2, 9, "remember", 1, 1, 0), 2)
+    assert (seen, operation.attempt) == ((2, 9, "remember", 1, 2, 0), 2)
     assert asked.request_id + 1 == again.request_id
 
 

@@ -19,7 +19,7 @@ from umi_core.kelpie.requests import DeleteArchival
 from umi_core.kelpie.rows import Log as RecordLog
 from umi_core.language.descriptions import Description
 from umi_core.language.evolution import Evolution, StatementVerdict, parse_evolution
-from umi_core.language.extraction import Extraction, Mention, notes_of_text
+from umi_core.language.extraction import Extraction
 from umi_core.language.routing import Routes, parse_routes
 from umi_core.language.summaries import parse_summary
 from umi_core.language.times import minute_of
@@ -48,9 +48,12 @@ from umi_sim.judge.oracle.archive.operations import (
     BatchContext,
     Categorised,
     Exchange,
+    find_day,
+    list_mentions,
     read_extracted,
     read_given,
     read_memorized,
+    read_stated,
 )
 from umi_sim.judge.oracle.archive.states import (
     MEDIA,
@@ -265,7 +268,7 @@ class BatchLog(ArchivePart):
         at_ms, reinforced_ms, source = plan.time_of("lookup"), plan.time_of("lookup"), ""
         if isinstance(request, Remember):
             batch.extraction = read_extracted(op, plan, self.context.config)
-            mentions = list_mentions(request, batch.extraction)
+            mentions = list_mentions(op, batch.extraction, self.context.config)
             told: dict[str, Categorised] = {make_fact_id(it, scope): (it, ()) for it in mentions}
             options, reinforced_ms, source = request, plan.at_ms, name_record(plan) if op.record else ""
         elif isinstance(request, CreateEntity):
@@ -275,7 +278,7 @@ class BatchLog(ArchivePart):
             source = resource_id(scope, request.uri, request.text)
             if not self.memorize(batch, request, source):
                 return
-            told = read_memorized(plan, scope, op.listed)
+            told = read_memorized(plan, scope, op.listed, find_day(op, self.context.config))
             # `options` is where `tell_fact` reads what a caller
             # stated: of these requests that is the time alone.
             options = Remember(0, request.text, event_time_ms=request.happened_ms)
@@ -287,7 +290,8 @@ class BatchLog(ArchivePart):
                 later if options is request else add_categories(later, before, mention, categories)
             )
             batch.did[key] = later.version, "unchanged" if before.entity else "created"
-        self.chain(batch, options.text)
+        stated = read_stated(op, self.context.config) if isinstance(request, Remember) else options.text
+        self.chain(batch, stated)
         if isinstance(request, Remember):
             self.route(batch)
         self.embed(batch, is_wanted=options.embed)
@@ -611,10 +615,6 @@ def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
     for place in places.values():
         known.append(place if place is not None else (known or [0])[-1])
     return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
-
-
-def list_mentions(request: Remember, extraction: Extraction | None) -> tuple[Mention, ...]:
-    return extraction.entities if extraction is not None else notes_of_text(request.text)
 
 
 def name_record(plan: BatchContext) -> str:

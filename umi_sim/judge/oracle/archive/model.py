@@ -44,10 +44,12 @@ from umi_core.text import show_value
 from umi_core.values import MEMORY_TYPES, Scope
 from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.degradations import Degradations
-from umi_sim.judge.oracle.archive.log import BatchLog, list_mentions
+from umi_sim.judge.oracle.archive.log import BatchLog
 from umi_sim.judge.oracle.archive.operations import (
     ArchiveOperation,
     Exchange,
+    find_day,
+    list_mentions,
     read_extracted,
     read_given,
     read_memorized,
@@ -272,14 +274,17 @@ class ArchiveModel(OracleModel):
             case CreateEntity():
                 ids = [make_fact_id(read_given(request, op.listed)[0], op.scope)]
             case Memorize() if plan.last("lookup") is not None:
-                ids = [*read_memorized(plan, op.scope, op.listed)]
+                ids = [*read_memorized(plan, op.scope, op.listed, find_day(op, self.context.config))]
             case UpdateEntity(entity_id=key):
                 facts = [it.entity for it in self.log.states_since(key, op) if it.entity is not None]
                 ids = [key, *(find_moved_id(it, request, op.scope) for it in facts)] if facts else []
             # With a key that was used before, this text was not read at all, so it tells no ids.
             case Remember() if self.log.find_key_holder(op, self.log.find_own_batch(op)) is None:
                 found = read_extracted(op, plan, self.context.config)
-                ids = [make_fact_id(mention, op.scope) for mention in list_mentions(request, found)]
+                ids = [
+                    make_fact_id(mention, op.scope)
+                    for mention in list_mentions(op, found, self.context.config)
+                ]
         self.log.known |= dict.fromkeys(ids)
 
     # Judging.

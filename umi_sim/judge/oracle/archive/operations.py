@@ -15,20 +15,23 @@ from umi_core import errors
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.kelpie.requests import AddArchival
+from umi_core.language.dates import add_dates, day_of
 from umi_core.language.extraction import (
     CONFIDENCE_PPM,
     Extraction,
     Mention,
     is_pronoun,
     merge,
+    notes_of_text,
     own_words,
     parse_extraction,
 )
 from umi_core.language.memories import ExtractedFact, Memories, parse_memories
 from umi_core.language.words import auto_name
+from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, TEXT_BYTES_MAX
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, AskModel, Embed
-from umi_core.messages.requests import CreateEntity, Remember
+from umi_core.messages.requests import CreateEntity, Memorize, Remember
 from umi_core.rows import Row
 from umi_core.text import norm
 from umi_core.values import Scope
@@ -213,15 +216,35 @@ class ArchiveOperation(Owner):
         )
 
 
+def find_day(op: ArchiveOperation, config: Config) -> int | None:
+    """Return the day from which words such as `yesterday` count in a text; None if nothing says which."""
+    request = op.request
+    if isinstance(request, Memorize):
+        return None if request.happened_ms is None else day_of(request.happened_ms, config)
+    return day_of(op.began_ms if request.event_time_ms is None else request.event_time_ms, config)
+
+
+def read_stated(op: ArchiveOperation, config: Config) -> str:
+    """Return the text of a statement with its dates."""
+    day = find_day(op, config)
+    assert day is not None
+    return add_dates(op.request.text, day, TEXT_BYTES_MAX)
+
+
 def read_extracted(op: ArchiveOperation, plan: BatchContext, config: Config) -> Extraction | None:
     """Return what a model found in the text; None if no answer was of use: then the text is notes."""
     request, reply = op.request, plan.text("extract")
     if not isinstance(request, Remember) or reply is None:
         return None
-    found = parse_extraction(reply, request.text, config)
+    stated = read_stated(op, config)
+    found = parse_extraction(reply, stated, config, find_day(op, config))
     if not isinstance(found, Extraction):
         return None
-    return found if request.speaker is None else own_words(found, request.text, request.speaker)
+    return found if request.speaker is None else own_words(found, stated, request.speaker)
+
+
+def list_mentions(op: ArchiveOperation, found: Extraction | None, config: Config) -> tuple[Mention, ...]:
+    return found.entities if found is not None else notes_of_text(read_stated(op, config))
 
 
 # What a memorize comes to, and a fact that is given.
@@ -238,23 +261,35 @@ Unit = tuple[str, str]  # a memory type, and the text that is read for it
 Categorised = tuple[Mention, tuple[str, ...]]  # a statement, and the categories in which it belongs
 
 
-def read_units(plan: BatchContext) -> dict[Unit, tuple[ExtractedFact, ...] | None]:
-    """Return what was read, with what the last answer to each question tells; None if it is of no use."""
+def read_units(plan: BatchContext, day: int | None = None) -> dict[Unit, tuple[ExtractedFact, ...] | None]:
+    """Return what was read, with what the last answer to each question tells; None if it is of no use.
+
+    `day`: from which words such as `yesterday` count, if that is known.
+    """
     units: dict[Unit, tuple[ExtractedFact, ...] | None] = {}
     for it in (it for it in plan.tried("extract") if it.inputs):  # not those of interceptors
         unit = str(it.inputs["memory_type"]), str(it.inputs["text"])
         # A later attempt at the same unit takes the place of
         # an earlier one, so the dict ends with what counts.
         found = parse_memories(it.text) if it.text is not None else None
-        units[unit] = found.memories if isinstance(found, Memories) else None
+        units[unit] = date_facts(found.memories, day) if isinstance(found, Memories) else None
     return units
 
 
-def read_memorized(plan: BatchContext, scope: Scope, listed: Iterable[str]) -> dict[str, Categorised]:
+def date_facts(facts: tuple[ExtractedFact, ...], day: int | None) -> tuple[ExtractedFact, ...]:
+    if day is None:
+        return facts
+    limit = EXTRACT_CONTENT_BYTES_MAX
+    return tuple(attrs.evolve(it, content=add_dates(it.content, day, limit)) for it in facts)
+
+
+def read_memorized(
+    plan: BatchContext, scope: Scope, listed: Iterable[str], day: int | None
+) -> dict[str, Categorised]:
     """Return the facts of a text by id, in the order in which they were told, in all categories named."""
     told = [
         (norm(it.content), *categorise(it, kind, listed))
-        for (kind, _), read in read_units(plan).items()
+        for (kind, _), read in read_units(plan, day).items()
         for it in read or ()
     ]
     found: dict[str, Categorised] = {}

@@ -14,6 +14,7 @@ import attrs
 from umi_core.conversations import NORMALISERS, first_sentence
 from umi_core.ids import reflection_id, resource_id
 from umi_core.kelpie.requests import DeleteArchival
+from umi_core.language.dates import name_day
 from umi_core.language.descriptions import Description, parse_description
 from umi_core.language.segments import (
     Partition,
@@ -43,7 +44,13 @@ from umi_core.values import BLOCK_KINDS, MEMORY_TYPES
 from umi_sim.judge.oracle.api_blocks import REASONED, drop_reasons
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import Batch, BatchLog, Claim, read_reflection
-from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units
+from umi_sim.judge.oracle.archive.operations import (
+    ArchiveOperation,
+    Exchange,
+    find_day,
+    read_stated,
+    read_units,
+)
 from umi_sim.judge.oracle.archive.states import DESCRIBE, EMBED, MEDIA, ReflectionState
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
@@ -281,6 +288,10 @@ class Writes(ArchivePart):
         known = self.list_texts_due(op, asked.step)
         others = [text for text in asked.texts if known is not None and text not in known]
         self.demand(not others, rules.VECTORS_AS_ANSWERED, f"texts of {asked.step}", known, others)
+        if isinstance(op.request, Remember) and asked.step == "extract" and asked.inputs:
+            stated, day = read_stated(op, self.context.config), find_day(op, self.context.config)
+            due, got = (stated, name_day(day or 0)), (asked.inputs["text"], asked.inputs["told"])
+            self.demand(got == due, rules.PROMPT_INPUTS, "the text with its dates, and its day", due, got)
         if isinstance(op.request, EndSession) and asked.step == "ask":
             every = [self.log.list_told(op.request.session_id, at) for at in self.log.positions(op)]
             texts = [text for each in every for told in each.values() for text in told]
