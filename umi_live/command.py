@@ -28,7 +28,7 @@ from umi_live.chats import (
     read_text,
 )
 from umi_live.doctor import examine_file
-from umi_live.errors import LiveError, StoreError, needs_extra
+from umi_live.errors import LiveError, StoreError, needs_extra, own_version
 from umi_live.files import create_file
 from umi_live.memory import ENTITY_PREFIX, LiveMemory, list_end_times, open_memory
 from umi_live.readable import FORMS
@@ -130,6 +130,7 @@ def on_target(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(own_version(), prog_name="umi-live")
 def cli() -> None:
     """A memory on disk, by hand.
 

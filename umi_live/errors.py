@@ -12,6 +12,7 @@ LiveError
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 
 from umi_core.errors import Error, Rejected
 
@@ -64,3 +65,11 @@ def refusing() -> Iterator[None]:
 def needs_extra(error: ModuleNotFoundError) -> str:
     """Return the sentence for a user who runs this package without what it needs."""
     return f"{error.name} is not installed: pip install 'umi-sim[live]'"
+
+
+def own_version() -> str:
+    """Return the version of the installed distribution."""
+    try:
+        return version("umi-sim")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "0"

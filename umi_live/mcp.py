@@ -7,7 +7,6 @@ Needs the extra `mcp`: `pip install 'umi-sim[mcp]'`.
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal, ParamSpec, TypeVar, get_args
 
 import attrs
@@ -18,7 +17,7 @@ from mcp.types import ToolAnnotations
 from umi_core.messages.results import Hit
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import BLOCK_KINDS
-from umi_live.errors import LiveError
+from umi_live.errors import LiveError, own_version
 from umi_live.memory import LiveMemory, list_end_times
 
 TOLD: Final = (
@@ -46,6 +45,8 @@ def server_of(memory: LiveMemory) -> MCPServer:
     tools = Tools(memory)
     server.add_tool(explain_errors(tools.remember), annotations=ADDS)
     server.add_tool(explain_errors(tools.recall), annotations=READS)
+    server.add_tool(explain_errors(tools.search), annotations=READS)
+    server.add_tool(explain_errors(tools.memorize), annotations=REPLACES)
     server.add_tool(explain_errors(tools.facts), annotations=READS)
     server.add_tool(explain_errors(tools.history), annotations=READS)
     server.add_tool(explain_errors(tools.topics), annotations=READS)
@@ -55,14 +56,6 @@ def server_of(memory: LiveMemory) -> MCPServer:
     server.add_tool(explain_errors(tools.blocks), annotations=READS)
     server.add_tool(explain_errors(tools.set_block), annotations=REPLACES)
     return server
-
-
-def own_version() -> str:
-    """Return the version of the installed distribution."""
-    try:
-        return version("umi-sim")
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        return "0"
 
 
 def explain_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -120,6 +113,15 @@ class Tools:
         hits = await self.memory.recall(query, limit=limit)
         paths = await self.memory.paths_of([hit.id for hit in hits])
         return [hit_line(hit, paths[hit.id]) for hit in hits]
+
+    async def search(self, query: str) -> str:
+        """Find more than single facts: summaries of categories, facts, and whole texts, as far as needed."""
+        return (await self.memory.search(query)).value.context
+
+    async def memorize(self, text: str, uri: str) -> str:
+        """Keep a whole document, and the facts in it; the same `uri` again takes its place."""
+        kept = (await self.memory.memorize(text, uri=uri)).value
+        return f"{kept.change}, {len(kept.entities)} facts read"
 
     async def facts(self, name: str) -> list[Line]:
         """All that is true of a name now, the oldest first, each with its id; `me` is the user."""

@@ -8,6 +8,7 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -32,12 +33,17 @@ from umi_core.messages.requests import (
     CoreRead,
     Count,
     CreateEntity,
+    CreateSession,
+    Delete,
     EndSession,
     EvolveCategory,
     Forget,
     ForgetResource,
+    Get,
     GetEntity,
+    Incr,
     List,
+    LoadSession,
     Memorize,
     Rebalance,
     Recall,
@@ -46,9 +52,12 @@ from umi_core.messages.requests import (
     Render,
     Request,
     Retrieve,
+    SaveSession,
     Search,
+    Set,
     SetBlock,
     Summarise,
+    Touch,
     UpdateEntity,
     WorkingRequest,
     request_name,
@@ -68,6 +77,9 @@ from umi_core.messages.results import (
     Resolution,
     ResourceForgotten,
     Retrieved,
+    SessionCreated,
+    SessionLoaded,
+    SessionSaved,
     Stored,
     Summarised,
 )
@@ -428,6 +440,42 @@ class LiveMemory:
         """Return the reflection of a session, a text about it; it is written anew if more was memorized."""
         return await self.ask(EndSession(0, session_id), Reflected)
 
+    # Working keys: of this process alone, until they are saved as a session.
+
+    async def set(self, key: str, value: bytes, *, ttl_ms: int | None = None) -> None:
+        """Keep a value under a key for so long, or for the setting's default."""
+        await self.ask(Set(0, key, value, ttl_ms), object)
+
+    async def get(self, key: str) -> bytes | None:
+        """Return the value of a key; None if there is none, or its time is over."""
+        value = (await self.ask(Get(0, key), object)).value
+        assert value is None or isinstance(value, bytes)
+        return value
+
+    async def incr(self, key: str, delta: int = 1) -> int:
+        """Add to the number that a key holds, 0 if it holds nothing, and return the sum."""
+        return (await self.ask(Incr(0, key, delta), int)).value
+
+    async def touch(self, key: str) -> None:
+        """Let the time of a key begin anew. Raises RequestRefused if there is no such key."""
+        await self.ask(Touch(0, key), object)
+
+    async def delete(self, key: str) -> bool:
+        """Delete a key, and return whether it was there."""
+        return (await self.ask(Delete(0, key), bool)).value
+
+    async def create_session(self, members: Sequence[str] = ()) -> str:
+        """Begin a session with no keys and return its id; `members`: agents of the user that may load it."""
+        return (await self.ask(CreateSession(0, tuple(members)), SessionCreated)).value.session_id
+
+    async def save_session(self, hand_to: Sequence[str] = ()) -> SessionSaved:
+        """Save the keys of the session; `hand_to`: more agents of the user that may load it from now on."""
+        return (await self.ask(SaveSession(0, tuple(hand_to)), SessionSaved)).value
+
+    async def load_session(self, session_id: str) -> SessionLoaded:
+        """Put the keys of a saved session in place of those there are."""
+        return (await self.ask(LoadSession(0, session_id), SessionLoaded)).value
+
     async def evolve_category(self, category: str, *, force: bool = False) -> Result[Evolved]:
         """Divide the facts of a category into groups about one thing each; `force`: all groups anew."""
         return await self.ask(EvolveCategory(0, category, force), Evolved)
@@ -676,7 +724,8 @@ def open_memory(
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
     chosen = embedder or HashEmbedder()
     with refusing():
-        settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
+        here = Config(utc_offset_minutes=(time.localtime().tm_gmtoff or 0) // 60)
+        settings = attrs.evolve(config or here, embedding_dims=chosen.dims)
         if categories is not None:
             settings = attrs.evolve(settings, categories=tuple(categories.items()))
     return LiveMemory(

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ import apsw
 
 from umi_core.ids import resource_id
 from umi_core.values import Scope
-from umi_live import open_blocking, schema
+from umi_live import errors, open_blocking, schema
 from umi_live.command import KEY, main
 from umi_live.local import HashEmbedder
+from umi_sim import __version__
 from umi_sim.cli.recordings import replay_recording
 
 MEMORY = b"CREATE TABLE row"
@@ -282,3 +284,13 @@ def test_what_is_shown_moves_no_cursor(shell: Shell) -> None:
     shell("remember", "--db", "agent.db", "Ann likes \x1b[2J tea.")
     out = shell("recall", "--db", "agent.db", "tea")[1]
     assert ("\x1b" in out, "tea" in out) == (False, True)
+
+
+def test_the_version_is_that_of_the_distribution(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
+    assert shell("--version") == (0, f"umi-live, version {__version__}\n", "")
+
+    def find(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(errors, "version", find)
+    assert errors.own_version() == "0"

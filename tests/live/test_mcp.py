@@ -29,8 +29,8 @@ async def told(client: Client, tool: str, **arguments: Any) -> Any:
 
 async def converse(client: Client) -> None:
     assert [tool.name for tool in (await client.list_tools()).tools] == [
-        "remember", "recall", "facts", "history", "topics", "facts_in", "forget", "forget_all_about",
-        "blocks", "set_block",
+        "remember", "recall", "search", "memorize", "facts", "history", "topics", "facts_in",
+        "forget", "forget_all_about", "blocks", "set_block",
     ]  # fmt: skip
     (stored,) = await told(client, "remember", text="I like green tea.", speaker="Ann")
     assert (stored["change"], stored["content"]) == ("created", "I like green tea.")
@@ -43,6 +43,10 @@ async def converse(client: Client) -> None:
     await told(client, "remember", text="Did you get a dog? Yes, a beagle called Rex.")
     (hit,) = await told(client, "recall", query="dog")
     assert (hit["content"], hit["then"]) == ("Did you get a dog?", "Yes, a beagle called Rex.")
+    text = "Our office is in Oslo. The rent is due on Mondays."
+    assert await told(client, "memorize", text=text, uri="notes") == "created, 2 facts read"
+    assert await told(client, "memorize", text=text, uri="notes") == "unchanged, 0 facts read"
+    assert "The rent is due on Mondays." in await told(client, "search", query="When is the rent due?")
     wrong = await client.call_tool("remember", {"text": " "})
     assert wrong.is_error
     assert "text is empty" in str(wrong.content)
@@ -164,6 +168,7 @@ def test_a_client_is_told_what_it_needs_to_know(tmp_path: Path) -> None:
             hints = {name: hints_of(tool.annotations) for name, tool in tools.items()}
             assert hints == {
                 "remember": (False, False, False, False), "recall": (True, None, None, False),
+                "search": (True, None, None, False), "memorize": (False, True, True, False),
                 "facts": (True, None, None, False), "history": (True, None, None, False),
                 "topics": (True, None, None, False), "facts_in": (True, None, None, False),
                 "forget": (False, True, True, False), "forget_all_about": (False, True, True, False),

@@ -490,3 +490,37 @@ def test_a_process_that_is_killed_loses_nothing_and_does_nothing_twice(
 ) -> None:
     assert kill_live.main(3) == 0
     assert "3 kills" in capsys.readouterr().out
+
+
+def test_keys_are_there_for_the_agent_that_a_session_is_handed_to(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with open_blocking(path, user="ann", agent="planner") as memory:
+        session = memory.create_session()
+        memory.set("step", b"3")
+        memory.set("brief", b"soon gone", ttl_ms=1)
+        assert (memory.incr("step"), memory.get("step"), memory.get("nothing")) == (4, b"4", None)
+        memory.touch("step")
+        with pytest.raises(RequestRefused, match="nothing"):
+            memory.touch("nothing")
+        assert (memory.delete("nothing"), memory.get("brief")) == (False, None)
+        assert memory.save_session(["writer"]).session_id == session
+    with open_blocking(path, user="ann", agent="writer") as memory:
+        assert memory.get("step") is None
+        memory.load_session(session)
+        assert (memory.get("step"), memory.delete("step"), memory.get("step")) == (b"4", True, None)
+    with open_blocking(path, user="ann", agent="reader") as memory, pytest.raises(RequestRefused):
+        memory.load_session(session)
+
+
+def test_words_that_count_from_a_day_have_its_date(tmp_path: Path) -> None:
+    at_ms = int(datetime(2024, 2, 29, 12, tzinfo=UTC).timestamp() * 1_000)
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+        memory.remember("I live in Porto.")
+        memory.remember("I moved to Lisbon yesterday.", event_time_ms=4_000_000_000_000)
+        memory.remember("Bob left Acme a year ago.", event_time_ms=at_ms)
+        assert [it.content for it in memory.facts("me")] == ["I moved to Lisbon yesterday (2096-10-01)."]
+        assert [it.content for it in memory.facts("Bob")] == ["Bob left Acme a year ago (2023)."]
+        memory.memorize("Eve came last Friday.", happened_ms=at_ms)
+        memory.memorize("Kim came last Friday.")
+        told = [it.content for it in memory.entities() if "Friday" in it.content]
+        assert sorted(told) == ["Eve came last Friday (2024-02-23).", "Kim came last Friday."]
