@@ -249,7 +249,9 @@ class Writes(ArchivePart):
         given, before = (request.modality, request.text), self.log.resources.at(key, op.position)
         ats = [at for at, _ in self.log.resources.entries.get(key, ()) if at != own]
         at, types = self.read.get(key, (0, ()))
-        is_same = before is not None and before.given == given
+        # While this request was under way, another one may have put a text in its place, which was read then.
+        last = self.log.resources.at(key, at)
+        is_same = before is not None and last is not None and before.given == last.given == given
         # `ats[-1:] == [at]`: no other batch has touched the
         # text since the reply that told what was read of it.
         if is_same and request.session_id in (None, before and before.session) and ats[-1:] == [at]:
