@@ -16,7 +16,7 @@ from umi_sim.services.model.prompts import Inputs, fitting, quote_json, whole
 ENTITY_COUNT_MAX: Final = 50
 RELATION_COUNT_MAX: Final = 100
 CONTENT_CHARS_MAX: Final = 400
-SELF_CUES_MIN: Final = 4  # S3.16: make any name one of type self; fewer are not sure enough
+SELF_CUES_MIN: Final = 4  # make any name one of type self; fewer are not sure enough
 OWN_CUES_MIN: Final = 2  # do, if it is an assistant of the cast: `my name is` holds two
 OWN_WORDS: Final = frozenset(("i", "me", "my", "we", "our", "ich", "mich", "mein", "yo", "mi"))
 ENTITIES_BYTES_MAX: Final = 32_000

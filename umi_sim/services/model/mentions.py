@@ -1,6 +1,6 @@
 """Mentions: what a text names that a later word may mean: nouns of the cast, and names.
 
-Law 1 (S3.15). They come in the order in which a later word means them: of the last sentence first; in it the
+Law 1. They come in the order in which a later word means them: of the last sentence first; in it the
 thing that stands first (`The hotel has a pool. How far is it?`), and the person that stands last.
 """
 

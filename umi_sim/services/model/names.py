@@ -1,6 +1,6 @@
 """Names: the parts of a text that are names, in any script, by the cast and by their looks.
 
-Law 1 (S3.14). Quoted text, `@handle`, `#tag` and runs of capitals are names. A single capital word that
+Law 1. Quoted text, `@handle`, `#tag` and runs of capitals are names. A single capital word that
 begins a sentence is none (`Keep it up`), unless it is of the cast, or a cue says so: `Zork works at`.
 """
 

@@ -7,7 +7,6 @@ from typing import Final
 import attrs
 import pytest
 
-from tests.spec_tables import rows
 from umi_sim.faults.arguments import below
 from umi_sim.faults.embedder import OtherVectors, Vectors
 from umi_sim.faults.kinds import KINDS
@@ -19,16 +18,6 @@ from umi_sim.scenario.files import draw, find
 ADDED: Final = "embed_mirrored"
 SCENARIOS: Final = ("smoke", "storm", "all_faults", "link_storm", "clock_storm", "embedder_storm", "loss")
 ONE_KIND: Final = {"scenario.swarm.mode": "one_kind"}
-
-
-WHAT: Final = "what happens, and what the memory sees"
-
-
-def test_the_kinds_are_those_of_the_table_but_the_planned_ones() -> None:
-    table = rows("simulator", "fault_kinds")
-    today = [row for row in table if not row[WHAT].startswith("planned")]
-    listed = sorted((row["kind"], row["class"], row["guards"]) for row in today)
-    assert sorted((it.name, it.fault_class, " ".join(it.guards)) for it in KINDS.values()) == listed
 
 
 @contextmanager

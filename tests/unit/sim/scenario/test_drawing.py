@@ -7,7 +7,6 @@ from functools import cache
 import attrs
 import pytest
 
-from tests.spec_tables import rows, told
 from umi_core.config import OPTIONS
 from umi_core.memory import Memory
 from umi_core.messages.requests import COMMON
@@ -51,14 +50,6 @@ def test_golden_draw() -> None:
     assert (config.adversarial, config.land, config.repeat) == ((1, 8), (4, 8), (0, 16))
     assert list(config.weights.items())[:3] == [("get", 18), ("touch", 13), ("sweep", 2)]
     assert config.faults["storage_lost"] == (23, 1_024)
-
-
-def test_numbers_are_drawn_from_the_ranges_of_the_table() -> None:
-    ranges = {
-        row["option"]: {mode: tuple(told(row[mode])) for mode in MODES}
-        for row in rows("simulator", "drawn_numbers")
-    }
-    assert ranges == NUMBERS
 
 
 def test_a_plain_run_takes_no_chances() -> None:
