@@ -10,7 +10,7 @@ import pytest
 
 from tests.spec_tables import SPEC, cells, marked, plain, rows
 from umi_sim.record.rules import ALSO as ALIASES
-from umi_sim.record.rules import RULES
+from umi_sim.record.rules import RULES, TEST
 
 ROOT = SPEC.parent.parent
 PAGES = sorted(path.stem for path in SPEC.glob("*.md"))
@@ -79,34 +79,18 @@ def test_a_citation_is_found_and_what_only_looks_like_one_is_not() -> None:
 # The tables of the code.
 
 
-def told_rules() -> list[dict[str, str]]:
-    return [row for page in LETTERS if ("table", f"rules {page}") in marked("invariants")
-            for row in rows("invariants", f"rules {page}")]  # fmt: skip
+NAMED = re.compile(rf"^- \*\*({CHECKED})\*\* `([a-z-]+)`:", re.MULTILINE)
 
 
-def test_every_rule_of_the_code_is_told_as_it_is_there() -> None:
-    told = [
-        (
-            plain(row["name"]),
-            row["id"],
-            row["in a few words"],
-            row["seen by"].partition(" ")[0],
-        )
-        for row in told_rules()
-    ]
-    there = [(rule.name, rule.id, rule.statement, rule.seen_by) for rule in RULES]
-    assert sorted(told) == sorted(there)
+def test_every_rule_of_the_code_stands_on_its_page_under_its_name() -> None:
+    named = [found for page in PAGES for found in NAMED.findall(page_text(page))]
+    assert sorted(named) == sorted((rule.id, rule.name) for rule in RULES)
 
 
 def test_a_rule_that_a_test_sees_names_the_test() -> None:
-    for row in told_rules():
-        kind, _, path = row["seen by"].partition(" ")
-        assert bool(path) == (kind == "test"), row
-        assert (ROOT / plain(path)).exists(), row
-
-
-def test_every_rule_that_is_checked_has_an_owner_page() -> None:
-    assert [rule.id for rule in RULES if rule.id not in STATED] == []
+    tests = {plain(row["name"]): ROOT / plain(row["test"]) for row in rows("invariants", "rules of tests")}
+    assert tests.keys() == {rule.name for rule in RULES if rule.seen_by == TEST}
+    assert [path for path in tests.values() if not path.is_file()] == []
 
 
 def test_rules_under_two_ids_are_those_of_the_code() -> None:

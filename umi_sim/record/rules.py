@@ -1,7 +1,7 @@
 """Rules: what a memory, runs and judges promise, each with its name and id, and which judge sees it broken.
 
 A check gives its rule to `demand`, which raises `Broken` with it if the rule does not hold. Names and ids are
-permanent: if a rule goes, neither is used again. docs/spec/invariants.md lists all rules, planned ones too.
+permanent: if a rule goes, neither is used again. docs/spec/invariants.md says on which page each stands.
 """
 
 from collections.abc import Mapping
