@@ -30,10 +30,9 @@ from tests.properties.values import (
     sound,
     tried,
 )
-from tests.spec_tables import maybe, plain, rows
 from umi_core.answer_checks import is_whole_body
 from umi_core.codec import encode
-from umi_core.config import Config
+from umi_core.config import OPTIONS, Config
 from umi_core.domains import domain_of
 from umi_core.errors import BadConfig, Error, Rejected
 from umi_core.memory import Memory
@@ -182,8 +181,6 @@ def test_a_saved_state_is_restored_as_it_was_or_refused() -> None:
 
 # Settings.
 
-TABLE: Final = rows("memory", "options of a memory")
-ENDS: Final = {plain(row["option"]): (maybe(row["least"]), maybe(row["most"])) for row in TABLE}
 NOT_ABOVE: Final = (  # a second setting that must not be below the first
     ("route_confidence_min_ppm", "promote_confidence_min_ppm"), ("cluster_ppm", "merge_ppm"),
 )  # fmt: skip
@@ -198,10 +195,11 @@ def refused_by(name: str, value: object) -> list[str]:
 
 
 def test_settings_are_taken_to_the_ends_of_their_ranges_and_no_further() -> None:
-    for name, (low, high) in ENDS.items():
-        if low is None or high is None:
+    for name, ends in OPTIONS.items():
+        if ends is None:
             assert [refused_by(name, it) for it in (True, False, 1, None)] == [[], [], [name], [name]]
             continue
+        low, high = ends
         assert all(refused_by(name, it) == [name] for it in (low - 1, high + 1, True, str(low)))
         for value in (low, high):
             now = {**{it: getattr(Config(), it) for pair in NOT_ABOVE for it in pair}, name: value}

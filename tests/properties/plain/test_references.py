@@ -18,11 +18,6 @@ def test_the_references_of_a_query(row: Row) -> None:
     assert ", ".join(references(told(row["query"])).terms) == told(row["terms"])
 
 
-def test_the_terms_of_english_are_those_of_the_table() -> None:
-    english = ", ".join(row for language, row in TERM_ROWS if language == "en")
-    assert english == ", ".join(told(row["terms"]) for row in rows("memory", "english_terms"))
-
-
 def test_what_is_no_reference_is_left_with_the_words_of_no_term() -> None:
     found = references("Ist die IT dort, wo es there is sagt?")
     assert found.others == ("ist", "die", "it", "wo", "es", "there", "is", "sagt")

@@ -16,15 +16,6 @@ def terms(text: str) -> str:
     return ", ".join(read(text).terms)
 
 
-def test_the_terms_of_english_are_those_of_the_table() -> None:
-    expected = ", ".join(told(row["terms"]) for row in rows("memory", "english_terms"))
-    assert [term for term, language in LANGUAGES.items() if language == "en"] == expected.split(", ")
-
-
-def test_the_idioms_are_those_of_the_table() -> None:
-    assert list(IDIOMS) == [told(row["idiom"]) for row in rows("memory", "idioms")]
-
-
 def test_the_tables_are_frozen() -> None:
     sets = (tables.HELPING, tables.POINTING, tables.CLAUSE_OPENING, tables.DETERMINERS, tables.INDEFINITE)
     marks = (*tables.LIGHT_WORDS.items(), *tables.MARKS.items(), ("", tables.MAYBE_NAMES))

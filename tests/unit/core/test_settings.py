@@ -8,10 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.spec_tables import NOTHING, Row, rows, told, whole
 from tests.unit.core.test_memorize import xml
 from tests.worlds import Pair, id_of_fact, input_of, saying, verdict
-from umi_core.config import OPTIONS, Config
+from umi_core.config import Config
 from umi_core.errors import BadConfig, Rejected
 from umi_core.messages.answers import Answer, Embedded, Value
 from umi_core.messages.effects import Asked, Embed
@@ -126,18 +125,6 @@ def life(config: Config) -> tuple[object, ...]:
     pair.now_ms = 1_800_000
     pair.ask(Get(15, "b"))
     return tuple(pair.asked), tuple(pair.replies.items()), wake_ms
-
-
-def option_of(row: Row) -> tuple[object, tuple[int, int] | None]:
-    """What the table promises of an option: its default, and its range if it is a number."""
-    if row["least"] == NOTHING:
-        return told(row["default"]), None
-    return whole(row["default"]), (whole(row["least"]), whole(row["most"]))
-
-
-def test_options_have_the_defaults_and_ranges_of_the_table() -> None:
-    promised = {row["option"]: option_of(row) for row in rows("memory", "options of a memory")}
-    assert {name: (getattr(Config(), name), span) for name, span in OPTIONS.items()} == promised
 
 
 def test_every_setting_has_a_change() -> None:
