@@ -5,7 +5,9 @@
 
 import ast
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 from tools import pictures
 from tools.house import LAYERS
@@ -17,6 +19,7 @@ from umi_sim.scenario.files import find, list_shipped
 from umi_sim.seedfile import schema as seed_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOMS_WIDTH = 96
 
 
 NOT_SIMULATED = """
@@ -96,20 +99,23 @@ def rooms() -> str:
     """Draw umi_core and umi_sim as `ls` shows them, each file or folder below those that it imports."""
     parts = []
     for package in ("umi_core", "umi_sim"):
-        layers = LAYERS[package]
-        lines = (f"    {shown(package, name)}" for layer in layers for name in layer)
-        parts.append(f"```text\n{package}/\n" + "\n".join(lines) + "\n```\n")
+        names = [name for layer in LAYERS[package] for name in layer]
+        folders = {name for name in names if (DOCS.parent / package / name).is_dir()}
+        lines: list[str] = []
+        for is_folder, some in groupby(names, folders.__contains__):
+            if is_folder:
+                lines += [first_sentence(package, name) for name in some]
+            else:
+                lines += wrap(" ".join(f"{name.replace('.', '/')}.py" for name in some), ROOMS_WIDTH)
+        parts.append(f"```text\n{package}/\n" + "".join(f"    {line}\n" for line in lines) + "```\n")
     return "\n" + "\n".join(parts) + "\n"
 
 
-def shown(package: str, name: str) -> str:
-    """A file or a folder, with the first sentence that it says of itself."""
-    path = DOCS.parent / package / name.replace(".", "/")
-    is_folder = path.is_dir()
-    source = (path / "__init__.py" if is_folder else path.with_suffix(".py")).read_text()
+def first_sentence(package: str, folder: str) -> str:
+    """Name a folder, with the first sentence that it says of itself."""
+    source = (DOCS.parent / package / folder / "__init__.py").read_text()
     said = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
-    shown_name = f"{name.replace('.', '/')}{'/' if is_folder else '.py'}"
-    return f"{shown_name:<21} {said}"
+    return f"{folder + '/':<15} {said}"
 
 
 PAGES: dict[str, Callable[[], str]] = {
