@@ -46,7 +46,7 @@ Promise = Literal[
     "ttl-range",
     "workflow-contract",
 ]
-"""Names of docs/spec/invariants.md."""
+"""Names of rules of docs/spec."""
 
 BACKGROUND_COUNT_MAX: Final = 4  # recover, rebalance, evolve_category, and upkeep or purge
 

@@ -83,8 +83,8 @@ NAMED = re.compile(rf"^- \*\*({CHECKED})\*\* `([a-z-]+)`:", re.MULTILINE)
 
 
 def test_every_rule_of_the_code_stands_on_its_page_under_its_name() -> None:
-    named = [found for page in PAGES for found in NAMED.findall(page_text(page))]
-    assert sorted(named) == sorted((rule.id, rule.name) for rule in RULES)
+    named = [(f"docs/spec/{page}.md", *found) for page in PAGES for found in NAMED.findall(page_text(page))]
+    assert sorted(named) == sorted((rule.page, rule.id, rule.name) for rule in RULES)
 
 
 def test_a_rule_that_a_test_sees_names_the_test() -> None:

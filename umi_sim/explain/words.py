@@ -128,7 +128,7 @@ def about_rule(name: str) -> Told:
     rows = [
         row("seen", ", ".join(filter(None, (SEEN[rule.seen_by], WHEN.get(rule.cost, ""))))),
         list_row("checked", places(rule.name) or [nowhere(rule)]),
-        whole("page", "docs/spec/invariants.md"),
+        whole("page", rule.page),
         list_row("faults", guarding(rule) or ["no kind of fault is meant for it"]),
         *under("bugs", bug_rows(bugs)),
     ]

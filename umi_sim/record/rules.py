@@ -21,6 +21,10 @@ HARNESS: Final = "harness"
 CHEAP: Final = "cheap"
 FULL: Final = "full"
 NONE: Final = "none"
+PAGES: Final = {  # by the first letters of an id
+    "I": "hierarchy", "KEL": "kelpie", "MIG": "kelpie",
+    "LIVE": "simulator", "BND": "simulator", "ORA": "simulator", "E": "simulator",
+}  # fmt: skip
 
 
 @attrs.frozen
@@ -47,6 +51,11 @@ class Rule(Data):
     @property
     def can_be_off(self) -> bool:
         return self.is_checked and not self.stops
+
+    @property
+    def page(self) -> str:
+        """Return the page of docs/spec that states the rule."""
+        return f"docs/spec/{PAGES.get(self.id.partition('-')[0], 'memory')}.md"
 
     def __str__(self) -> str:
         return f"{self.name} ({self.id})"

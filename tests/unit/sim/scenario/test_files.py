@@ -131,7 +131,7 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('mutant = "x"', "scenario.mutant: x: no such planted bug; umi-sim mutants --list shows them"),
         ('[run]\noff = ["ttl-boundary"]', "run.reason: missing, say why rules are off"),
         ('[run]\noff = ["ttl-bundary"]',
-         'run.off[0]: unknown rule of docs/spec/invariants.md "ttl-bundary"; '
+         'run.off[0]: unknown rule (umi-sim explain lists them) "ttl-bundary"; '
          "did you mean ttl-boundary?"),
         ('[run]\noff = ["progress"]', "run.off[0]: progress cannot be off"),
     ],
