@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from umi_sim.judge.equivalences import NAMES, RESTORE
 from umi_sim.kernel.prng import Stream
-from umi_sim.record.trace import write_whole
+from umi_sim.record.saved_failures import write_whole
 from umi_sim.scenario.files import list_shipped
 
 Document = dict[str, Any]

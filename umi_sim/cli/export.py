@@ -35,7 +35,7 @@ def export(file: str, out: str | None) -> Report:
     umi-sim export .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --pytest test_ttl_boundary.py
     """
     from umi_sim.kernel.literals import Unwritable
-    from umi_sim.record.trace import write_whole
+    from umi_sim.record.saved_failures import write_whole
     from umi_sim.testing import export as exporting
 
     seed = readable(file)

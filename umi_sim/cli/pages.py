@@ -56,7 +56,7 @@ def html(
     umi-sim html smoke:42 --out smoke.html
     """
     from umi_sim.pages import perfetto, shell
-    from umi_sim.record.trace import write_whole
+    from umi_sim.record.saved_failures import write_whole
 
     path = page_path(file, out)
     if events:
@@ -154,9 +154,9 @@ def find_page(
 
 
 def is_of_store(file: str) -> bool:
-    from umi_sim.record.saved_failures import is_run_of_store
+    from umi_sim.record.saved_failures import format_of
 
-    return is_run_of_store(Path(file))
+    return format_of(Path(file)) == "umi-target"
 
 
 def open_address(address: str) -> bool:

@@ -56,6 +56,7 @@ def program(
     from umi_sim.programs.own_loop import run_on_asyncio
     from umi_sim.programs.services import BadProgram
     from umi_sim.programs.simulation import run_case
+    from umi_sim.record.saved_failures import BadFile
 
     try:
         if replay is None:
@@ -69,7 +70,7 @@ def program(
             return telling.report_replay(name, replay, found, saved, outcome, " on asyncio's own loop")
         outcome = run_case(found, saved.perturbations, saved.seed)
         return telling.report_replay(name, replay, found, saved, outcome)
-    except BadProgram as error:
+    except (BadProgram, BadFile) as error:
         refuse(error)
 
 

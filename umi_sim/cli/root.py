@@ -162,10 +162,10 @@ def show(file: str, all_items: bool) -> Report:
     umi-sim show .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim run --seed 42 --trace run.trace && umi-sim show run.trace
     """
-    from umi_sim.record.saved_failures import is_run_of_store
+    from umi_sim.record.saved_failures import format_of
 
     # Runs of a user's store are JSON as well, so they are looked for before seed files.
-    if is_run_of_store(Path(file)):
+    if format_of(Path(file)) == "umi-target":
         from umi_sim.cli.target import readable_run
         from umi_sim.targets.telling import of_saved
 

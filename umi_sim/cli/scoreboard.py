@@ -41,7 +41,7 @@ def scoreboard(
     """
     import attrs
 
-    from umi_sim.record.trace import write_whole
+    from umi_sim.record.saved_failures import write_whole
     from umi_sim.targets import scoreboard as board
 
     try:

@@ -163,7 +163,7 @@ def option_told(value: object) -> str:
 
 def is_written(name: str, data: bytes) -> bool:
     """Write a file and return whether that worked; if not, report why and go on."""
-    from umi_sim.record.trace import write_whole
+    from umi_sim.record.saved_failures import write_whole
 
     try:
         write_whole(Path(name), data)

@@ -231,7 +231,7 @@ def usable() -> Iterator[None]:
 
 
 def begin(kind: str, file: str) -> Report:
-    from umi_sim.record.trace import write_whole
+    from umi_sim.record.saved_failures import write_whole
     from umi_sim.targets.skeletons import skeleton
 
     if not kind:
@@ -285,11 +285,12 @@ def check_has(adapter: "type[Adapter]", file: str, saved: "SavedRun") -> None:
 
 def readable_run(file: str) -> "SavedRun":
     """A run of a store, or one clear line."""
+    from umi_sim.record.saved_failures import BadFile
     from umi_sim.targets import seed_files
 
     try:
         return seed_files.read(Path(file))
-    except seed_files.BadFile as error:
+    except BadFile as error:
         refuse(error)
 
 
@@ -297,7 +298,7 @@ def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) 
     """Export a failure as a test if asked to, and report the file."""
     if out is None:
         return []
-    from umi_sim.record.trace import write_whole
+    from umi_sim.record.saved_failures import write_whole
     from umi_sim.targets.exporting import MARK, CannotExport, script_of
 
     path = Path(out)

@@ -1,4 +1,4 @@
-"""JSON from strangers: bounded before it is parsed, and nothing in it is guessed.
+"""JSON from strangers: bounded before it is parsed, and nothing in it is guessed; and how files are written.
 
 Law 1. Size, encoding, nesting and the number of values are looked at before anything recurses.
 Law 2. Whole numbers of at most 19 digits, no key twice, no NaN.
@@ -6,6 +6,8 @@ Law 2. Whole numbers of at most 19 digits, no key twice, no NaN.
 
 import json
 import re
+from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
@@ -15,6 +17,8 @@ FILE_BYTES_MAX: Final = 2 * 1024 * 1024
 NESTING_MAX: Final = 16
 DIGITS_MAX: Final = 19
 VALUE_COUNT_MAX: Final = 500_000
+PERSON: Final = b"umi-seed-1"
+CHECKSUM_BYTES: Final = 16
 
 # `++` and `*+` never give back what they took: a text of a million quotes takes linear time. A string is
 # matched whole, so that brackets in it do not count.
@@ -100,3 +104,29 @@ def open_file(path: Path) -> BinaryIO:
         return path.open("rb")
     except ValueError as error:  # a name that no file can have
         raise OSError(0, str(error)) from None
+
+
+# Writing.
+
+
+def checksum(document: Mapping[str, Json]) -> str:
+    # The compact form: a file that an editor has laid out anew is not an edited one.
+    text = compact({key: value for key, value in document.items() if key != "checksum"})
+    return blake2b(text.encode(), digest_size=CHECKSUM_BYTES, person=PERSON).hexdigest()
+
+
+def layout(document: Mapping[str, Json]) -> str:
+    """One line for each top-level key, and one for each entry of a list of objects."""
+    return (
+        "{\n" + ",\n".join(f"{json.dumps(key)}:{lines(value)}" for key, value in document.items()) + "\n}\n"
+    )
+
+
+def lines(value: Json) -> str:
+    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        return "[\n" + ",\n".join(f"  {one_line(each)}" for each in value) + "\n]"
+    return one_line(value)
+
+
+def one_line(value: Json) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -265,7 +265,7 @@ def play_recording(
             raise BadProgram(f"{file}: holds no reply of {told} to {json.dumps(asked)}; call it once outside")
         found = function(*args, **kwargs)
         found = await found if inspect.isawaitable(found) else found
-        from umi_sim.record.trace import write_whole  # it loads a memory, which no simulation needs
+        from umi_sim.record.saved_failures import write_whole
 
         lines.append(json.dumps({**asked, "reply": found}))
         write_whole(path, "".join(f"{line}\n" for line in lines).encode())

@@ -144,6 +144,9 @@ def silence_dead() -> Iterator[None]:
         yield
         return
     sys.unraisablehook = ignore_dead
+    is_first = not gc.get_freeze_count()
+    if is_first:
+        gc.freeze()  # what was there before need not be searched for what has died
     try:
         yield
     finally:
@@ -151,6 +154,8 @@ def silence_dead() -> Iterator[None]:
             with keep_quiet():
                 gc.collect()  # else the rest of them would go later
             taken_away.clear()
+        if is_first:
+            gc.unfreeze()
         sys.unraisablehook = before
 
 

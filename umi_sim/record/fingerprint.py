@@ -8,9 +8,10 @@ Law 3. A frame tells crashes apart, and no other kind.
 import json
 import re
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from umi_sim.record.verdict import Failure
+if TYPE_CHECKING:
+    from umi_sim.record.verdict import Failure
 
 PERSON: Final = b"umi-fail-1"
 DIGEST_BYTES: Final = 6
@@ -30,7 +31,7 @@ TOKENS: Final = (
 LISTS: Final = r"\[[^\[\]]*(?:\]|$)|\{[^{}]*(?:\}|$)|(?<![\w>])\((?:[^()]*,[^()]*)?\)"
 
 
-def of(failure: Failure) -> str:
+def of(failure: "Failure") -> str:
     """Return the fingerprint of a failure, 12 hex digits."""
     return digest(failure.kind, failure.rule_id, normal(failure.message), frame_of(failure))
 
@@ -40,7 +41,7 @@ def digest(kind: str, rule_id: str, normal_message: str, frame: str) -> str:
     return blake2b(parts.encode(), digest_size=DIGEST_BYTES, person=PERSON).hexdigest()
 
 
-def frame_of(failure: Failure) -> str:
+def frame_of(failure: "Failure") -> str:
     return failure.frame if failure.kind == "crash" else ""
 
 

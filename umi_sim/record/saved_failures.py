@@ -1,32 +1,42 @@
-"""Files of failures: which name each gets, and how it is written.
+"""Files of failures: which name each gets, and how it is written and read.
 
 Law 1. A failure that was written before is written to its own file again. No file of another
        failure is ever replaced, nor one that cannot be read.
 Law 2. A reader sees the old file or the new one. Two processes never choose the same name.
+Law 3. A file of what is tested names it for people alone: nothing is imported because a file says so. One
+       whose checksum is wrong was edited by hand, and its trace proves nothing.
 """
 
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from umi_sim.formats.strict_json import bytes_of, compact
-from umi_sim.record.trace import write_whole
+from umi_sim.formats.schema import TEXT, Json, Wrong, as_object, at, whole
+from umi_sim.formats.strict_json import bytes_of, checksum, compact, layout, parse_json
+from umi_sim.record.provenance import made_by
 
-Json = object
 DIGEST_BYTES: Final = 4
-STORE_FORMAT: Final = "umi-target"
-STORE_MARK: Final = re.compile(f'"format"\\s*:\\s*"{STORE_FORMAT}"'.encode())
 HEAD_BYTES: Final = 4_096
+MARK: Final = re.compile(rb'"format"\s*:\s*"([a-z-]{1,20})"')
+VERSION: Final = 1  # of files of stores and of programs
+OWNER_CHARS_MAX: Final = 60
+WORD: Final = re.compile(r"\w+", re.ASCII)
+NAME: Final = re.compile(r"[\w.]+:\w+", re.ASCII)
+T = TypeVar("T")
+
+
+class BadFile(ValueError):
+    """A file that does not hold what was to be read, and why, in one line."""
 
 
 def save(
-    folder: Path, name: str, items: Json, is_own: Callable[[Path], bool], content: Callable[[Path], bytes]
+    folder: Path, name: str, items: object, is_own: Callable[[Path], bool], content: Callable[[Path], bytes]
 ) -> Path:
     """Write a failure to a file of its own in `folder`, and return the path.
 
@@ -40,7 +50,7 @@ def save(
     return path
 
 
-def own_path(folder: Path, name: str, items: Json, is_own: Callable[[Path], bool]) -> Path:
+def own_path(folder: Path, name: str, items: object, is_own: Callable[[Path], bool]) -> Path:
     """Return the file that holds this failure; if there is none, the first name that is free."""
     free = None
     for path in names_of(folder, name, items):
@@ -55,7 +65,7 @@ def own_path(folder: Path, name: str, items: Json, is_own: Callable[[Path], bool
     raise AssertionError("names never end")
 
 
-def names_of(folder: Path, name: str, items: Json) -> Iterator[Path]:
+def names_of(folder: Path, name: str, items: object) -> Iterator[Path]:
     """Yield the names that a failure may have, in the order in which they are tried."""
     digest = blake2b(compact(items).encode(), digest_size=DIGEST_BYTES).hexdigest()
     yield folder / f"{name}.json"
@@ -63,14 +73,71 @@ def names_of(folder: Path, name: str, items: Json) -> Iterator[Path]:
     yield from (folder / f"{name}-{digest}-{number}.json" for number in count(2))
 
 
-def is_run_of_store(path: Path) -> bool:
-    """Check whether the first lines of a file name the format of runs of a user's store.
-
-    A file that cannot be read is none; the command that needs it tells why.
-    """
+def format_of(path: Path) -> str:
+    """Return the format that the first lines of a file name; "" if there is none, or no such file."""
     with suppress(OSError):
-        return STORE_MARK.search(bytes_of(path, HEAD_BYTES)) is not None
-    return False
+        found = MARK.search(bytes_of(path, HEAD_BYTES))
+        return found[1].decode() if found else ""
+    return ""
+
+
+# Failures of what is tested.
+
+
+def make_document(kind: str, fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a file of this format, with where it was made and its checksum."""
+    head = {"format": kind, "version": VERSION, "min_reader": VERSION, "made_by": as_object(made_by())}
+    return {**head, **fields, "checksum": checksum({**head, **fields})}
+
+
+def save_document(
+    folder: Path, owner: str, document: dict[str, Json], items: object, is_same: Callable[[Path], bool]
+) -> Path:
+    """Write a failure of what is called `owner`. `is_same`: whether a file holds it. It may raise BadFile."""
+    failure = as_object(document["failure"])
+
+    def is_own(path: Path) -> bool:
+        with suppress(BadFile):
+            return is_same(path)
+        return False
+
+    name = f"{shorten_owner(owner)}-{failure['rule']}-{failure['fingerprint']}"
+    return save(folder, name, items, is_own, lambda _: layout(document).encode())
+
+
+def shorten_owner(owner: str) -> str:
+    """Return how the names of its files begin."""
+    return "-".join(WORD.findall(owner))[:OWNER_CHARS_MAX]
+
+
+def read_document(path: Path, kind: str, what: str, read: Callable[[dict[str, Json]], T]) -> T:
+    """Read a file of this format. Raises BadFile, naming the file and the place in it."""
+
+    def read_checked(document: dict[str, Json]) -> T:
+        if document.get("format") != kind:
+            raise Wrong(("format", f'expected "{kind}", so this is no {what}'))
+        if at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1)) > VERSION:
+            raise Wrong(("min_reader", f"written for a newer umi_sim, this one reads version {VERSION}"))
+        return read(document)
+
+    try:
+        return read_checked(at("the file", as_object, parse_json(bytes_of(path))))
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be read: {error.strerror}") from None
+    except Wrong as error:
+        raise BadFile(f"{path}: {error}") from None
+
+
+def read_trace(document: Mapping[str, Json]) -> str:
+    """Return the hash of what happened; "" where the file was edited by hand."""
+    is_whole = document.get("checksum") == checksum(document)
+    found: str = at("trace", TEXT.read, document.get("trace", ""))
+    return found if is_whole else ""
+
+
+def name_subject(name: str) -> str:
+    """Return MODULE:NAME as a part of a command; no other text of a file becomes one."""
+    return name if NAME.fullmatch(name) else "MODULE:NAME"
 
 
 @contextmanager
@@ -82,3 +149,19 @@ def lock_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part. Errors name `path`."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        with suppress(OSError):  # where it could not be written it may not be unlinked either
+            part.unlink()

@@ -7,10 +7,8 @@ Law 3. Tags are numbered here and never reused.
 Law 4. Prefix hash k is the hash right after the STEP record number (k + 1) * every, that record included.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from enum import IntEnum
 from hashlib import blake2b
 from itertools import zip_longest
@@ -23,6 +21,7 @@ import msgpack
 from umi_core.codec import ENCODERS, Plain, plain
 from umi_core.data import Data
 from umi_core.text import is_text
+from umi_sim.record.saved_failures import write_whole
 
 Field: TypeAlias = Plain
 Record: TypeAlias = list[Field]
@@ -195,22 +194,6 @@ def digest_of(data: bytes) -> bytes:
 def is_trace(data: bytes) -> bool:
     """Return whether a file that begins so is a trace, complete or not."""
     return FORMAT.encode() in data[:HEAD_BYTES]
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part. Errors name `path`."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        with suppress(OSError):  # where it could not be written it may not be unlinked either
-            part.unlink()
 
 
 def with_surrogates_as_bytes(field: object) -> object:

@@ -22,7 +22,7 @@ from umi_core.messages.requests import Request
 from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
 from umi_sim.judge.state import before_step, check_memory, check_whole_step
 from umi_sim.record.broken import Broken
-from umi_sim.record.trace import write_whole
+from umi_sim.record.saved_failures import write_whole
 
 # a check of the whole memory costs more than its steps; each step has its own rules anyway
 CHECK_EVERY: Final = 64

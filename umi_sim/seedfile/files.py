@@ -15,19 +15,20 @@ from typing import Final
 import attrs
 
 from umi_sim.formats.schema import Json, Wrong, as_object, at, quote_text, whole, wrong
-from umi_sim.formats.strict_json import bytes_of, parse_json
+from umi_sim.formats.strict_json import bytes_of, checksum, layout, parse_json
 from umi_sim.kernel.wording import near
 from umi_sim.record import fingerprint, saved_failures
 from umi_sim.record.items import ClockMove, Item, Op
 from umi_sim.record.provenance import made_by
 from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import RunConfig
-from umi_sim.record.trace import is_trace, write_whole
+from umi_sim.record.saved_failures import write_whole
+from umi_sim.record.trace import is_trace
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.seedfile import item_json
 from umi_sim.seedfile.fields import CONFIG, DOCUMENT, NEEDED, PLAIN
 from umi_sim.seedfile.parts import BadSeedFile, ExpectedResult, History, Minimised, SeedFile
-from umi_sim.seedfile.text import FORMAT, VERSION, checksum, config_to_json, layout, text_of
+from umi_sim.seedfile.text import FORMAT, VERSION, config_to_json, text_of
 from umi_sim.target.table import list_unserved
 
 __all__ = [

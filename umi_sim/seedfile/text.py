@@ -5,15 +5,12 @@ Law 1. From a file that is too large parts are left out, the least needed first:
 Law 2. Items of the schedule are left out only if no reader would take the file otherwise; its notes say so.
 """
 
-import json
-from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Final
 
 import attrs
 
 from umi_sim.formats.schema import Json
-from umi_sim.formats.strict_json import FILE_BYTES_MAX, VALUE_COUNT_MAX, compact, value_count
+from umi_sim.formats.strict_json import FILE_BYTES_MAX, VALUE_COUNT_MAX, checksum, layout, value_count
 from umi_sim.record import fingerprint
 from umi_sim.record.items import Deviation
 from umi_sim.record.run_config import RunConfig
@@ -24,8 +21,6 @@ from umi_sim.seedfile.parts import BadSeedFile, SeedFile
 
 FORMAT: Final = "umi-seed"
 VERSION: Final = 1
-PERSON: Final = b"umi-seed-1"
-CHECKSUM_BYTES: Final = 16
 MINIMISED_BYTES_MAX: Final = 64 * 1024  # without the original items
 WITH_ORIGINAL_BYTES_MAX: Final = 1024 * 1024
 NO_SCHEDULE: Final = "too large: schedule items left out, only regeneration from the seed is exact"
@@ -83,29 +78,6 @@ def document_of(seed: SeedFile) -> dict[str, Json]:
     # Keys of a newer writer come back as they were (law 3 of files.py).
     document = {**written, **seed.extra}
     return {**document, "checksum": checksum(document)}
-
-
-def checksum(document: Mapping[str, Json]) -> str:
-    # The compact form: a file that an editor has laid out anew is not an edited one.
-    text = compact({key: value for key, value in document.items() if key != "checksum"})
-    return blake2b(text.encode(), digest_size=CHECKSUM_BYTES, person=PERSON).hexdigest()
-
-
-def layout(document: Mapping[str, Json]) -> str:
-    """One line for each top-level key, and one for each entry of a list of objects."""
-    return (
-        "{\n" + ",\n".join(f"{json.dumps(key)}:{lines(value)}" for key, value in document.items()) + "\n}\n"
-    )
-
-
-def lines(value: Json) -> str:
-    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-        return "[\n" + ",\n".join(f"  {one_line(each)}" for each in value) + "\n]"
-    return one_line(value)
-
-
-def one_line(value: Json) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def scenario_of(config: RunConfig) -> Json:

@@ -18,7 +18,7 @@ from umi_core.data import Data, Owner
 from umi_sim.formats.schema import Seed, Wrong, as_object, at, fail, of_class, wrong
 from umi_sim.formats.strict_json import compact, open_file, parse_json
 from umi_sim.kernel.wording import escape_text
-from umi_sim.record.trace import write_whole
+from umi_sim.record.saved_failures import write_whole
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep.plan import Task, chunk_name, target
 from umi_sim.sweep.totals import Totals

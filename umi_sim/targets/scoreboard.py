@@ -22,7 +22,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.kernel.wording import group_digits, plural
-from umi_sim.record.trace import write_whole
+from umi_sim.record.saved_failures import write_whole
 from umi_sim.targets.promises import PROMISES, promise_broken
 
 Json = dict[str, Any]

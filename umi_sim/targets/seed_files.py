@@ -1,8 +1,7 @@
 """Seed files of targets: one run of a store as JSON, which replays wherever that store is installed.
 
-Law 1. Input is hostile: bounded, typed, every name known. The store is named on the command line,
-       never in a file.
-Law 2. A file is whole or not there. A checksum that is wrong says: edited by hand, its hash proves nothing.
+Law. Input is hostile: bounded, typed, every name known. The store is named on the command line, never in
+     a file.
 """
 
 import re
@@ -14,42 +13,27 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.formats.schema import (
-    TEXT,
-    Json,
-    Schema,
-    Wrong,
-    as_object,
-    at,
-    list_of,
-    one_of,
-    table,
-    whole,
-    wrong,
+from umi_sim.formats.schema import SEED, TEXT, Json, Schema, at, list_of, one_of, table, whole
+from umi_sim.formats.strict_json import compact
+from umi_sim.record.saved_failures import (
+    BadFile,
+    format_of,
+    make_document,
+    read_document,
+    read_trace,
+    save_document,
 )
-from umi_sim.formats.strict_json import bytes_of, compact, parse_json
-from umi_sim.record import saved_failures
-from umi_sim.record.provenance import made_by
-from umi_sim.record.saved_failures import STORE_FORMAT, is_run_of_store
-from umi_sim.seedfile.text import checksum, layout
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import AT_ONCE_MAX, Item, item_to_json, read_item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict, run
 from umi_sim.targets.shrinking import Live, fingerprint_of
-from umi_sim.targets.values import show_value
 
-VERSION: Final = 1
+FORMAT: Final = "umi-target"
 ITEM_COUNT_MAX: Final = 1_000
-OWNER_CHARS_MAX: Final = 60
 UNIQUE: Final = re.compile(r'"(?:v|m|r|note )[0-9]+[a-z]*(?:\.[0-9]+)?"')  # as the contracts draw them
 JOB_COUNT_MAX: Final = 10**9
 JOB_FIELDS: Final = ("jobs", "pauses", "jobs_whole")  # as JobCounts has them
-WORD: Final = re.compile(r"\w+", re.ASCII)
-
-
-class BadFile(ValueError):
-    """A file that holds no run of such a store, and why, in one line."""
 
 
 @attrs.frozen
@@ -79,14 +63,13 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: TargetVer
             "rule": broken.rule, "op": broken.op, "message": broken.message, "item": verdict.ended_at,
             "fingerprint": fingerprint_of(broken),
         }  # fmt: skip
-    document = {
-        "format": STORE_FORMAT, "version": VERSION, "min_reader": VERSION, "made_by": made_by(),
+    fields: dict[str, Json] = {
         "contract": adapter.contract.name, "target": name, "seed": str(seed),
         "items": [item_to_json(item) for item in verdict.items],
         "said": [list[Json](step.said) for step in verdict.steps], "failure": failure, "trace": verdict.trace,
         **dict(zip(JOB_FIELDS, attrs.astuple(verdict.jobs), strict=True)),
     }  # fmt: skip
-    return {**document, "checksum": checksum(document)}
+    return make_document(FORMAT, fields)
 
 
 def write(
@@ -98,18 +81,13 @@ def write(
     """
     assert verdict.broken is not None
     mark, items = fingerprint_of(verdict.broken), renumber_words(verdict.items)
-    data = layout(document_of(adapter, name, seed, verdict)).encode()
 
-    def is_own(path: Path) -> bool:
-        try:
-            saved = read(path)
-        except BadFile:
-            return False
+    def is_same(path: Path) -> bool:
+        saved = read(path)
         is_same_failure = (whose(saved.target), saved.fingerprint) == (whose(name), mark)
         return is_same_failure and renumber_words([step.item for step in saved.steps]) == items
 
-    own = "-".join(WORD.findall(whose(name)))[:OWNER_CHARS_MAX]
-    return saved_failures.save(folder, f"{own}-{verdict.broken.rule}-{mark}", items, is_own, lambda _: data)
+    return save_document(folder, whose(name), document_of(adapter, name, seed, verdict), items, is_same)
 
 
 def renumber_words(items: Sequence[Item]) -> str:
@@ -124,12 +102,7 @@ def renumber_words(items: Sequence[Item]) -> str:
 
 def read(path: Path) -> SavedRun:
     """Raises BadFile naming the file and the place in it."""
-    try:
-        return saved_of(at("the file", as_object, parse_json(bytes_of(path))))
-    except OSError as error:
-        raise BadFile(f"{path}: cannot be read: {error.strerror}") from None
-    except Wrong as error:
-        raise BadFile(f"{path}: {error}") from None
+    return read_document(path, FORMAT, "run of a store", saved_of)
 
 
 @attrs.frozen
@@ -158,7 +131,7 @@ def run_again(adapter: type[Adapter], name: str, folder: Path, live: Live = run)
     runs, unreadable, other_count = list[tuple[str, SavedRun, TargetVerdict]](), list[str](), 0
     for path in sorted(folder.glob("*.json")):
         try:
-            saved = read(path) if is_run_of_store(path) else None
+            saved = read(path) if format_of(path) == FORMAT else None
         except BadFile as error:
             unreadable.append(str(error))
             continue
@@ -174,10 +147,10 @@ def is_of(adapter: type[Adapter], name: str, saved: SavedRun) -> bool:
     """Return whether a saved run is of this adapter, wherever it is imported from, and of its operations."""
     ops = ops_of(adapter)
     is_known = all(op.name in ops for step in saved.steps for op in step.item.ops)
-    return saved.contract == adapter.contract.name and is_known and is_same(whose(saved.target), whose(name))
+    return saved.contract == adapter.contract.name and is_known and is_alike(whose(saved.target), whose(name))
 
 
-def is_same(one: str, other: str) -> bool:
+def is_alike(one: str, other: str) -> bool:
     """A module that is the program has no name of its own."""
     classes = one.rpartition(":")[2] == other.rpartition(":")[2]
     return one == other or (classes and "__main__:" in one + other)
@@ -193,39 +166,25 @@ def whose(name: str) -> str:
 
 
 def saved_of(document: dict[str, Json]) -> SavedRun:
-    if document.get("format") != STORE_FORMAT:
-        raise Wrong(("format", f'expected "{STORE_FORMAT}", so this is no run of a store'))
-    if at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1)) > VERSION:
-        raise Wrong(("min_reader", f"written for a newer umi_sim, this one reads version {VERSION}"))
     contract = at("contract", one_of(CONTRACTS, "contract").read, document.get("contract"))
     item = Schema(lambda value: read_item(value, CONTRACTS[contract].contract.ops), dict)
     items = at("items", list_of(item, ITEM_COUNT_MAX).read, document.get("items"))
     said = at("said", list_of(list_of(TEXT, AT_ONCE_MAX), ITEM_COUNT_MAX).read, document.get("said", []))
     failure = at("failure", FAILURE.read, document.get("failure", {}))
-    is_whole = document.get("checksum") == checksum(document)
     return SavedRun(
         contract,
         at("target", TEXT.read, document.get("target", "")),
         tuple(starmap(TargetStep, zip_longest(items, said[: len(items)], fillvalue=()))),
-        at("trace", TEXT.read, document.get("trace", "")) if is_whole else "",
+        read_trace(document),
         rule=failure.get("rule", ""), message=failure.get("message", ""),
         fingerprint=failure.get("fingerprint", ""),
         op=failure.get("op", ""),
-        seed=at("seed", read_seed, document.get("seed", "0")),
+        seed=at("seed", SEED.read, document.get("seed", "0")),
         jobs=JobCounts(*(at(k, COUNT.read, document.get(k, 0)) for k in JOB_FIELDS)),
     )  # fmt: skip
 
 
-def read_seed(value: Json) -> int:
-    text: str = TEXT.read(value)
-    if not SEED.fullmatch(text):
-        wrong(f"expected digits, at most {SEED_CHARS_MAX} of them, got {show_value(text)}")
-    return int(text)
-
-
-SEED_CHARS_MAX: Final = 20
 COUNT: Final = whole(0, JOB_COUNT_MAX)
-SEED: Final = re.compile(rf"[0-9]{{1,{SEED_CHARS_MAX}}}")
 FAILURE: Final = table(
     {
         "rule": one_of(RULES, "rule"), "item": whole(0, ITEM_COUNT_MAX),

@@ -270,22 +270,21 @@ def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
     """
     found = list[tuple[Any, str, Any]]()
 
-    def is_own(kind: Any) -> bool:
-        return str(kind.__module__).partition(".")[0] not in clocks.NOT_THEIRS
-
     def look(owner: Any, depth: int = 0) -> None:
         for name, value in tuple(attributes_of(owner).items()):
-            with suppress(Exception):  # some objects are not what they seem
-                kind = type(value)  # and not `isinstance`: a proxy would load what it stands for
+            kind = type(value)  # and not `isinstance`: a proxy would load what it stands for
+            try:  # some objects are not what they seem
                 if issubclass(type(value.__self__) if kind is BuiltinMethodType else kind, KINDS):
                     found.append((owner, name, value))
-                elif depth < DEPTH_MAX and (issubclass(kind, HOLDERS) or is_owner(value, kind, owner)):
+                elif depth < DEPTH_MAX and is_owner(value, kind, owner):
                     look(value, depth + 1)
+            except Exception:
+                continue
 
-    def is_owner(value: Any, kind: type, owner: Any) -> bool:
+    def is_owner(value: Any, kind: Any, owner: Any) -> bool:
         if issubclass(kind, type):
-            return isinstance(owner, ModuleType) and is_own(value)
-        return not issubclass(kind, ModuleType) and is_own(kind) and kind.__dictoffset__ != 0
+            return isinstance(owner, ModuleType) and is_theirs(value)
+        return may_own(kind)
 
     def attributes_of(owner: Any) -> Any:
         is_plain = issubclass(type(owner), type | ModuleType)
@@ -295,6 +294,17 @@ def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
         if name.partition(".")[0] not in clocks.NOT_THEIRS and issubclass(type(module), ModuleType):
             look(module)
     return found
+
+
+def is_theirs(kind: Any) -> bool:
+    return str(kind.__module__).partition(".")[0] not in clocks.NOT_THEIRS
+
+
+@lru_cache(maxsize=100_000)
+def may_own(kind: Any) -> bool:
+    """Return whether objects of this class have attributes in which a lock may be."""
+    is_plain = kind.__dictoffset__ != 0 and not issubclass(kind, ModuleType)
+    return issubclass(kind, HOLDERS) or (is_plain and is_theirs(kind))
 
 
 def find_own_threads(loop: Any) -> list[threading.Thread]:

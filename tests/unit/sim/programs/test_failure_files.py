@@ -23,9 +23,10 @@ from umi_sim.programs import (
     replay,
     simulate,
 )
-from umi_sim.programs.failure_files import BadProgramFile, list_kept, read_case
+from umi_sim.programs.failure_files import list_kept, read_case
 from umi_sim.programs.perturbations import KINDS, read_perturbation
 from umi_sim.programs.search import fingerprint_of, shrink, without_kill
+from umi_sim.record.saved_failures import BadFile
 
 EACH = [
     CancelTask(7, 2),
@@ -101,7 +102,7 @@ def test_a_replay_is_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     other = {**document, "trace": "0" * 32}
     path.write_text(json.dumps(other))  # its checksum is wrong, so its trace proves nothing
     assert run("--replay", str(path))[0] == 0
-    from umi_sim.seedfile.text import checksum
+    from umi_sim.formats.strict_json import checksum
 
     path.write_text(json.dumps({**other, "checksum": checksum(other)}))
     assert run("--replay", str(path))[0] == 4
@@ -126,10 +127,10 @@ def test_a_file_that_cannot_be_read_is_told_in_one_line(
 ) -> None:
     path = found_file(tmp_path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(BadProgramFile) as caught:
+    with pytest.raises(BadFile) as caught:
         read_case(path)
     assert told in str(caught.value)
     code, output = run("--replay", str(path))
     assert (code, output.count("\n")) == (2, 1)
-    with pytest.raises(BadProgramFile, match="cannot be read"):
+    with pytest.raises(BadFile, match="cannot be read"):
         read_case(tmp_path / "no.json")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from umi_sim.formats.strict_json import layout
 from umi_sim.kernel.report import laid_out
-from umi_sim.seedfile.text import layout
 from umi_sim.targets import MISSING, Kv, page, seed_files
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.alike import run_both
