@@ -9,7 +9,8 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.formats.schema import SEED, TEXT, Json, Schema, at, list_of, table
+from umi_sim.formats.schema import SEED, TEXT, Json, Schema, as_object, at, list_of, of_class, table
+from umi_sim.programs.events import EVENT_COUNT_MAX, ProgramEvent, choose_events
 from umi_sim.programs.perturbations import Perturbation, read_perturbation
 from umi_sim.programs.search import FOLDER, ProgramFinding, fingerprint_of
 from umi_sim.record.saved_failures import (
@@ -22,12 +23,16 @@ from umi_sim.record.saved_failures import (
 
 FORMAT: Final = "umi-program"
 COUNT_MAX: Final = 100
+EVENTS: Final = list_of(of_class(ProgramEvent), EVENT_COUNT_MAX)
 FAILURE: Final = table(dict.fromkeys(("rule", "message", "fingerprint"), TEXT))
 
 
 @attrs.frozen
 class SavedCase(Data):
-    """A case from a file, and what it came to then. `trace`: empty where it was edited by hand."""
+    """A case from a file, and what it came to then. `trace`: empty where it was edited by hand.
+
+    `events`: what happened, but for the first steps of a long run.
+    """
 
     program: str
     seed: int
@@ -36,6 +41,7 @@ class SavedCase(Data):
     message: str
     fingerprint: str
     trace: str
+    events: tuple[ProgramEvent, ...] = ()
 
 
 def write_finding(name: str, finding: ProgramFinding, folder: Path = Path(FOLDER)) -> Path:
@@ -47,6 +53,7 @@ def write_finding(name: str, finding: ProgramFinding, folder: Path = Path(FOLDER
         FORMAT,
         {
             "program": name, "seed": str(outcome.seed), "perturbations": case, "failure": failure,
+            "events": [as_object(attrs.asdict(each)) for each in choose_events(outcome.events)],
             "trace": outcome.trace,
         },
     )  # fmt: skip
@@ -77,5 +84,5 @@ def case_of(document: dict[str, Json]) -> SavedCase:
         at("seed", SEED.read, document.get("seed", "0")),
         tuple(at("perturbations", perturbations.read, document.get("perturbations", []))),
         failure.get("rule", ""), failure.get("message", ""), failure.get("fingerprint", ""),
-        read_trace(document),
+        read_trace(document), at("events", EVENTS.read, document.get("events", [])),
     )  # fmt: skip

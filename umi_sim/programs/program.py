@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from umi_core.data import Data
+from umi_sim.programs.events import EventKind
 from umi_sim.programs.perturbations import DELAY_MAX, FailCall, Perturbation
 from umi_sim.programs.services import BadProgram, make_service
 from umi_sim.targets.faults import Killed
@@ -71,6 +72,7 @@ class ProgramRun:
         self.has_died = False
         self.is_quiet = False  # main has ended: nothing fails any more
         self.effects: list[Perturbation] = []  # what has struck
+        self.watch: Callable[[EventKind, str, str], None] = lambda kind, who, what: None
         self.begin_life()
 
     def begin_life(self) -> None:
@@ -85,6 +87,7 @@ class ProgramRun:
         """Tell the outside world that something is done: from now on it must survive."""
         self.must_live()
         self.acknowledged[key] = deepcopy(value)
+        self.watch("call", "", f"acknowledged: {key!r}")
 
     def must_live(self) -> None:
         """Raises Killed in what still runs of a process that has died."""
@@ -97,6 +100,7 @@ class ProgramRun:
         self.calls[name] += 1
         self.ways[name] = STORE_WAYS if name == STORE else STREAM_WAYS if has_stream else CALL_WAYS
         fails = None if self.is_quiet else self.fails.get((name, self.calls[name]))
+        self.watch("strike" if fails else "call", "", str(fails or f"call {self.calls[name]} of {name}"))
         if fails is None:
             return ""
         self.effects.append(fails)

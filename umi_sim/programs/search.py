@@ -208,7 +208,7 @@ def conclude(program: Program, phase: str, broken: Sequence[tuple[BrokenRule, Ca
     """Shrink the first of the cases that break a rule alike."""
     rule, (case, seed) = broken[0]
     small = shrink(program, case, seed, fingerprint_of(rule))
-    outcome = run_case(program, small, seed)
+    outcome = run_case(program, small, seed, is_watched=True)
     again = judge(program, outcome)
     recurs = again is not None and fingerprint_of(again) == fingerprint_of(rule)
     return ProgramFinding(again or rule, outcome, phase, tuple(case for _, (case, _) in broken), recurs)

@@ -22,6 +22,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from umi_core.data import Data
+from umi_sim.kernel.wording import cut
+from umi_sim.programs.events import WHAT_CHARS_MAX, WHO_CHARS_MAX, EventKind, ProgramEvent
 from umi_sim.programs.perturbations import (
     CancelTask,
     DelayCallback,
@@ -92,7 +94,8 @@ class ProgramOutcome(Data):
     """All that a rule may judge. `endings`: of each life of main, then of resume and verify.
 
     `disturbed`: for each life of main, whether something struck in it that may make it raise. `leaked`:
-    tasks that main left. `effects`: what struck, with the place where.
+    tasks that main left. `effects`: what struck, with the place where. `events`: only of a run that was
+    watched.
     """
 
     seed: int
@@ -105,6 +108,7 @@ class ProgramOutcome(Data):
     effects: tuple[str, ...]
     reached: "Reached" = attrs.field(factory=lambda: Reached(), eq=False)
     trace: str = ""
+    events: Sequence[ProgramEvent] = attrs.field(default=(), eq=False)
 
 
 @attrs.frozen
@@ -125,11 +129,13 @@ class Reached(Data):
     job_count: int = 0
 
 
-def run_case(program: Program, perturbations: Sequence[Perturbation] = (), seed: int = 0) -> ProgramOutcome:
-    """Run a program once. Raises BadProgram."""
+def run_case(
+    program: Program, perturbations: Sequence[Perturbation] = (), seed: int = 0, *, is_watched: bool = False
+) -> ProgramOutcome:
+    """Run a program once. Raises BadProgram. `is_watched`: the outcome tells what happened in it."""
     check_program(program)
     with silence_dead(), world_of(PlainProcess, seed) as world:
-        simulation = Simulation(program, perturbations, seed, world)
+        simulation = Simulation(program, perturbations, seed, world, is_watched)
         try:
             return simulation.live()
         finally:
@@ -186,11 +192,16 @@ class Simulation:
     """`runs`: the number of the task that ran in each step of the event loop, -1 is none of them."""
 
     def __init__(
-        self, program: Program, perturbations: Sequence[Perturbation], seed: int, world: TargetWorld
-    ) -> None:
+        self, program: Program, perturbations: Sequence[Perturbation], seed: int, world: TargetWorld,
+        is_watched: bool,
+    ) -> None:  # fmt: skip
         self.program, self.perturbations, self.seed, self.world = program, perturbations, seed, world
         self.loop: Any = world.loop
         self.run = ProgramRun(world.folder, perturbations)
+        self.start_ms, self.events = world.clock.now_ms, list[ProgramEvent]()
+        if is_watched:
+            self.run.watch = self.note_event
+        self.is_watched = is_watched
         self.tasks: list[NumberedTask] = []  # also those that died: nothing may end them properly
         self.runs: list[int] = []
         self.endings: list[ProgramEnding] = []
@@ -253,6 +264,8 @@ class Simulation:
     def live_on(self) -> None:
         self.step_count, self.spans = len(self.runs), self.list_spans()
         self.leaked = self.list_leaked() if self.endings[-1].how != "hung" else ()
+        for each in self.leaked:
+            self.run.watch("end", "", f"goes on after main: {each}")
         self.history = self.run.history
         for what, function in (("resume", self.program.resume), ("verify", self.program.verify)):
             if function is None or self.endings[-1].how == "hung" or self.has_failed():
@@ -275,6 +288,7 @@ class Simulation:
         self.left = None
         self.loop.abandon()
         self.run.begin_life()
+        self.run.watch("life", "", "a new process begins on what the last one left")
 
     def die(self, error: Exception) -> None:
         self.left = self.world.copy()
@@ -353,7 +367,21 @@ class Simulation:
         if head is not None and not (ready and ready[0] is head):  # else a job went on
             self.world.clock.sleep(STEP_SECONDS)
             self.runs.append(getattr(getattr(head._callback, "__self__", None), "number", -1))
+            if self.is_watched and self.runs[-1] >= 0:
+                self.note_step(self.tasks[self.runs[-1]])
         self.note_sites()
+
+    def note_step(self, task: NumberedTask) -> None:
+        name = name_task(task)
+        if task.done():
+            self.note_event("end", name, str(end_of("", task)).strip())
+        else:
+            self.note_event("step", name, f"waits at {find_place(task)}")
+
+    def note_event(self, kind: EventKind, who: str, what: str) -> None:
+        ms = self.world.clock.now_ms - self.start_ms
+        who, what = cut(hide_addresses(who), WHO_CHARS_MAX), cut(hide_addresses(what), WHAT_CHARS_MAX)
+        self.events.append(ProgramEvent(ms, len(self.runs), kind, who, what))
 
     def disturb(self, step: int) -> None:
         """Let happen what happens before this step. Raises ProcessDied."""
@@ -381,8 +409,11 @@ class Simulation:
     def strike(self, effect: Perturbation, place: str = "") -> None:
         self.places[len(self.run.effects)] = place
         self.run.effects.append(effect)
+        self.run.watch("strike", "", f"{effect}; {place}" if place else str(effect))
 
     def make_outcome(self) -> ProgramOutcome:
+        if self.endings[-1].how == "hung":
+            self.run.watch("end", "", str(self.endings[-1]))
         effects = (
             f"{each}; {place}" if (place := self.places.get(at)) else str(each)
             for at, each in enumerate(self.run.effects)
@@ -403,6 +434,7 @@ class Simulation:
         return ProgramOutcome(
             self.seed, tuple(self.perturbations), tuple(self.endings), tuple(self.disturbed), self.leaked,
             self.history, self.run.acknowledged, tuple(effects), reached, digest.hexdigest(),
+            self.events,
         )  # fmt: skip
 
 

@@ -1,0 +1,42 @@
+"""Events: what happened in a run, in order: where each step of a task led, calls, what struck, how it ended."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.formats.schema import text, whole
+
+EVENT_COUNT_MAX: Final = 400  # in a file
+WHO_CHARS_MAX: Final = 100
+WHAT_CHARS_MAX: Final = 300
+EventKind = Literal["step", "call", "strike", "life", "end"]
+LANES: Final[Mapping[EventKind, str]] = {
+    "step": "tasks", "call": "services", "strike": "what strikes", "life": "process", "end": "tasks",
+}  # fmt: skip
+
+
+@attrs.frozen
+class ProgramEvent(Data):
+    """Something that happened: `who` did `what`, so many ms after the start.
+
+    `step`: how many callbacks the event loop had run. `kind` is strike if a perturbation did it.
+    """
+
+    ms: Annotated[int, whole(0, 2**53)]
+    step: Annotated[int, whole(0, 10**9)]
+    kind: EventKind
+    who: Annotated[str, text(bytes_max=4 * WHO_CHARS_MAX)]
+    what: Annotated[str, text(bytes_max=4 * WHAT_CHARS_MAX)]
+
+    def __str__(self) -> str:
+        return f"{self.who} {self.what}".strip()
+
+
+def choose_events(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
+    """Return at most EVENT_COUNT_MAX of them: what struck, and the last of the others."""
+    left = EVENT_COUNT_MAX - sum(each.kind == "strike" for each in events)
+    others = [at for at, each in enumerate(events) if each.kind != "strike"]
+    first = others[-left] if len(others) > left else 0
+    return [each for at, each in enumerate(events) if at >= first or each.kind == "strike"]
