@@ -6,10 +6,14 @@ Law 2. A file is read only if it is one: a pipe would be waited for, and a devic
 
 import os
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
-from typing import TYPE_CHECKING
+from traceback import extract_tb
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from umi_sim.record.trace import SavedTrace
     from umi_sim.seedfile.files import SeedFile
 
+
+SCRIPT_MARK: Final = "Written by `umi-sim "
 
 # Worlds.
 
@@ -156,3 +162,38 @@ def must_be_writable(file: str, *read: str | None) -> None:
         refuse(f"{file}: cannot be written: there is something that is no file, name another one")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         refuse(f"{file}: cannot be written, name a file in a folder that is there")
+
+
+def must_take_script(option: str, out: str) -> None:
+    """Refuse what is no .py file in a folder that is there, and a file that was not written by us."""
+    path = Path(out)
+    if path.suffix != ".py" or not path.parent.is_dir():
+        refuse(f"{option} {out}: name a .py file in a folder that is there")
+    if path.exists() and SCRIPT_MARK not in path.read_text(errors="replace")[:2_000]:
+        refuse(f"{option} {out}: there is a file that was not written by this command, name another one")
+
+
+# Code of the user.
+
+
+def import_named(name: str, example: str) -> tuple[ModuleType, str]:
+    """Import the module of MODULE:NAME from the current folder; return it and NAME."""
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        refuse(f"{name or 'target'}: write {example}")
+    path = module.removesuffix(".py").replace("/", ".")
+    if path.startswith("."):
+        refuse(
+            f"{name}: write the module as Python imports it from the current folder; go to its folder first"
+        )
+    # As `python -m` would find it: an installed command does not look into the current folder.
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return import_module(path), attribute
+    except ModuleNotFoundError as error:
+        refuse(f"{name}: no module {error.name}")
+    except Exception as error:  # whatever their module raises is theirs
+        frames = extract_tb(error.__traceback__)
+        lines = [it.lineno for it in frames if Path(it.filename).stem == path.split(".")[-1]]
+        where = f"line {lines[-1]}: {type(error).__name__}: " if lines else ""
+        refuse(f"{name}: cannot be imported: {where}{error}")

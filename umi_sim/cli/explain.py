@@ -11,6 +11,7 @@ import click
 
 from umi_sim.cli.arguments import config_named, is_seed_file, readable, readable_trace
 from umi_sim.cli.console import complain, refuse, shows
+from umi_sim.cli.kinds import find_other
 from umi_sim.cli.terminal import width, write_line
 from umi_sim.kernel.report import Report, laid_out, row, whole
 from umi_sim.kernel.wording import cut, escape_text, near
@@ -159,9 +160,12 @@ def side_of(context: click.Context, text: str) -> Side:
     help="After so many nothing more is drawn.",
 )  # fmt: skip
 @click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
+@click.option(
+    "--of", default="", metavar="MODULE:NAME", help="The store or program of yours that FILE is of."
+)
 @shows()
 @click.pass_context
-def why(context: click.Context, run: str, runs: int, seconds: int, own: str) -> Report:
+def why(context: click.Context, run: str, runs: int, seconds: int, own: str, of: str) -> Report:
     """Explain a failing run: what it needs, where it was decided, and the nearest run that passes.
 
     FILE is a seed file, or a seed as in `diff`, which is run and shrunk first. Shrink a long file first.
@@ -170,12 +174,15 @@ def why(context: click.Context, run: str, runs: int, seconds: int, own: str) -> 
     \b
     umi-sim why .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim why --runs 50 canary:0
+    umi-sim why .umi-sim/programs/FILE --of mine:main
     """
     from umi_sim.explain import why as asking
     from umi_sim.explain import why_page
     from umi_sim.explain.report import replay_of
     from umi_sim.scenario import files as scenario
 
+    if other := find_other(run, of, ["--scenario"] if own else []):
+        return other.why()
     file = run if Path(run).suffix == ".json" or is_file(run) else failing(context, run)
     seed = readable(file)
     try:

@@ -7,6 +7,7 @@ import click
 
 from umi_sim.cli.arguments import config_of, readable
 from umi_sim.cli.console import refuse, seed_of, shows
+from umi_sim.cli.kinds import find_other
 from umi_sim.kernel.report import Report, row
 from umi_sim.kernel.wording import plural
 
@@ -31,6 +32,8 @@ def describe_file(path: Path) -> str:
 
     if not path.exists():
         refuse(f"{path}: no such file")
+    if other := find_other(str(path)):
+        return other.describe()
     try:
         match path.suffix:
             case ".toml":

@@ -6,21 +6,15 @@ from functools import partial
 from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from umi_sim.cli import recordings
 from umi_sim.cli.arguments import config_named, must_be_writable, readable, run_words
 from umi_sim.cli.console import complain, refuse, shows
-from umi_sim.cli.target import readable_run
+from umi_sim.cli.kinds import PageParts, find_other
 from umi_sim.kernel.report import Report, row, whole
 from umi_sim.kernel.wording import group_digits, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from umi_sim.pages.lives import PageRun
 
 FOLDER: Final = Path(".umi-sim/pages")
 RUNS_MAX: Final = 10_000
@@ -47,7 +41,7 @@ def html(
 ) -> Report:
     """Write a seed file, a recording or a seed as one page to look at: every message, step by step.
 
-    The seed file of a store of yours (umi-sim target) is one too; the store is not run.
+    The file of a store or a program of yours (umi-sim target, umi-sim program) is one too; nothing is run.
 
     The page asks no network for anything. Each step has an address: PAGE.html#step-12.
 
@@ -63,7 +57,8 @@ def html(
         must_take_events(events, file, out)
     # Two functions, called when all that could be refused has
     # been: the page lives the run, trace events live it again.
-    page, life = find_page(context, file, runs)
+    other = find_other(file)
+    page, life = other.find_page(runs) if other else find_page(context, file, runs)
     data = page()
     text = shell.document("life.js", data)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,8 +76,8 @@ def html(
         row("holds", f"{plural(steps, 'step')}, {group_digits(len(text))} bytes"),
         whole("look", address),
     ]
-    if is_of_store(file):
-        rows.append(row("lacks", "what the store holds, and what it needs to fail: it is not run"))
+    if other and other.lacks:
+        rows.append(row("lacks", other.lacks))
     return Report(f"WROTE {path}", rows, lambda: value)
 
 
@@ -123,22 +118,8 @@ def must_take_events(name: str, *read: str | None) -> None:
                 refuse(f"--perfetto {name}: holds no trace events, and would be written over: name another")
 
 
-def find_page(
-    context: click.Context, file: str, runs: int
-) -> "tuple[Callable[[], Mapping[str, object]], Callable[[], PageRun]]":
-    """Page and life of what the argument names: a recording, a run of a store, a seed file, or a seed."""
-    # The two kinds that the first bytes tell apart come first; what is left is a seed file or no file at all.
-    if recordings.is_recording(file):
-        from umi_sim.pages import recording_page
-
-        head, steps = recordings.readable(file)
-        page, life = recording_page.data_of, recording_page.play_recording
-        return partial(page, file, head, steps), partial(life, head, steps, (), 1)
-    if is_of_store(file):
-        from umi_sim.targets import page as store_page
-
-        saved = readable_run(file)
-        return partial(store_page.data_of, file, saved), partial(store_page.play_saved, saved, (), 1)
+def find_page(context: click.Context, file: str, runs: int) -> PageParts:
+    """Page and life of a seed file, or of a seed."""
     from umi_sim.pages import seed_page
 
     if Path(file).suffix == ".json" or is_file(file):
@@ -151,12 +132,6 @@ def find_page(
         partial(seed_page.drawn_data, config, command_of(file)),
         partial(seed_page.life_of, config, None),
     )
-
-
-def is_of_store(file: str) -> bool:
-    from umi_sim.record.saved_failures import format_of
-
-    return format_of(Path(file)) == "umi-target"
 
 
 def open_address(address: str) -> bool:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from umi_sim.cli.console import complain, refuse
+from umi_sim.cli.console import refuse
 from umi_sim.kernel.report import Report, ReportRow, row, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.record.exit_codes import HARNESS
@@ -30,11 +30,7 @@ def is_recording(file: str) -> bool:
 def replay_recording(file: str) -> Report:
     from umi_sim.runs import recorded
 
-    try:
-        head, steps = recorded.read(Path(file))
-    except recorded.BadRecording as error:
-        return Report("", exit_code=complain(str(error)))
-    return report_recording(file, recorded.live(head, steps))
+    return report_recording(file, recorded.live(*readable(file)))
 
 
 def readable(file: str) -> "tuple[RecordingHead, Sequence[Taken]]":

@@ -34,6 +34,8 @@ def redact(file: str, out: str) -> Report:
     # `lexists`: a dangling link is there, too, and may point at anything.
     if os.path.lexists(out) or not path.parent.is_dir():
         refuse(f"{out}: name a new file, in a folder that is there")
+    if Path(file).is_file() and not recordings.is_recording(file):
+        refuse(f"{file}: is no recording of umi_live, and this command reads nothing else")
     head, steps = recordings.readable(file)
     try:
         new_head, new_steps = redact_recording(head, steps, os.urandom(SECRET_BYTES))

@@ -23,6 +23,7 @@ from umi_sim.cli.arguments import (
     readable_trace,
 )
 from umi_sim.cli.console import Commands, seed_of, shows
+from umi_sim.cli.kinds import find_other
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, ReportRow, row
 from umi_sim.record.exit_codes import CODES
@@ -156,20 +157,14 @@ def untold(verdict: "Verdict") -> list[ReportRow]:
 def show(file: str, all_items: bool) -> Report:
     """Show a seed file as the failure it records, or a trace file line by line. Nothing is run.
 
-    The seed file of a store of yours (umi-sim target) is one too.
+    The file of a store or a program of yours (umi-sim target, umi-sim program) is one too.
 
     \b
     umi-sim show .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim run --seed 42 --trace run.trace && umi-sim show run.trace
     """
-    from umi_sim.record.saved_failures import format_of
-
-    # Runs of a user's store are JSON as well, so they are looked for before seed files.
-    if format_of(Path(file)) == "umi-target":
-        from umi_sim.cli.target import readable_run
-        from umi_sim.targets.telling import of_saved
-
-        return of_saved(file, readable_run(file))
+    if other := find_other(file):
+        return other.show(all_items)
     if is_seed_file(file):
         return seed_file_report(file, all_items)
     from umi_sim.explain import records

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from umi_sim.cli import recordings
 from umi_sim.cli.arguments import must_take_trace, readable
-from umi_sim.cli.console import Commands, complain, refuse, shows
+from umi_sim.cli.console import CommandRefused, Commands, complain, refuse, shows
+from umi_sim.cli.kinds import find_other
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
@@ -32,11 +32,18 @@ EPHEMERAL: Final = ".umi-sim/ephemeral"
 @click.option("--expect", type=click.Choice(["pass", "fail"]), help="Not what the file expects.")
 @click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
 @click.option("--details", is_flag=True, help="Tell everything of a run that passes.")
+@click.option(
+    "--of", default="", metavar="MODULE:NAME", help="The store or program of yours that FILE is of."
+)
+@click.option("--own-loop", is_flag=True, help="Of a program: on asyncio's own event loop, in real time.")
 @shows()
 def replay(
-    files: Sequence[str], trace: str | None, details: bool, expect: str | None, **how: Any
-) -> Iterator[Report]:
+    files: Sequence[str], trace: str | None, details: bool, expect: str | None, of: str, own_loop: bool,
+    **how: Any,
+) -> Iterator[Report]:  # fmt: skip
     """Run seed files again and compare with what they recorded; so too recordings of umi_live.
+
+    What is imported for a file of a store or a program of yours, you name with --of; a file imports nothing.
 
     Exit 0: as recorded. 1: no failure where one was recorded. 4: the hashes differ. 2: not readable.
     Else the code of the failure.
@@ -45,6 +52,7 @@ def replay(
     umi-sim replay .umi-sim/ephemeral/*.json
     umi-sim replay --relaxed scenarios/seeds/*.json
     git bisect run umi-sim replay --expect pass FILE
+    umi-sim replay .umi-sim/programs/FILE --of mine:main
     """
     if trace and (len(files) > 1 or how["regenerate"]):
         refuse("--trace: write the records of one recorded file: name one FILE, without --regenerate")
@@ -54,33 +62,40 @@ def replay(
         must_take_trace(trace, *files)
     for number, file in enumerate(files):
         at("replay", number, len(files), unit="file")
-        yield replay_file(file, trace, details, expect=expect or "", **how)
+        worlds = {"trace": trace, "details": details, "expect": expect, **how}
+        try:
+            if other := find_other(file, of, [f"--{name}" for name, value in worlds.items() if value]):
+                yield other.replay(own_loop)
+            elif own_loop:
+                refuse(f"--own-loop: {file} is no case of a program of yours")
+            else:
+                yield replay_file(file, trace, details, expect=expect or "", **how)
+        except CommandRefused as error:  # one that cannot be read does not keep others from running
+            yield Report("", exit_code=complain(str(error), error.code))
 
 
 def replay_file(
     file: str, trace: str | None, details: bool, *, relaxed: bool, regenerate: bool, own: str, expect: str
 ) -> Report:
-    """Run one file. One that cannot be read does not keep others from running."""
+    """Run one file."""
     from umi_sim.runs import replay as replaying
     from umi_sim.seedfile import files as seed_file
 
-    if recordings.is_recording(file):
-        return recordings.replay_recording(file)
     try:
         seed = seed_file.read(Path(file))
         for remark in remarks(file, seed):
             complain(remark)
         if seed.is_bare and not regenerate:
             why = f"its run was ended by force, so it holds no items: umi-sim replay --regenerate {file}"
-            return Report("", exit_code=complain(f"{file}: {why}"))
+            refuse(f"{file}: {why}")
         if regenerate:
             done = replaying.regenerate(seed, expect, own)
         else:
             done = replaying.replay(seed, relaxed=relaxed, expect=expect)
     except seed_file.BadSeedFile as error:
-        return Report("", exit_code=complain(str(error)))
+        refuse(error)
     except replaying.NotRegenerated as error:
-        return Report("", exit_code=complain(f"{file}: {error}"))
+        refuse(f"{file}: {error}")
     if trace:
         replaying.trace_of(seed, relaxed=relaxed).write(Path(trace), seed_file.config_to_json(seed.config))
     return report_replay(file, again(file, relaxed, regenerate, own, expect), done, details)

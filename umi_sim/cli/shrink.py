@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import click
 
-from umi_sim.cli import recordings
 from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import complain, refuse, shows
+from umi_sim.cli.kinds import find_other
 from umi_sim.cli.seeds import again as replay_of
 from umi_sim.cli.seeds import kept_path
 from umi_sim.kernel.report import Report, row
@@ -45,9 +45,9 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     from umi_sim.runs.corpus import size_of
     from umi_sim.shrink import NothingToShrink, shrink_whole
 
-    if recordings.is_recording(file):
+    if other := find_other(file, others=["--again"] if again else []):
         # The failure is what it was asked to make small, so it is no failure of this command.
-        return attrs.evolve(recordings.shrink_recording(file, budget), exit_code=0)
+        return attrs.evolve(other.shrink(budget), exit_code=0)
     seed = before_shrinking(file) if again else readable(file)
     try:
         done = shrink_whole(seed, runs_max=budget, seconds_max=seconds)

@@ -5,16 +5,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from shlex import join
-from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from umi_sim.cli import implementations
+from umi_sim.cli.arguments import import_named, must_take_script
 from umi_sim.cli.console import refuse, seeds_of, shows
 from umi_sim.kernel.folders import DOCS, SKILL
 from umi_sim.kernel.report import Report, ReportRow, row, whole
@@ -149,27 +148,10 @@ def by_name(name: str) -> "type[Adapter]":
     """The class that the user has named."""
     from umi_sim.targets.adapter import Adapter
 
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
-        refuse(
-            f"{name or 'target'}: write MODULE:CLASS, as in mine:Mine; --init kv mine.py writes a first one"
-        )
-    path = module.removesuffix(".py").replace("/", ".")
-    if path.startswith("."):
-        refuse(
-            f"{name}: write the module as Python imports it from the current folder; go to its folder first"
-        )
-    # As `python -m` would find it: an installed command does not look into the current folder.
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        home = import_module(path)
-    except ModuleNotFoundError as error:
-        refuse(f"{name}: no module {error.name}")
-    except Exception as error:  # whatever their module raises is theirs
-        frames = extract_tb(error.__traceback__)
-        lines = [it.lineno for it in frames if Path(it.filename).stem == path.split(".")[-1]]
-        where = f"line {lines[-1]}: {type(error).__name__}: " if lines else ""
-        refuse(f"{name}: cannot be imported: {where}{error}")
+    home, attribute = import_named(
+        name, "MODULE:CLASS, as in mine:Mine; --init kv mine.py writes a first one"
+    )
+    module = name.partition(":")[0]
     found = getattr(home, attribute, None)
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         own = [each for each in vars(home) if is_adapter_of(home, each)]
@@ -266,17 +248,24 @@ def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None,
     from umi_sim.targets import telling
 
     saved = readable_run(file)
-    if saved.contract != adapter.contract.name:
-        refuse(f"{file}: contract: expected {adapter.contract.name}, as {adapter.__name__} has it")
-    check_has(adapter, file, saved)
-    with usable():
-        verdict = live(adapter, [step.item for step in saved.steps], saved.seed)
+    check_fits(adapter, file, saved)
+    verdict = live_saved(adapter, saved, live)
     return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
 
 
-def check_has(adapter: "type[Adapter]", file: str, saved: "SavedRun") -> None:
+def live_saved(adapter: "type[Adapter]", saved: "SavedRun", live: "Live | None" = None) -> "TargetVerdict":
+    from umi_sim.targets.life import run
+
+    with usable():
+        return (live or run)(adapter, [step.item for step in saved.steps], saved.seed)
+
+
+def check_fits(adapter: "type[Adapter]", file: str, saved: "SavedRun") -> None:
+    """Refuse a run of another contract, or of operations that the adapter does not have."""
     from umi_sim.targets.adapter import ops_of
 
+    if saved.contract != adapter.contract.name:
+        refuse(f"{file}: contract: expected {adapter.contract.name}, as {adapter.__name__} has it")
     ops = ops_of(adapter)
     asked = dict.fromkeys(op.name for step in saved.steps for op in step.item.ops)
     if lacking := [name for name in asked if name not in ops]:
@@ -299,17 +288,14 @@ def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) 
     if out is None:
         return []
     from umi_sim.record.saved_failures import write_whole
-    from umi_sim.targets.exporting import MARK, CannotExport, script_of
+    from umi_sim.targets.exporting import CannotExport, script_of
 
-    path = Path(out)
-    is_other = path.exists() and MARK not in path.read_text(errors="replace")[:2_000]
-    if path.suffix != ".py" or not path.parent.is_dir() or is_other:
-        refuse(f"--export {out}: name a .py file in a folder that is there, and none that is something else")
+    must_take_script("--export", out)
     try:
         text = script_of(adapter, verdict)
     except CannotExport as error:
         refuse(f"--export {out}: {error}")
-    write_whole(path, text.encode(errors="backslashreplace"))
+    write_whole(Path(out), text.encode(errors="backslashreplace"))
     told = f"{out} was written; it needs what the adapter imports, and no umi_sim"
     return [row("script", told), whole("run", join(["python", out]))]
 

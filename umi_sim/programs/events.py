@@ -1,6 +1,6 @@
-"""Events: what happened in a run, in order: where each step of a task led, calls, what struck, how it ended."""
+"""Events: what happened in a run, in order: where steps led, what was called, what struck, how it ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
 import attrs
@@ -12,9 +12,6 @@ EVENT_COUNT_MAX: Final = 400  # in a file
 WHO_CHARS_MAX: Final = 100
 WHAT_CHARS_MAX: Final = 300
 EventKind = Literal["step", "call", "strike", "life", "end"]
-LANES: Final[Mapping[EventKind, str]] = {
-    "step": "tasks", "call": "services", "strike": "what strikes", "life": "process", "end": "tasks",
-}  # fmt: skip
 
 
 @attrs.frozen

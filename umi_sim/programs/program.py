@@ -152,8 +152,11 @@ def check_program(program: Program) -> None:
 
 async def begin(function: Main, run: ProgramRun) -> Any:
     """Call main, resume or verify: with the run if it takes one."""
-    takes_run = any(
+    return await (function(run) if takes_run(function) else function())
+
+
+def takes_run(function: Main) -> bool:
+    return any(
         it.default is it.empty and it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)
         for it in inspect.signature(function).parameters.values()
     )
-    return await (function(run) if takes_run else function())

@@ -81,6 +81,15 @@ def judge(program: Program, outcome: ProgramOutcome) -> BrokenRule | None:
         except AssertionError as error:
             message = str(error) or f"{name} does not hold"
         if message is not None:
-            promised = (rule.__doc__ or name).strip().partition("\n")[0].removeprefix("Require that ")
-            return BrokenRule(name, promised.rstrip("."), message)
+            return BrokenRule(name, show_promise(rule) or name, message)
     return None
+
+
+def show_promise(rule: ProgramRule) -> str:
+    """Return what a rule promises: the first line of its docstring."""
+    return (rule.__doc__ or "").strip().partition("\n")[0].removeprefix("Require that ").rstrip(".")
+
+
+def find_promise(name: str) -> str:
+    """Return what the rule of this name promises; "" for one that is not in RULES."""
+    return show_promise(RULES[name]) if name in RULES else ""

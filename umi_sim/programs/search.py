@@ -245,6 +245,18 @@ def shrink(
     return best
 
 
+def find_needed(
+    program: Program, case: Sequence[Perturbation], seed: int
+) -> Iterator[tuple[Perturbation, str]]:
+    """Yield each perturbation, and how the run ends without it. Raises BadProgram."""
+    for each in case:
+        left = (
+            without_kill(case, each) if isinstance(each, KillProcess) else [it for it in case if it != each]
+        )
+        broken = judge(program, run_case(program, left, seed))
+        yield each, "passes" if broken is None else f"breaks {broken.rule}"
+
+
 def without_kill(case: Sequence[Perturbation], kill: KillProcess) -> list[Perturbation]:
     """Return the case without this death; what struck in the next process strikes at the same place.
 

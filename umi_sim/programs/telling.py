@@ -1,22 +1,30 @@
 """Reports about programs: the verdict first, then how to repeat it, then the cause."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Any, Final
+
+import attrs
 
 from umi_sim.kernel.report import BLANK, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import cut, plural
+from umi_sim.programs.events import ProgramEvent
 from umi_sim.programs.perturbations import Perturbation
 from umi_sim.programs.program import Program
-from umi_sim.programs.rules import BrokenRule, judge
-from umi_sim.programs.search import UNDISTURBED, Exploration, ProgramFinding, fingerprint_of
-from umi_sim.programs.simulation import ProgramOutcome
+from umi_sim.programs.rules import BrokenRule, find_promise, judge
+from umi_sim.programs.search import UNDISTURBED, Exploration, ProgramFinding, find_needed, fingerprint_of
+from umi_sim.programs.services import BadProgram
+from umi_sim.programs.simulation import ProgramOutcome, run_case
+from umi_sim.record.saved_failures import name_subject
 
 if TYPE_CHECKING:
     from umi_sim.programs.failure_files import SavedCase
 
 MESSAGE_CHARS_MAX: Final = 400
 POINTS_SHOWN: Final = 12
+EVENTS_SHOWN: Final = 30
+EVENTS_BEFORE: Final = 3
 
 
 def report_exploration(name: str, found: Exploration, files: Sequence[Path], repeat: str = "") -> Report:
@@ -57,16 +65,26 @@ def headline(name: str, broken: BrokenRule) -> str:
 def list_rows(
     name: str, program: Program, finding: ProgramFinding, file: Path, repeat: str
 ) -> Iterator[ReportRow]:
-    yield whole("repeat", repeat or f"umi-sim program {name} --replay {file.as_posix()}")
+    yield whole("repeat", repeat or show_replay(file.as_posix(), name))
     if repeat:
         yield whole("file", file.as_posix())
-    yield whole("script", show_script(program, finding.outcome.perturbations, finding.outcome.seed))
+    yield whole(
+        "script", show_script(name_given(program), finding.outcome.perturbations, finding.outcome.seed)
+    )
     if not finding.recurs:
         yield row("", "it did not recur when it was run again: something in the program follows from no seed")
     if finding.phase != UNDISTURBED:
         yield row("shrunk", show_points(finding))
     yield BLANK
     yield from list_causes(finding.broken, finding.outcome)
+    if not repeat:
+        yield BLANK
+        yield whole("next", f"umi-sim html {file.as_posix()} --open")
+        yield whole("", f"umi-sim export {file.as_posix()} --of {name}")
+
+
+def show_replay(file: str, name: str) -> str:
+    return join(["umi-sim", "replay", file, "--of", name])
 
 
 def list_causes(broken: BrokenRule, outcome: ProgramOutcome) -> Iterator[ReportRow]:
@@ -77,16 +95,24 @@ def list_causes(broken: BrokenRule, outcome: ProgramOutcome) -> Iterator[ReportR
     yield row("got", cut(broken.message, MESSAGE_CHARS_MAX))
 
 
-def show_script(program: Program, perturbations: Sequence[Perturbation], seed: int) -> str:
-    """Return the line of Python that repeats a case, behind the imports of the program."""
-    given = [name_function(program.main), *(each.show_script() for each in perturbations)]
+def show_script(
+    names: Mapping[str, str], perturbations: Sequence[Perturbation], seed: int, *, own_loop: bool = False
+) -> str:
+    """Return the line of Python that repeats a case. `names`: what it gives, by field of the program."""
+    given = [names["main"], *(each.show_script() for each in perturbations)]
     given += [f"seed={seed}"] if seed else []
-    given += [
-        f"{name}={name_function(it)}"
-        for name in ("resume", "verify")
-        if (it := getattr(program, name)) is not None
-    ]
+    given += [f"{field}={name}" for field, name in names.items() if field != "main"]
+    given += ["own_loop=True"] if own_loop else []
     return f"simulate({', '.join(given)}).check()"
+
+
+def name_given(program: Program) -> dict[str, str]:
+    """Return by field how the functions of a program are called, and its lists as they stand in a script."""
+    names = {
+        field: name_function(it) for field in ("main", "resume", "verify") if (it := getattr(program, field))
+    }
+    rules = {"rules": f"[{', '.join(map(name_function, program.rules))}]"} if program.rules else {}
+    return {**names, **rules, **({"without": repr([*program.without])} if program.without else {})}
 
 
 def name_function(function: Any) -> str:
@@ -137,6 +163,48 @@ def show_finding(finding: ProgramFinding, file: Path) -> dict[str, object]:
         "effects": list(finding.outcome.effects),
         "points": len(finding.points), "phase": finding.phase, "recurs": finding.recurs,
     }  # fmt: skip
+
+
+def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> Report:
+    """Report a case as its file records it; nothing is run."""
+    name = name_subject(saved.program)
+    case, events = [str(each) for each in saved.perturbations], [*saved.events]
+    shown = events if all_events else choose_shown(events)
+    lines = [f"{each.ms:>6} ms  {'! ' if each.kind == 'strike' else '  '}{each}" for each in shown]
+    if len(shown) < len(events):
+        lines.append(f"and {plural(len(events) - len(shown), 'event')} more: --all shows them")
+    rows = [
+        whole("repeat", show_replay(file, name)),
+        *([] if saved.trace else [row("edited", "the file was edited: what it tells proves nothing")]), BLANK,
+        *under("cause", (row("", each) for each in case or ["nothing: it fails undisturbed"])),
+        *([row("promised", promise)] if (promise := find_promise(saved.rule)) else []),
+        row("got", cut(saved.message, MESSAGE_CHARS_MAX)),
+        *under("events", (row("", each, hang=11) for each in lines)),
+    ]  # fmt: skip
+    value = {
+        "result": "fail", "file": file, "program": saved.program, "seed": str(saved.seed), "rule": saved.rule,
+        "message": saved.message, "case": case, "events": list(map(attrs.asdict, events)),
+    }  # fmt: skip
+    return Report(f"FAIL {name} {saved.rule}", rows, lambda: value)
+
+
+def choose_shown(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
+    """Return those from shortly before the first strike on, at most EVENTS_SHOWN."""
+    first = next((at for at, each in enumerate(events) if each.kind == "strike"), 0)
+    return [*events[max(0, first - EVENTS_BEFORE) :][:EVENTS_SHOWN]]
+
+
+def report_needed(name: str, file: str, program: Program, saved: "SavedCase") -> Report:
+    """Report what happens if one perturbation is left out. Raises BadProgram."""
+    outcome = run_case(program, saved.perturbations, saved.seed)
+    broken = judge(program, outcome)
+    if broken is None:
+        raise BadProgram(f"{file}: passes now, and there is nothing to explain")
+    needed = [(str(each), end) for each, end in find_needed(program, saved.perturbations, saved.seed)]
+    rows = [whole("repeat", show_replay(file, name)), BLANK, *list_causes(broken, outcome)]
+    rows += under("needed", (row("", f"{each}; without it: {end}") for each, end in needed))
+    value = {"rule": broken.rule, "needed": [{"what": each, "without": end} for each, end in needed]}
+    return Report(f"WHY {name} {broken.rule}", rows, lambda: value)
 
 
 def report_replay(

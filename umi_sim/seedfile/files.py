@@ -178,19 +178,10 @@ def from_document(document: dict[str, Json]) -> SeedFile:
 AS_THEY_ARE: Final = ("expect", "made_by", "repro", "minimised", "original", "history", "model")
 
 
-OTHER_FORMATS: Final = {
-    "umi-target": (
-        "a store", "umi-sim show FILE, umi-sim html FILE, or umi-sim target MODULE:CLASS --replay FILE"
-    ),
-    "umi-program": ("a program", "umi-sim program MODULE:NAME --replay FILE"),
-}  # fmt: skip
-
-
 def check_format(document: dict[str, Json]) -> None:
-    if (others := OTHER_FORMATS.get(str(document.get("format")))) is not None:
-        subject, commands = others
-        told = f"is of {subject} of yours, and this command reads runs of Umi alone: {commands}"
-        raise Wrong(("format", told))
+    if document.get("format") in ("umi-target", "umi-program"):
+        told = "is of a store or a program of yours, and this command reads runs of Umi alone"
+        raise Wrong(("format", f"{told}: umi-sim show, html, replay, why and export read it, too"))
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no seed file'))
     # `version` says how it was written, `min_reader` what it

@@ -4,7 +4,6 @@ Law 1. It is made of the file alone: the store is not run, and no command is mad
        but the name of a class.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from shlex import join
@@ -13,6 +12,7 @@ from typing import Final
 from umi_sim.pages.lanes import Arrow, line
 from umi_sim.pages.lives import PageRun, PageStep
 from umi_sim.pages.page_data import About, page_data
+from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets import life
 from umi_sim.targets.checker import NOT_ASKED, RULES
 from umi_sim.targets.items import KINDS
@@ -22,13 +22,12 @@ from umi_sim.targets.seed_files import SavedRun
 LANES: Final = ("clients", "store", "files", "clock")
 CLIENTS, STORE = range(2)
 LOOKS: Final = {"clients": "fault", "store": "life", "files": "fault", "clock": "clock"}
-NAME: Final = re.compile(r"[\w.]+:\w+", re.ASCII)
 UNSEEN: Final = "What a store keeps is its own: known is what it was asked, and what it said."
 
 
 def data_of(file: str, saved: SavedRun) -> dict[str, object]:
     """All that the page shows."""
-    name = name_of(saved)
+    name = name_subject(saved.target)
     facts = (("promised", RULES[saved.rule]), ("instead", saved.message)) if saved.rule else ()
     if told := warn_unexplored(saved.jobs):
         facts = (*facts, ("jobs", told))
@@ -37,11 +36,6 @@ def data_of(file: str, saved: SavedRun) -> dict[str, object]:
         "FAIL" if saved.rule else "PASS", facts, rule=saved.rule, unseen=UNSEEN,
     )  # fmt: skip
     return page_data(about, partial(play_saved, saved), len(saved.steps))
-
-
-def name_of(saved: SavedRun) -> str:
-    """Return the class of a run; no other text of a file becomes a part of a command."""
-    return saved.target if NAME.fullmatch(saved.target) else "MODULE:CLASS"
 
 
 def play_saved(saved: SavedRun, roots: Sequence[str], first: int) -> PageRun:

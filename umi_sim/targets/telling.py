@@ -8,6 +8,7 @@ import attrs
 
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
+from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets.adapter import Adapter, is_async, ops_of
 from umi_sim.targets.anomalies import meaning_of
 from umi_sim.targets.checker import RULES
@@ -15,7 +16,6 @@ from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
 from umi_sim.targets.lines import lines_of, not_recurring, text_of, warn_unexplored
-from umi_sim.targets.page import name_of
 from umi_sim.targets.promises import list_promises
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
 from umi_sim.targets.shrinking import fingerprint_of
@@ -284,7 +284,7 @@ def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[
 
 def of_saved(file: str, saved: SavedRun) -> Report:
     """Show a run as its file records it; the store is not run."""
-    name = name_of(saved)
+    name = name_subject(saved.target)
     lines = [f"{step.item}  ->  {step.told}" for step in saved.steps]
     facts = {"promised": RULES[saved.rule], "got": saved.message} if saved.rule else {}
 

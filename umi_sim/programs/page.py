@@ -1,0 +1,58 @@
+"""The page of a case of a program: what its tasks did, what it called, what struck, and what broke.
+
+Law. It is made of the file alone: nothing is run, and nothing that the file says becomes a part of a command.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from umi_sim.pages.lanes import Arrow, line
+from umi_sim.pages.lives import PageRun, PageStep
+from umi_sim.pages.page_data import About, page_data
+from umi_sim.programs.events import ProgramEvent
+from umi_sim.programs.failure_files import SavedCase
+from umi_sim.programs.rules import find_promise
+from umi_sim.programs.telling import show_replay
+from umi_sim.record.saved_failures import name_subject
+
+LANES: Final = ("main", "other tasks", "services", "what strikes")
+MAIN, TASKS, SERVICES, STRIKES = range(4)
+LOOKS: Final = {  # of an event of each kind
+    "step": "wake", "end": "reply", "call": "question", "strike": "fault", "life": "life",
+}  # fmt: skip
+UNSEEN: Final = "What a program keeps is its own: known is where its tasks wait, and what they call."
+
+
+def data_of(file: str, saved: SavedCase) -> dict[str, object]:
+    """All that the page shows."""
+    name = name_subject(saved.program)
+    struck = [("struck", str(each)) for each in saved.perturbations] or [("struck", "nothing")]
+    facts = [("promised", find_promise(saved.rule)), ("instead", saved.message), *struck]
+    about = About(
+        f"{saved.rule}: {name}", show_replay(file, name), "FAIL", tuple(it for it in facts if it[1]),
+        rule=saved.rule, unseen=UNSEEN,
+    )  # fmt: skip
+    return page_data(about, partial(play_saved, saved), len(saved.events))
+
+
+def play_saved(saved: SavedCase, roots: Sequence[str], first: int) -> PageRun:
+    """The run from its event `first` on; what the program holds is not known, whatever the roots."""
+    steps = list(list_steps(saved.events))
+    return PageRun(LANES, tuple(steps[first - 1 :]), len(steps))
+
+
+def list_steps(events: Sequence[ProgramEvent]) -> Iterator[PageStep]:
+    for number, each in enumerate(events, 1):
+        lane = lane_of(each)
+        arrow = Arrow(lane, lane, LOOKS[each.kind], line(each))
+        yield PageStep(number, each.ms, "", 0, f"step {each.step} of the event loop", (arrow,))
+
+
+def lane_of(event: ProgramEvent) -> int:
+    match event.kind:
+        case "call":
+            return SERVICES
+        case "strike" | "life":
+            return STRIKES
+    return TASKS if event.who.startswith("task ") else MAIN
