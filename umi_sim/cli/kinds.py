@@ -41,8 +41,8 @@ class RunFile:
         self.file, self.of = file, of
 
     def refuse_command(self, *_: object, **__: object) -> NoReturn:
-        command = click.get_current_context().command_path
-        refuse(f"{self.file}: is {self.what}, which {command} does not read: {self.instead}")
+        command = click.get_current_context().info_name
+        refuse(f"{self.file}: is {self.what}, which umi-sim {command} does not read: {self.instead}")
 
     def has_no_own_loop(self, own_loop: bool) -> None:
         if own_loop:
@@ -91,6 +91,7 @@ class NamedFile(RunFile):
     """A run of something of the user's. `saved`: what the file holds."""
 
     saved: Any
+    unknown = "MODULE:NAME"
 
     @property
     def subject(self) -> str:
@@ -100,8 +101,8 @@ class NamedFile(RunFile):
     def must_be_named(self) -> str:
         """Return what the user has named. Nothing that a file names is run."""
         if not self.of:
-            command = click.get_current_context().command_path
-            told = f"{command} {self.file} --of {name_subject(self.subject)}"
+            command = click.get_current_context().info_name
+            told = f"umi-sim {command} {self.file} --of {name_subject(self.subject, self.unknown)}"
             refuse(f"{self.file}: is {self.what}, which is imported and run only if you name it: {told}")
         return self.of
 
@@ -116,6 +117,7 @@ class StoreFile(NamedFile):
 
     what = "a run of a store of yours"
     instead = READS
+    unknown = "MODULE:CLASS"
     lacks = "what the store holds, and what it needs to fail: it is not run"
 
     def __init__(self, file: str, of: str) -> None:

@@ -112,6 +112,14 @@ def shorten_owner(owner: str) -> str:
 
 def read_document(path: Path, kind: str, what: str, read: Callable[[dict[str, Json]], T]) -> T:
     """Read a file of this format. Raises BadFile, naming the file and the place in it."""
+    try:
+        return parse_document(bytes_of(path), str(path), kind, what, read)
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def parse_document(data: bytes, name: str, kind: str, what: str, read: Callable[[dict[str, Json]], T]) -> T:
+    """Read the bytes of such a file. Raises BadFile; `name` is what the error calls them."""
 
     def read_checked(document: dict[str, Json]) -> T:
         if document.get("format") != kind:
@@ -121,11 +129,9 @@ def read_document(path: Path, kind: str, what: str, read: Callable[[dict[str, Js
         return read(document)
 
     try:
-        return read_checked(at("the file", as_object, parse_json(bytes_of(path))))
-    except OSError as error:
-        raise BadFile(f"{path}: cannot be read: {error.strerror}") from None
+        return read_checked(at("the file", as_object, parse_json(data)))
     except Wrong as error:
-        raise BadFile(f"{path}: {error}") from None
+        raise BadFile(f"{name}: {error}") from None
 
 
 def read_trace(document: Mapping[str, Json]) -> str:
@@ -135,9 +141,9 @@ def read_trace(document: Mapping[str, Json]) -> str:
     return found if is_whole else ""
 
 
-def name_subject(name: str) -> str:
+def name_subject(name: str, unknown: str = "MODULE:NAME") -> str:
     """Return MODULE:NAME as a part of a command; no other text of a file becomes one."""
-    return name if NAME.fullmatch(name) else "MODULE:NAME"
+    return name if NAME.fullmatch(name) else unknown
 
 
 @contextmanager

@@ -27,7 +27,7 @@ UNSEEN: Final = "What a store keeps is its own: known is what it was asked, and 
 
 def data_of(file: str, saved: SavedRun) -> dict[str, object]:
     """All that the page shows."""
-    name = name_subject(saved.target)
+    name = name_subject(saved.target, "MODULE:CLASS")
     facts = (("promised", RULES[saved.rule]), ("instead", saved.message)) if saved.rule else ()
     if told := warn_unexplored(saved.jobs):
         facts = (*facts, ("jobs", told))

@@ -284,7 +284,7 @@ def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[
 
 def of_saved(file: str, saved: SavedRun) -> Report:
     """Show a run as its file records it; the store is not run."""
-    name = name_subject(saved.target)
+    name = name_subject(saved.target, "MODULE:CLASS")
     lines = [f"{step.item}  ->  {step.told}" for step in saved.steps]
     facts = {"promised": RULES[saved.rule], "got": saved.message} if saved.rule else {}
 

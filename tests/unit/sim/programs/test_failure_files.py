@@ -90,24 +90,24 @@ def test_a_finding_is_kept_and_run_first_the_next_time(tmp_path: Path) -> None:
 NAME = "tests.agent_programs:hanging"
 
 
-def run(*args: str) -> tuple[int, str]:
-    done = umi("program", NAME, *args)
+def replayed(path: Path) -> tuple[int, str]:
+    done = umi("replay", str(path), "--of", NAME)
     return done.exit_code, done.output
 
 
 def test_a_replay_is_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = found_file(tmp_path)
-    assert run("--replay", str(path))[0] == 0
+    assert replayed(path)[0] == 0
     document = json.loads(path.read_text())
     other = {**document, "trace": "0" * 32}
     path.write_text(json.dumps(other))  # its checksum is wrong, so its trace proves nothing
-    assert run("--replay", str(path))[0] == 0
+    assert replayed(path)[0] == 0
     from umi_sim.formats.strict_json import checksum
 
     path.write_text(json.dumps({**other, "checksum": checksum(other)}))
-    assert run("--replay", str(path))[0] == 4
+    assert replayed(path)[0] == 4
     path.write_text(json.dumps({**document, "perturbations": []}))
-    code, told = run("--replay", str(path))
+    code, told = replayed(path)
     assert (code, told.splitlines()[0]) == (1, f"PASS {NAME}: {path} passes, where ends was broken")
 
 
@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_read_is_told_in_one_line(
     with pytest.raises(BadFile) as caught:
         read_case(path)
     assert told in str(caught.value)
-    code, output = run("--replay", str(path))
+    code, output = replayed(path)
     assert (code, output.count("\n")) == (2, 1)
     with pytest.raises(BadFile, match="cannot be read"):
         read_case(tmp_path / "no.json")

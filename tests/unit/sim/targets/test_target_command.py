@@ -53,7 +53,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def umi(*args: str) -> Result:
-    return CliRunner().invoke(cli, ["target", *args])
+    return invoke("target", *args)
+
+
+def invoke(*args: str) -> Result:
+    return CliRunner().invoke(cli, args)
 
 
 @pytest.mark.parametrize("kind", ["kv", "sessions", "memory"])
@@ -89,8 +93,12 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
     told = json.loads(done.stdout)
     assert (done.exit_code, told["failure"]["rule"], len(told["items"])) == (1, "answer", 3)
     assert umi("broken_store:Mine", "--replay", told["saved"]).exit_code == 0
-    other = CliRunner().invoke(cli, ["replay", told["saved"]])
-    assert (other.exit_code, "umi-sim target MODULE:CLASS --replay FILE" in other.output) == (2, True)
+    named = told["saved"], "--of", "broken_store:Mine"
+    assert invoke("replay", *named).exit_code == 0
+    assert "without it: passes" in invoke("why", *named).output
+    exported = invoke("export", *named, "--out", "shown.py")
+    assert (exported.exit_code, "what the adapter imports, and no umi_sim" in exported.output) == (0, True)
+    assert (here / "shown.py").read_text() == (here / "show.py").read_text()
     assert "lambda: store.delete(key=" in (here / "show.py").read_text()
     words = " ".join(
         umi("broken_store:Mine", "--replay", told["saved"], "--export", "show.py").output.split()

@@ -1,0 +1,229 @@
+"""Goal: the file of a program is shown, explained, exported and refused as other files; it imports nothing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.sim.commands import refused, umi
+from tests.unit.sim.pages.payloads import PAYLOADS
+from tests.unit.sim.pages.test_pages import elements_of
+from umi_sim.programs.events import EVENT_COUNT_MAX, ProgramEvent, choose_events
+from umi_sim.programs.exporting import succeeds
+
+AGENT = (Path(__file__).parents[3] / "agent_programs.py").read_text()
+PROGRAMS = """
+hanging = Program(hang, resume=take_lock)
+leaking = Program(leak)
+forgetting = Program(forget_result, resume=refuse_open_calls)
+unsettled = Program(forget_result, resume=accept_open_calls, without=["leaks_no_task"])
+early = Program(acknowledge_early, resume=accept_open_calls, verify=verify)
+
+
+def has_history(outcome: Any) -> str | None:
+    return None if outcome.history else "it has no history"
+
+
+ruled = Program(accept_open_calls, rules=[has_history])
+"""
+FILE = "case.json"
+
+
+@pytest.fixture(autouse=True)
+def _here(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("own_agent.py").write_text(AGENT + PROGRAMS)
+    monkeypatch.delitem(sys.modules, "own_agent", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr("umi_sim.programs.own_loop.SECONDS_MAX", 0.5)
+    monkeypatch.setattr("umi_sim.programs.own_loop.SETTLING_SECONDS", 0.02)
+
+
+def event(what: str, kind: str = "step", step: int = 1) -> dict[str, Any]:
+    return {"ms": 7, "step": step, "kind": kind, "who": "main", "what": what}
+
+
+def written(**changes: Any) -> str:
+    document = {
+        "format": "umi-program", "program": "own_agent:hanging", "seed": "0",
+        "perturbations": [{"kind": "cancel", "step": 2}],
+        "failure": {"rule": "ends", "message": "resume hung"},
+        "events": [event("waits"), event("is cancelled", "strike"), event("hung", "end", 3)], **changes,
+    }  # fmt: skip
+    Path(FILE).write_text(json.dumps(document))
+    return FILE
+
+
+def found(name: str) -> str:
+    """The file of what a search finds."""
+    return str(json.loads(umi("program", f"own_agent:{name}", "--json").stdout)["findings"][0]["file"])
+
+
+# Without the program.
+
+
+def test_a_file_alone_tells_what_happened() -> None:
+    told = umi("show", written()).stdout
+    assert told.splitlines()[:2] == [
+        "FAIL own_agent:hanging ends",
+        f"  repeat   umi-sim replay {FILE} --of own_agent:hanging",
+    ]
+    assert "  promised main, resume and verify end: nothing hangs, and nothing goes on for ever" in told
+    assert "  edited   the file was edited: what it tells proves nothing" in told
+    assert told.splitlines()[-3:] == [
+        "  events        7 ms    main waits", "                7 ms  ! main is cancelled",
+        "                7 ms    main hung",
+    ]  # fmt: skip
+    many = [event("waits", step=number) for number in range(50)]
+    told = umi("show", written(events=[*many, event("is cancelled", "strike"), *many])).stdout
+    shown = [line for line in told.splitlines() if " ms  " in line]
+    assert ("is cancelled" in shown[3], len(shown)) == (True, 30)
+    assert told.splitlines()[-1].endswith("and 71 events more: --all shows them")
+    assert umi("show", FILE, "--all").stdout.count("main waits") == 100
+    assert umi("check", FILE).stdout == f"OK {FILE}: case of a program, 1 perturbation\n"
+    assert "own_agent" not in sys.modules
+
+
+def page_of(file: str) -> dict[str, Any]:
+    assert umi("html", file, "--out", "page.html", "--quiet").exit_code == 0
+    data = json.loads(elements_of(Path("page.html").read_text()).data)
+    assert isinstance(data, dict)
+    return data
+
+
+def test_a_page_shows_events_in_their_lanes() -> None:
+    data = page_of(written(events=[
+        event("waits"), event("call 1 of model", "call"), {**event("returned", "end"), "who": "task 3 (x)"},
+        event("is cancelled", "strike"),
+    ]))  # fmt: skip
+    lanes = [(data["lanes"][step[5][0][0]], step[5][0][2]) for step in data["steps"]]
+    assert lanes == [
+        ("main", "wake"), ("services", "question"), ("other tasks", "reply"), ("what strikes", "fault"),
+    ]  # fmt: skip
+    assert [step[1] for step in data["steps"]] == [7] * 4
+    assert data["facts"][1:] == [["instead", "resume hung"], ["struck", "main is cancelled before step 2"]]
+    assert (data["title"], data["rule"]) == ("ends: own_agent:hanging", "ends")
+    assert data["repeat"] == f"umi-sim replay {FILE} --of own_agent:hanging"
+
+
+@pytest.mark.parametrize("hostile", [*PAYLOADS[::17], "os:system'; rm -r .", "mine:main --own-loop"])
+def test_nothing_in_a_file_is_obeyed(hostile: str) -> None:
+    page_of(written())
+    plain = elements_of(Path("page.html").read_text()).found
+    data = page_of(written(program=hostile, failure={"rule": hostile, "message": hostile}))
+    assert elements_of(Path("page.html").read_text()).found == plain
+    assert data["repeat"] == f"umi-sim replay {FILE} --of MODULE:NAME"
+    assert "--of MODULE:NAME\n" in umi("show", FILE).stdout
+
+
+@pytest.mark.parametrize("command", ["replay", "why", "export"])
+def test_a_program_that_is_not_named_is_not_imported(command: str) -> None:
+    told = refused(command, written())
+    assert told.endswith(f"run only if you name it: umi-sim {command} {FILE} --of own_agent:hanging\n")
+    assert "own_agent" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["step", FILE], "umi-sim show, html, replay, why and export read it"),
+        (["bless", FILE], "umi-sim show, html, replay, why and export read it"),
+        (["shrink", FILE], "which umi-sim shrink does not read: umi-sim show FILE and html FILE show it"),
+        (["redact", FILE, "new.jsonl"], "is no recording of umi_live, and this command reads nothing else"),
+        (["replay", FILE, "--relaxed"], "--relaxed: case.json is a case of a program of yours, and this"),
+        (["shrink", FILE, "--again"], "--again: case.json is a case of a program of yours, and this option"),
+        (["replay", FILE, "--of", "own_agent"], "own_agent: write MODULE:NAME, as in mine:main"),
+        (["replay", "other.json", "--of", "a:b"], "--of a:b: other.json is no run of a store or a program"),
+        (["export", FILE, "--of", "own_agent:hanging", "--out", "x.txt"], "--out x.txt: name a .py file"),
+        (["replay", "other.json", "--own-loop"], "--own-loop: other.json is no case of a program of yours"),
+    ],
+)
+def test_what_a_command_cannot_do_is_one_line(args: list[str], told: str) -> None:
+    written()
+    assert told in refused(*args)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"events": [event("waits")] * (EVENT_COUNT_MAX + 1)}, "events: expected at most 400 entries, got 401"),
+        ({"events": [{**event("waits"), "kind": "exec"}]}, 'events[0].kind: unknown'),
+        ({"events": [{**event("waits"), "ms": -1}]}, "events[0].ms: expected a whole number from 0"),
+        ({"events": [{**event("waits"), "what": "x" * 2_000}]}, "events[0].what: expected text"),
+        ({"seed": "-1"}, 'seed: expected a seed in digits, got "-1"'),
+        ({"perturbations": [{"kind": "kill", "step": 1}] * 101}, "perturbations: expected at most 100"),
+    ],
+)  # fmt: skip
+def test_each_field_is_checked(change: dict[str, Any], told: str) -> None:
+    assert told in refused("show", written(**change))
+
+
+def test_of_many_events_the_last_stay_and_all_that_struck() -> None:
+    many = [ProgramEvent(0, number, "step", "main", "waits") for number in range(EVENT_COUNT_MAX)]
+    struck = ProgramEvent(0, 1, "strike", "", "main is cancelled")
+    kept = choose_events([struck, *many, *many])
+    assert (len(kept), kept[0], kept[1:]) == (EVENT_COUNT_MAX, struck, many[1:])
+    assert choose_events([*many[:3]]) == many[:3]
+
+
+# With the program.
+
+
+def test_why_leaves_out_each_perturbation() -> None:
+    kills = [{"kind": "cancel", "step": 2}, {"kind": "kill", "step": 90}]
+    told = umi("why", written(perturbations=kills), "--of", "own_agent:hanging").stdout.splitlines()
+    assert told[0] == "WHY own_agent:hanging ends"
+    assert told[-2:] == [
+        "  needed   main is cancelled before step 2; without it: passes",
+        "           the process dies before step 90; without it: breaks ends",
+    ]
+    passes = refused("why", written(perturbations=[]), "--of", "own_agent:hanging")
+    assert "passes now, and there is nothing to explain" in passes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hanging", "leaking", "forgetting", "early"])
+def test_a_cancel_is_exported_as_plain_asyncio(name: str) -> None:
+    file = found(name)
+    done = umi("export", file, "--of", f"own_agent:{name}", "--out", "show.py")
+    assert done.stdout.splitlines() == [
+        "WROTE show.py", "  needs    asyncio's own loop, and no umi_sim", "  run      python show.py",
+    ]  # fmt: skip
+    text = Path("show.py").read_text()
+    assert "from umi_sim" not in text
+    assert "simulate" not in text
+    isolated = [sys.executable, "-c", "import runpy, sys; sys.path[:0] = ['']; runpy.run_path('show.py')"]
+    assert subprocess.run(isolated, capture_output=True, check=False).returncode == 1
+    passes = text.replace("cancels = 0, [2]", "cancels = 0, []").replace(
+        "cancels = 0, [6]", "cancels = 0, []"
+    )
+    Path("show.py").write_text(passes)
+    assert not succeeds(Path("show.py"))
+
+
+def test_what_asyncio_alone_cannot_show_calls_simulate() -> None:
+    file = found("unsettled")
+    done = umi("export", file, "--of", "own_agent:unsettled", "--out", "show.py")
+    assert done.stdout.splitlines()[1] == "  needs    umi_sim"
+    text = Path("show.py").read_text()
+    assert "simulate(unsettled.main, CancelTask(step=6), resume=unsettled.resume" in text
+    assert "own_loop=True" in text
+    own: dict[str, Any] = {}
+    exec(compile(text, "show.py", "exec"), own)
+    with pytest.raises(AssertionError, match="call 'call-1' has no result"):
+        own["test_it_no_longer_happens"]()
+    file = written(perturbations=[{"kind": "cancel", "step": 2}, {"kind": "kill", "step": 90}], seed="5")
+    assert umi("export", file, "--of", "own_agent:hanging", "--out", "show.py").exit_code == 0
+    script = "simulate(hanging.main, CancelTask(step=2), KillProcess(step=90), seed=5, resume=hanging.resume)"
+    assert script in Path("show.py").read_text()
+
+
+def test_a_rule_of_its_own_is_part_of_the_script() -> None:
+    umi("program", "own_agent:ruled")
+    (file,) = Path(".umi-sim/programs").glob("*ruled*")
+    told = umi("export", str(file), "--of", "own_agent:ruled", "--out", "show.py")
+    assert told.exit_code == 0
+    assert "rules=ruled.rules" in Path("show.py").read_text()
