@@ -1,14 +1,16 @@
-"""Damages real seed files and reads them: each is refused in one line, or read, and never does harm.
+"""Damages real files of runs and reads them: each is refused in one line, or read, and never does harm.
 
 `python tools/fuzz_seed_files.py [COUNT] [SEED]`: by default 200 000 damaged files; a test does 10 000. Of
-those that are read some are run, not far. Reading must open, import, compile and start nothing.
+those that are read some are run, not far, and shown. Reading must open, import, compile and start nothing.
+Of ten one is a file of a store, and one of a program.
 """
 
+import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +18,22 @@ import attrs
 
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.report import laid_out
 from umi_sim.mutants import registry
+from umi_sim.programs import page as program_page
+from umi_sim.programs.failure_files import SavedCase, parse_case
+from umi_sim.programs.program import Program
+from umi_sim.programs.services import BadProgram
+from umi_sim.programs.simulation import run_case
+from umi_sim.programs.telling import report_saved
+from umi_sim.record.saved_failures import BadFile
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile import item_json
 from umi_sim.seedfile.files import BadSeedFile, SeedFile
+from umi_sim.targets import page as store_page
+from umi_sim.targets.seed_files import SavedRun, parse_run
+from umi_sim.targets.telling import of_saved
 
 Json = Any
 
@@ -29,6 +42,38 @@ BANNED: Final = ("open", "import", "exec", "compile", "os.", "socket.", "subproc
 STEPS_RUN: Final = 400
 SHORT_COUNT: Final = 5  # the shortest files have all that there is, and are quickest
 LINE_CHARS_MAX: Final = 500
+NAME: Final = "damaged.json"
+CASE: Final[Json] = {
+    "format": "umi-program", "version": 1, "min_reader": 1, "made_by": {"umi_sim": "0.1.0"},
+    "program": "mine:main", "seed": "7",
+    "perturbations": [
+        {"kind": "cancel", "step": 2, "task": 1}, {"kind": "kill", "step": 3},
+        {"kind": "fail", "service": "model", "call": 2, "how": "timeout"},
+        {"kind": "kill_at", "site": "write", "call": 2, "part": 40}, {"kind": "delay", "step": 3, "by": 2},
+        {"kind": "jobs", "order": 7, "pauses": [3, 1]},
+    ],
+    "failure": {"rule": "ends", "message": "main hung", "fingerprint": "0123456789ab"},
+    "events": [
+        {"ms": 0, "step": 1, "kind": "step", "who": "main", "what": "waits at mine.py:6 (main)"},
+        {"ms": 10, "step": 1, "kind": "strike", "who": "", "what": "main is cancelled before step 2"},
+    ],
+    "trace": "3d4fb904ea881b84747b234fb4c83cc4", "checksum": "dec96a650e9e65b9f91e0fceba71e0de",
+}  # fmt: skip
+POP: Final[Json] = {"op": "pop", "session": "a"}
+STORE: Final[Json] = {
+    **CASE, "format": "umi-target", "contract": "sessions", "target": "mine:Mine",
+    "items": [
+        {"op": "add", "session": "a", "items": []}, {"kind": "advance", "number": 1_000},
+        {"kind": "crash_in", "site": "commit", "ops": [POP]}, {"kind": "at_once", "ops": [POP, POP]},
+    ],
+    "said": [["None"], [], ["died"], ["'v'", "'v'"]],
+    "failure": {"rule": "at-once", "op": "pop+pop", "message": "pop+pop: 'v', 'v'"},
+}  # fmt: skip
+Saved = SeedFile | SavedCase | SavedRun
+OTHERS: Final[Mapping[int, tuple[bytes, Callable[[bytes, str], Saved]]]] = {
+    0: (json.dumps(STORE).encode(), parse_run),
+    5: (json.dumps(CASE).encode(), parse_case),
+}
 TOKENS: Final = (
     b"{", b"}", b"[", b"]", b'"', b",", b":", b"\\", b"\\u0000", b"\\ud800", b"null", b"true", b"-1", b"1.5",
     b"1e9", b"NaN", b"9223372036854775808", b"18446744073709551615", b"\x00", b"\xff", b"\xe2\x80\xae",
@@ -137,11 +182,11 @@ class Watch:
             self.is_armed = False
 
 
-def outcome(data: bytes) -> SeedFile | str:
+def outcome(data: bytes, read: Callable[[bytes, str], Saved] = seed_file.loads) -> Saved | str:
     """What was read, or the line that refuses it."""
     try:
-        return seed_file.loads(data, "damaged.json")
-    except BadSeedFile as error:
+        return read(data, NAME)
+    except (BadSeedFile, BadFile) as error:
         line = str(error)
         assert line.isascii()
         assert line.isprintable()
@@ -158,16 +203,37 @@ def run_a_little(seed: SeedFile) -> str:
     return failure.kind if failure else "pass"
 
 
+def show_other(saved: SavedCase | SavedRun) -> str:
+    """Show a damaged file of a store or a program, and run its case on a program of ours; what it was."""
+    if isinstance(saved, SavedRun):
+        assert list(laid_out(of_saved(NAME, saved)))
+        assert store_page.data_of(NAME, saved)
+        return "store"
+    assert list(laid_out(report_saved(NAME, saved, all_events=True)))
+    assert program_page.data_of(NAME, saved)
+    with suppress(BadProgram):  # such as two sites in one case
+        run_case(Program(wait_twice), saved.perturbations, saved.seed)
+    return "program"
+
+
+async def wait_twice() -> None:
+    await asyncio.sleep(1)
+    await asyncio.gather(asyncio.sleep(2), asyncio.to_thread(str))
+
+
 def fuzz(count: int, seed: int, watch: Watch, run_every: int) -> Counter[str]:
     """Damage and read so many files; how many were refused, read, run. Every `run_every`-th is run."""
     stream, files, told = Stream(seed, "fuzz"), originals(), Counter[str]()
     warm_up(files)
-    for _ in range(count):
-        data = damaged(stream.pick(files[:SHORT_COUNT]), stream)
+    for number in range(count):
+        data, read = OTHERS.get(number % 10) or (stream.pick(files[:SHORT_COUNT]), seed_file.loads)
+        data = damaged(data, stream)
         with watch.armed():
-            found = outcome(data)
+            found = outcome(data, read)
         told["refused" if isinstance(found, str) else "read"] += 1
-        if isinstance(found, SeedFile) and told["read"] % run_every == 0:
+        if isinstance(found, SavedCase | SavedRun):
+            told[f"shown: {show_other(found)}"] += 1
+        elif isinstance(found, SeedFile) and told["read"] % run_every == 0:
             told[f"run: {run_a_little(found)}"] += 1
     return told
 
@@ -182,6 +248,9 @@ def warm_up(files: Sequence[bytes]) -> None:
         (b'"scope":["', b'"scope":["\\u0000'),
     ):
         outcome(files[0].replace(old, new))
+    for document, read in OTHERS.values():
+        assert not isinstance(outcome(document, read), str)
+        outcome(b'{"format": "umi-saed"}', read)
     for name in KINDS:
         item_json.fault_table(name)
 

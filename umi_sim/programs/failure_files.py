@@ -15,7 +15,8 @@ from umi_sim.programs.perturbations import Perturbation, read_perturbation
 from umi_sim.programs.search import FOLDER, ProgramFinding, fingerprint_of
 from umi_sim.record.saved_failures import (
     make_document,
-    read_document,
+    parse_document,
+    read_file,
     read_trace,
     save_document,
     shorten_owner,
@@ -73,7 +74,12 @@ def list_kept(name: str, folder: Path) -> list[SavedCase]:
 
 def read_case(path: Path) -> SavedCase:
     """Raises BadFile, naming the file and the place in it."""
-    return read_document(path, FORMAT, "case of a program", case_of)
+    return read_file(path, parse_case)
+
+
+def parse_case(data: bytes, name: str) -> SavedCase:
+    """Read such a file from its bytes. Raises BadFile; `name` is what the error calls them."""
+    return parse_document(data, name, FORMAT, "case of a program", case_of)
 
 
 def case_of(document: dict[str, Json]) -> SavedCase:

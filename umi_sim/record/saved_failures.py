@@ -110,10 +110,10 @@ def shorten_owner(owner: str) -> str:
     return "-".join(WORD.findall(owner))[:OWNER_CHARS_MAX]
 
 
-def read_document(path: Path, kind: str, what: str, read: Callable[[dict[str, Json]], T]) -> T:
-    """Read a file of this format. Raises BadFile, naming the file and the place in it."""
+def read_file(path: Path, parse: Callable[[bytes, str], T]) -> T:
+    """Parse the bytes of a file, and its name for errors. Raises BadFile."""
     try:
-        return parse_document(bytes_of(path), str(path), kind, what, read)
+        return parse(bytes_of(path), str(path))
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}") from None
 

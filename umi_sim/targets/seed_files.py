@@ -19,7 +19,8 @@ from umi_sim.record.saved_failures import (
     BadFile,
     format_of,
     make_document,
-    read_document,
+    parse_document,
+    read_file,
     read_trace,
     save_document,
 )
@@ -102,7 +103,12 @@ def renumber_words(items: Sequence[Item]) -> str:
 
 def read(path: Path) -> SavedRun:
     """Raises BadFile naming the file and the place in it."""
-    return read_document(path, FORMAT, "run of a store", saved_of)
+    return read_file(path, parse_run)
+
+
+def parse_run(data: bytes, name: str) -> SavedRun:
+    """Read such a file from its bytes. Raises BadFile; `name` is what the error calls them."""
+    return parse_document(data, name, FORMAT, "run of a store", saved_of)
 
 
 @attrs.frozen

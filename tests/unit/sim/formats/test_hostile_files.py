@@ -19,6 +19,7 @@ def test_thousands_of_damaged_files_are_read_or_refused_and_nothing_else_happens
     assert watch.seen == []
     assert told["refused"] > 1_500  # the damage is real
     assert told["read"] > 90
+    assert min(told["shown: program"], told["shown: store"]) > 10
     assert sum(count for name, count in told.items() if name.startswith("run")) >= 10
 
 

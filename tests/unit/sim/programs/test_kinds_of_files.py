@@ -1,4 +1,4 @@
-"""Goal: the file of a program is shown, explained, exported and refused as other files; it imports nothing."""
+"""Goal: a file of a program is shown, explained, exported and refused as others are; it imports nothing."""
 
 import json
 import subprocess
@@ -149,7 +149,7 @@ def test_what_a_command_cannot_do_is_one_line(args: list[str], told: str) -> Non
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"events": [event("waits")] * (EVENT_COUNT_MAX + 1)}, "events: expected at most 400 entries, got 401"),
+        ({"events": [event("waits")] * (EVENT_COUNT_MAX + 1)}, "events: expected at most 400 entries"),
         ({"events": [{**event("waits"), "kind": "exec"}]}, 'events[0].kind: unknown'),
         ({"events": [{**event("waits"), "ms": -1}]}, "events[0].ms: expected a whole number from 0"),
         ({"events": [{**event("waits"), "what": "x" * 2_000}]}, "events[0].what: expected text"),
