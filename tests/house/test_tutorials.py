@@ -55,10 +55,10 @@ def test_an_agent_is_tested_as_it_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     page = "test-your-agent.md"
     agent, fix, lines, test = examples(page, "python")
-    found, own_loop, next_found, passes = examples(page, "console")
+    found, exported, next_found, passes = examples(page, "console")
     write_module("agent.py", agent, monkeypatch)
     assert same_words(found)
-    assert same_words(own_loop)
+    assert same_words(exported)
     write_module("agent.py", agent + fix, monkeypatch)
     assert same_words(next_found)
     settle = fix[: fix.index("async def resume")]

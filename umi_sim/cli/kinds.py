@@ -17,7 +17,7 @@ import click
 from umi_sim.cli import recordings
 from umi_sim.cli.arguments import must_take_script
 from umi_sim.cli.console import refuse
-from umi_sim.kernel.report import BLANK, Report, row, whole
+from umi_sim.kernel.report import Report, row, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.record.saved_failures import BadFile, format_of, name_subject, write_whole
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from umi_sim.pages.lives import PageRun
     from umi_sim.programs.program import Program
     from umi_sim.targets.adapter import Adapter
-    from umi_sim.targets.seed_files import SavedRun
 
-READS: Final = "umi-sim show FILE and html FILE show it; replay, why and export FILE --of MODULE:NAME run it"
 PageParts = tuple[Callable[[], Mapping[str, object]], Callable[[], "PageRun"]]
 
 
@@ -43,10 +41,6 @@ class RunFile:
     def refuse_command(self, *_: object, **__: object) -> NoReturn:
         command = click.get_current_context().info_name
         refuse(f"{self.file}: is {self.what}, which umi-sim {command} does not read: {self.instead}")
-
-    def has_no_own_loop(self, own_loop: bool) -> None:
-        if own_loop:
-            refuse(f"--own-loop: {self.file} is {self.what}, and this option is for programs")
 
     replay: Callable[..., Report] = refuse_command
     show: Callable[..., Report] = refuse_command
@@ -69,8 +63,7 @@ class RecordingFile(RunFile):
         if of:
             refuse(f"--of {of}: {file} is of Umi's own memory, and needs no name")
 
-    def replay(self, own_loop: bool) -> Report:
-        self.has_no_own_loop(own_loop)
+    def replay(self) -> Report:
         return recordings.replay_recording(self.file)
 
     def shrink(self, budget: int) -> Report:
@@ -88,14 +81,23 @@ class RecordingFile(RunFile):
 
 
 class NamedFile(RunFile):
-    """A run of something of the user's. `saved`: what the file holds."""
+    """A run of something of the user's. `saved`: what the file holds. `subject`: whose it is, for people."""
 
-    saved: Any
+    instead = (
+        "umi-sim show and html FILE show it; umi-sim replay, why and export FILE --of MODULE:NAME run it"
+    )
     unknown = "MODULE:NAME"
+    saved: Any
+    subject: str
 
-    @property
-    def subject(self) -> str:
-        """What the file says that it is of, for people."""
+    def __init__(self, file: str, of: str) -> None:
+        super().__init__(file, of)
+        try:
+            self.load(Path(file))
+        except BadFile as error:
+            refuse(error)
+
+    def load(self, path: Path) -> None:
         raise NotImplementedError
 
     def must_be_named(self) -> str:
@@ -116,19 +118,14 @@ class StoreFile(NamedFile):
     """A run of a store, as `umi-sim target` keeps it."""
 
     what = "a run of a store of yours"
-    instead = READS
     unknown = "MODULE:CLASS"
     lacks = "what the store holds, and what it needs to fail: it is not run"
 
-    def __init__(self, file: str, of: str) -> None:
-        super().__init__(file, of)
-        from umi_sim.cli.target import readable_run
+    def load(self, path: Path) -> None:
+        from umi_sim.targets import seed_files
 
-        self.saved: SavedRun = readable_run(file)
-
-    @property
-    def subject(self) -> str:
-        return self.saved.target
+        self.saved = seed_files.read(path)
+        self.subject = self.saved.target
 
     def find_adapter(self) -> "type[Adapter]":
         from umi_sim.cli.target import by_name, check_fits
@@ -140,13 +137,10 @@ class StoreFile(NamedFile):
         check_fits(adapter, self.file, self.saved)
         return adapter
 
-    def replay(self, own_loop: bool) -> Report:
-        from umi_sim.cli.target import replay_file
-        from umi_sim.targets.life import run
+    def replay(self) -> Report:
+        from umi_sim.cli.target import replay_saved
 
-        self.has_no_own_loop(own_loop)
-        adapter = self.find_adapter()
-        return replay_file(adapter, self.of, self.file, None, run)
+        return replay_saved(self.find_adapter(), self.of, self.file, self.saved)
 
     def show(self, all_items: bool) -> Report:
         from umi_sim.targets.telling import of_saved
@@ -162,12 +156,11 @@ class StoreFile(NamedFile):
         if verdict.broken is None:
             refuse(f"{self.file}: passes now, and there is nothing to explain")
         needed = list(shrinking.find_needed(adapter, verdict))
-        head = f"WHY {self.of} {verdict.broken.rule}: {verdict.broken.op}"
         rows = [*telling.cause(adapter, verdict), *telling.report_needed(needed)]
         if not needed:
             rows.append(row("needed", f"of more than {shrinking.NEEDED_COUNT_MAX} items none is left out"))
-        value = lambda: {"needed": [f"{change}: {end}" for _, change, end in needed]}  # noqa: E731  # one line
-        return Report(head, [whole("repeat", telling.repeat(self.of, self.file)), BLANK, *rows], value)
+        head = f"WHY {self.of} {verdict.broken.rule}: {verdict.broken.op}"
+        return Report(head, rows, lambda: {"needed": [f"{change}: {end}" for _, change, end in needed]})
 
     def export(self, out: str | None) -> Report:
         from umi_sim.cli.target import live_saved
@@ -194,27 +187,19 @@ class ProgramFile(NamedFile):
     """A case of a program, as `umi-sim program` keeps it."""
 
     what = "a case of a program of yours"
-    instead = READS
 
-    def __init__(self, file: str, of: str) -> None:
-        super().__init__(file, of)
+    def load(self, path: Path) -> None:
         from umi_sim.programs.failure_files import read_case
 
-        try:
-            self.saved = read_case(Path(file))
-        except BadFile as error:
-            refuse(error)
-
-    @property
-    def subject(self) -> str:
-        return str(self.saved.program)
+        self.saved = read_case(path)
+        self.subject = self.saved.program
 
     def find_program(self) -> "Program":
         from umi_sim.cli.program import load_program
 
         return load_program(self.must_be_named())
 
-    def replay(self, own_loop: bool) -> Report:
+    def replay(self, own_loop: bool = False) -> Report:
         from umi_sim.cli.program import refuse_bad
         from umi_sim.programs.own_loop import run_on_asyncio
         from umi_sim.programs.simulation import run_case

@@ -9,7 +9,7 @@ import click
 
 from umi_sim.cli.arguments import must_take_trace, readable
 from umi_sim.cli.console import CommandRefused, Commands, complain, refuse, shows
-from umi_sim.cli.kinds import find_other
+from umi_sim.cli.kinds import ProgramFile, find_other
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
@@ -64,10 +64,11 @@ def replay(
         at("replay", number, len(files), unit="file")
         worlds = {"trace": trace, "details": details, "expect": expect, **how}
         try:
-            if other := find_other(file, of, [f"--{name}" for name, value in worlds.items() if value]):
-                yield other.replay(own_loop)
-            elif own_loop:
+            other = find_other(file, of, [f"--{name}" for name, value in worlds.items() if value])
+            if own_loop and not isinstance(other, ProgramFile):
                 refuse(f"--own-loop: {file} is no case of a program of yours")
+            if other:
+                yield other.replay(**({"own_loop": True} if own_loop else {}))
             else:
                 yield replay_file(file, trace, details, expect=expect or "", **how)
         except CommandRefused as error:  # one that cannot be read does not keep others from running

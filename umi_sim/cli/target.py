@@ -245,10 +245,23 @@ def replay_files(adapter: "type[Adapter]", name: str, file: str, out: str | None
 
 
 def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:
+    from umi_sim.record.saved_failures import BadFile
+    from umi_sim.targets import seed_files
+
+    try:
+        saved = seed_files.read(Path(file))
+    except BadFile as error:
+        refuse(error)
+    check_fits(adapter, file, saved)
+    return replay_saved(adapter, name, file, saved, live, out)
+
+
+def replay_saved(
+    adapter: "type[Adapter]", name: str, file: str, saved: "SavedRun", live: "Live | None" = None,
+    out: str | None = None,
+) -> Report:  # fmt: skip
     from umi_sim.targets import telling
 
-    saved = readable_run(file)
-    check_fits(adapter, file, saved)
     verdict = live_saved(adapter, saved, live)
     return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
 
@@ -270,17 +283,6 @@ def check_fits(adapter: "type[Adapter]", file: str, saved: "SavedRun") -> None:
     asked = dict.fromkeys(op.name for step in saved.steps for op in step.item.ops)
     if lacking := [name for name in asked if name not in ops]:
         refuse(f"{file}: asks for {' and '.join(lacking)}, which {adapter.__name__} does not have")
-
-
-def readable_run(file: str) -> "SavedRun":
-    """A run of a store, or one clear line."""
-    from umi_sim.record.saved_failures import BadFile
-    from umi_sim.targets import seed_files
-
-    try:
-        return seed_files.read(Path(file))
-    except BadFile as error:
-        refuse(error)
 
 
 def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) -> list[ReportRow]:
