@@ -195,7 +195,6 @@ def check_format(document: dict[str, Json]) -> None:
 
 
 def config_of(known: Mapping[str, Json]) -> RunConfig:
-    # `wall_ms_max` is checked and written, but no run looks at a clock.
     limits = {key: each for key, each in known.get("limits", {}).items() if key != "wall_ms_max"}
     scenario = known["scenario"]
     config: RunConfig = attrs.evolve(

@@ -16,7 +16,7 @@ from umi_sim.record.items import Deviation
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.seedfile import item_json, packed_items
-from umi_sim.seedfile.fields import CONFIG, DOCUMENT, PRNG, WALL_MS_CAP, is_shipped
+from umi_sim.seedfile.fields import CONFIG, DOCUMENT, PRNG, is_shipped
 from umi_sim.seedfile.parts import BadSeedFile, SeedFile
 
 FORMAT: Final = "umi-seed"
@@ -68,7 +68,7 @@ def document_of(seed: SeedFile) -> dict[str, Json]:
     parts = {
         "format": FORMAT, "version": VERSION, "min_reader": VERSION, "made_by": seed.made_by,
         "prng": {"id": PRNG, "seed": config.seed}, "scenario": scenario_of(config), "config": config,
-        "items": seed.items, "model": seed.model, "limits": {**limits, "wall_ms_max": WALL_MS_CAP},
+        "items": seed.items, "model": seed.model, "limits": limits,
         "failure": failure_of(seed, seed.failure) if seed.failure else None, "expect": seed.expect,
         "minimised": seed.minimised, "original": seed.original, "original_config": seed.original_config,
         "repro": seed.repro, "history": seed.history,
