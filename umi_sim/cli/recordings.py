@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from umi_sim.cli.console import refuse
+from umi_sim.formats.strict_json import bytes_of
 from umi_sim.kernel.report import Report, ReportRow, row, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.record.exit_codes import HARNESS
@@ -22,8 +23,8 @@ HEAD_BYTES: Final = 4_096
 def is_recording(file: str) -> bool:
     """Check the first line alone; the reader reports all else."""
     # A file that cannot be read is none; the reader that gets it next says why.
-    with suppress(OSError), Path(file).open("rb") as opened:
-        return MARK in opened.read(HEAD_BYTES).partition(b"\n")[0]
+    with suppress(OSError):
+        return MARK in bytes_of(Path(file), HEAD_BYTES).partition(b"\n")[0]
     return False
 
 
