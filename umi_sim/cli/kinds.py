@@ -83,9 +83,7 @@ class RecordingFile(RunFile):
 class NamedFile(RunFile):
     """A run of something of the user's. `saved`: what the file holds. `subject`: whose it is, for people."""
 
-    instead = (
-        "umi-sim show and html FILE show it; umi-sim replay, why and export FILE --of MODULE:NAME run it"
-    )
+    instead = "umi-sim show FILE and html FILE show it; replay, why and export FILE --of MODULE:NAME run it"
     unknown = "MODULE:NAME"
     saved: Any
     subject: str

@@ -170,7 +170,9 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
     name = name_subject(saved.program)
     case, events = [str(each) for each in saved.perturbations], [*saved.events]
     shown = events if all_events else choose_shown(events)
-    lines = [f"{each.ms:>6} ms  {'! ' if each.kind == 'strike' else '  '}{each}" for each in shown]
+    lines = [
+        f"{each.ms:>6} ms  step {each.step:<4} {'!' if each.kind == 'strike' else ' '} {each}" for each in shown
+    ]
     if len(shown) < len(events):
         lines.append(f"and {plural(len(events) - len(shown), 'event')} more: --all shows them")
     rows = [
@@ -179,7 +181,7 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
         *under("cause", (row("", each) for each in case or ["nothing: it fails undisturbed"])),
         *([row("promised", promise)] if (promise := find_promise(saved.rule)) else []),
         row("got", cut(saved.message, MESSAGE_CHARS_MAX)),
-        *under("events", (row("", each, hang=11) for each in lines)),
+        *under("events", (row("", each, hang=23) for each in lines)),
     ]  # fmt: skip
     value = {
         "result": "fail", "file": file, "program": saved.program, "seed": str(saved.seed), "rule": saved.rule,

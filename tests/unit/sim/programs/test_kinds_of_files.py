@@ -74,8 +74,8 @@ def test_a_file_alone_tells_what_happened() -> None:
     assert "  promised main, resume and verify end: nothing hangs, and nothing goes on for ever" in told
     assert "  edited   the file was edited: what it tells proves nothing" in told
     assert told.splitlines()[-3:] == [
-        "  events        7 ms    main waits", "                7 ms  ! main is cancelled",
-        "                7 ms    main hung",
+        "  events        7 ms  step 1      main waits", "                7 ms  step 1    ! main is cancelled",
+        "                7 ms  step 3      main hung",
     ]  # fmt: skip
     many = [event("waits", step=number) for number in range(50)]
     told = umi("show", written(events=[*many, event("is cancelled", "strike"), *many])).stdout
