@@ -43,7 +43,7 @@ def replay(
 ) -> Iterator[Report]:  # fmt: skip
     """Run seed files again and compare with what they recorded; so too recordings of umi_live.
 
-    What is imported for a file of a store or a program of yours, you name with --of; a file imports nothing.
+    For a file of a store or a program of yours --of names the code that is run; a file never does.
 
     Exit 0: as recorded. 1: no failure where one was recorded. 4: the hashes differ. 2: not readable.
     Else the code of the failure.

@@ -171,7 +171,8 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
     case, events = [str(each) for each in saved.perturbations], [*saved.events]
     shown = events if all_events else choose_shown(events)
     lines = [
-        f"{each.ms:>6} ms  step {each.step:<4} {'!' if each.kind == 'strike' else ' '} {each}" for each in shown
+        f"{each.ms:>6} ms  step {each.step:<4} {'!' if each.kind == 'strike' else ' '} {each}"
+        for each in shown
     ]
     if len(shown) < len(events):
         lines.append(f"and {plural(len(events) - len(shown), 'event')} more: --all shows them")

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests import agent_programs as agent
 from tests.unit.sim.commands import refused, umi
 from tests.unit.sim.pages.payloads import PAYLOADS
 from tests.unit.sim.pages.test_pages import elements_of
+from umi_sim.programs import KillProcess, Program
 from umi_sim.programs.events import EVENT_COUNT_MAX, ProgramEvent, choose_events
 from umi_sim.programs.exporting import succeeds
+from umi_sim.programs.simulation import run_case
 
 AGENT = (Path(__file__).parents[3] / "agent_programs.py").read_text()
 PROGRAMS = """
@@ -28,6 +31,18 @@ def has_history(outcome: Any) -> str | None:
 
 
 ruled = Program(accept_open_calls, rules=[has_history])
+"""
+SCRIPTED = """
+import asyncio
+from umi_sim.programs import play_script
+
+model = play_script("model", ["sunny"])
+
+
+async def main():
+    ticking = asyncio.create_task(asyncio.sleep(60))
+    await model()
+    ticking.cancel()
 """
 FILE = "case.json"
 
@@ -172,6 +187,29 @@ def test_of_many_events_the_last_stay_and_all_that_struck() -> None:
 # With the program.
 
 
+def test_what_happened_is_kept_in_order() -> None:
+    told = json.loads(umi("show", found("hanging"), "--json").stdout)["events"]
+    assert [(each["step"], each["kind"], each["who"], each["what"].split(" at ")[0]) for each in told] == [
+        (0, "call", "", "call 1 of weather"), (1, "step", "main", "waits"),
+        (1, "strike", "", "main is cancelled before step 2; main is"), (3, "end", "main", "cancelled"),
+        (4, "step", "resume", "waits"),
+        (4, "end", "", "resume hung: Stuck: waits for something that never happens"),
+    ]  # fmt: skip
+
+
+def test_a_watched_run_is_the_same_run() -> None:
+    program, case = Program(agent.acknowledge_early, verify=agent.verify), (KillProcess(2),)
+    watched = run_case(program, case, is_watched=True)
+    assert watched == run_case(program, case)
+    assert run_case(program, case).events == []
+    told = [str(each) for each in watched.events]
+    assert told[:5] == [
+        "acknowledged: 'first'", "call 1 of store", told[2], "the process dies before step 2",
+        "a new process begins on what the last one left",
+    ]  # fmt: skip
+    assert told[2].startswith("main waits at agent_programs.py:")
+
+
 def test_why_leaves_out_each_perturbation() -> None:
     kills = [{"kind": "cancel", "step": 2}, {"kind": "kill", "step": 90}]
     told = umi("why", written(perturbations=kills), "--of", "own_agent:hanging").stdout.splitlines()
@@ -202,6 +240,15 @@ def test_a_cancel_is_exported_as_plain_asyncio(name: str) -> None:
     )
     Path("show.py").write_text(passes)
     assert not succeeds(Path("show.py"))
+
+
+def test_a_script_that_fails_its_trial_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "scripted", raising=False)
+    Path("scripted.py").write_text(SCRIPTED)
+    (finding,) = json.loads(umi("program", "scripted:main", "--json").stdout)["findings"]
+    done = umi("export", finding["file"], "--of", "scripted:main", "--out", "show.py")
+    assert done.stdout.splitlines()[1] == "  needs    umi_sim"  # the stand-in has no play_script
+    assert "simulate(main, CancelTask(step=2), own_loop=True)" in Path("show.py").read_text()
 
 
 def test_what_asyncio_alone_cannot_show_calls_simulate() -> None:
