@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.sim.commands import umi
 from umi_sim.kernel import folders
-from umi_sim.record import trace
+from umi_sim.record import saved_failures
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 SWEEP = ("sweep", "--seeds", "1..2", "--jobs", "1", "--no-shrink")
@@ -23,7 +23,7 @@ def test_each_report_that_cannot_be_written_is_told_besides_the_verdict(
     def full(path: Path, data: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(trace, "write_whole", full)
+    monkeypatch.setattr(saved_failures, "write_whole", full)
     result = umi(*SWEEP, world, "--junit", "out.xml", "--json", "out.json")
     assert result.stdout.startswith(f"{head} sweep of 1 scenario")
     assert result.exit_code == code
