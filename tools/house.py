@@ -70,6 +70,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("rules",),
         ("changes", "first_person"),
         (
+            "anchor",
             "claims",
             "columns",
             "conditions",
@@ -78,6 +79,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "recorder",
             "remains",
             "schema",
+            "seal",
             "search",
             "topics",
             "upgrade",

@@ -19,6 +19,8 @@
     sqlite.py      storage on SQLite
     search.py      what is kept of each scope in memory, so that searches are quick
     conditions.py  conditions as SQL
+    seal.py        changes that another program made to a file, found with a key
+    anchor.py      what a sealed file has outside: its key, and its newest commit
     schema.py      the tables, and their versions
     upgrade.py     the rows of an older release, statement by statement
     files.py       files that only their owner may read
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from umi_live.contents import delete_user
     from umi_live.errors import (
         Closed,
+        FileTampered,
         InDoubt,
         LiveError,
         NotDone,
@@ -51,7 +54,9 @@ if TYPE_CHECKING:
 _MODULES: Final = {
     "blocking": "BlockingMemory open_blocking",
     "contents": "delete_user",
-    "errors": "Closed InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError",
+    "errors": (
+        "Closed FileTampered InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError"
+    ),
     "memory": "Hits LiveMemory Result open_memory",
     "services": "Embedder Model ServiceFailed",
     "topics": "Topic",
@@ -59,9 +64,9 @@ _MODULES: Final = {
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
-    "BlockingMemory", "Closed", "Embedder", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model", "NotDone",
-    "RequestFailed", "RequestRefused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "Topic",
-    "delete_user", "open_blocking", "open_memory",
+    "BlockingMemory", "Closed", "Embedder", "FileTampered", "Hits", "InDoubt", "LiveError", "LiveMemory",
+    "Model", "NotDone", "RequestFailed", "RequestRefused", "Result", "ScopeTaken", "ServiceFailed",
+    "StoreError", "Topic", "delete_user", "open_blocking", "open_memory",
 ]  # fmt: skip
 
 

@@ -55,8 +55,10 @@ class Claims:
 
 
 @contextmanager
-def hold_unclaimed(path: str) -> Iterator[None]:
-    """While no memory of this file is open in another process, and none can be. Raises StoreError.
+def hold_unclaimed(path: str, told: str) -> Iterator[None]:
+    """While no memory of this file is open in another process, and none can be.
+
+    Raises StoreError with `told` if one is.
 
     Not for a process that has claims on the file itself: it would lose them.
     """
@@ -70,7 +72,6 @@ def hold_unclaimed(path: str) -> Iterator[None]:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
-        told = "an older release has it open, and this one upgrades it; close it there first"
         raise StoreError(f"{path}: {told}") from None
     try:
         yield

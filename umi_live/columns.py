@@ -38,7 +38,7 @@ TIE: Final = "insert into tie (scope, kind, field, value, number) values (?, ?, 
 UNTIE: Final = "delete from tie where number = ?"
 TIED: Final = ("about", "touches", "follows")  # the fields with ids that conditions look for
 
-Found = tuple[str | int, int, bytes | None, bytes | None]  # id or number, version, body, components
+Found = tuple[str | int, int, bytes | None, bytes | None, None]  # id or number, version, body, components
 RowKey = tuple[int, str, str]  # number of a scope, kind, id
 Versions = tuple[tuple[Address, int], ...]
 
@@ -86,7 +86,7 @@ counted_terms: Final = lru_cache(COUNTED_COUNT_MAX)(count_terms)  # a row that i
 
 
 def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
-    _, version, data, components = found
+    _, version, data, components, _ = found
     assert data is not None
     return Row(address, version, body_of(data, components), score_ppm)
 
@@ -114,10 +114,13 @@ def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping
     if counts is None:
         connection.execute("delete from word where rowid = ?", (row,))
         return
-    told = " ".join(
-        token(scope, term, n) for term, count in counts.items() for n in sorted({1, cap_count(count)})
-    )
+    told = " ".join(list_tokens(scope, counts))
     connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, told))
+
+
+def list_tokens(scope: int, counts: Mapping[str, int]) -> list[str]:
+    """Return what the index of words holds of a row with these terms."""
+    return [token(scope, term, n) for term, count in counts.items() for n in sorted({1, cap_count(count)})]
 
 
 def token(scope: int, term: str, count: int) -> str:

@@ -18,6 +18,7 @@ from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import MEMORY_TYPES
 from umi_live import contents
+from umi_live.anchor import SealOptions, seal_options
 from umi_live.chats import (
     count_left_out,
     import_chats,
@@ -27,7 +28,7 @@ from umi_live.chats import (
     read_conversations,
     read_text,
 )
-from umi_live.doctor import examine_file
+from umi_live.doctor import describe_seal, examine_file
 from umi_live.errors import LiveError, StoreError, needs_extra, own_version
 from umi_live.files import create_file
 from umi_live.memory import ENTITY_PREFIX, LiveMemory, list_end_times, open_memory
@@ -44,6 +45,8 @@ UMI: Final = "umi"
 PROGRAMS: Final = (*FORMATS, UMI)
 UNREAD_SHOWN_MAX: Final = 10
 
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
 
 @attrs.frozen
 class MemoryOptions:
@@ -55,6 +58,8 @@ class MemoryOptions:
     model: str | None = None
     embedder: str | None = None
     record: str | None = None
+    seal_key_file: str | None = None
+    seal_anchor: str | None = None
     categories: Mapping[str, str] | None = None
 
     def must_exist(self) -> None:
@@ -68,10 +73,10 @@ class MemoryOptions:
 
     async def work(self, use: Callable[[LiveMemory], Awaitable[None]], *, read_only: bool = False) -> None:
         """Work with the memory open. Model and embedder must answer first: nothing changes without them."""
-        key = os.environ.get(KEY)
         memory = open_memory(
-            self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder, key=key,
-            record=self.record, read_only=read_only, categories=self.categories,
+            self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder,
+            key=os.environ.get(KEY), record=self.record, read_only=read_only, categories=self.categories,
+            seal=read_key(self.seal_key_file), seal_anchor=self.seal_anchor,
         )  # fmt: skip
         if self.model:
             await probe(self.model, memory.model.ask("probe", "Reply with the word yes.", PROBE_MS))
@@ -79,6 +84,18 @@ class MemoryOptions:
             await probe(self.embedder, memory.embedder.embed(("yes",), PROBE_MS))
         async with memory:
             await use(memory)
+
+    @property
+    def seal(self) -> SealOptions | None:
+        return seal_options(read_key(self.seal_key_file), self.seal_anchor)
+
+
+def read_key(path: str | None) -> bytes | None:
+    """Return the bytes of a key file; None if none was named. Raises OSError."""
+    if path is None:
+        return None
+    with open(path, "rb") as file:
+        return file.read()
 
 
 async def probe(address: str, answer: Awaitable[object]) -> None:
@@ -116,17 +133,37 @@ OPTIONS: Final = (
     ),
     click.option("--record", type=click.Path(dir_okay=False), help="A new file, for `umi-sim replay`."),
 )
+FILE_OPTIONS: Final = (
+    click.option(
+        "--seal-key-file", type=click.Path(dir_okay=False), envvar="UMI_LIVE_SEAL_KEY_FILE",
+        help="The key of a sealed file: all bytes of this one, at least 32.",
+    ),
+    click.option(
+        "--seal-anchor", type=click.Path(dir_okay=False), envvar="UMI_LIVE_SEAL_ANCHOR",
+        help="Where the newest commit of a sealed file is noted.",
+    ),
+)  # fmt: skip
 
 
-def on_target(command: Callable[..., None]) -> Callable[..., None]:
-    @wraps(command)
-    def call_command(**given: Any) -> None:
-        target = MemoryOptions(**{field.name: given.pop(field.name) for field in attrs.fields(MemoryOptions)})
-        command(target, **given)
+def taking(*options: Decorator) -> Decorator:
+    """Return a decorator that gives a command these options, as its first argument."""
 
-    for option in reversed(OPTIONS):
-        call_command = option(call_command)
-    return call_command
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call_command(**given: Any) -> None:
+            names = [field.name for field in attrs.fields(MemoryOptions) if field.name in given]
+            command(MemoryOptions(**{name: given.pop(name) for name in names}), **given)
+
+        decorated: Callable[..., None] = call_command
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+on_target: Final = taking(*OPTIONS, *FILE_OPTIONS)
+on_file: Final = taking(OPTIONS[0], *FILE_OPTIONS)  # of which `--db` is the first
 
 
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
@@ -366,7 +403,7 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None) -> Non
     """
     text = read_text(file.name, file)
     if program == UMI or (program is None and is_export(text)):
-        scope, count = asyncio.run(contents.import_lines(target.db, text.splitlines()))
+        scope, count = asyncio.run(contents.import_lines(target.db, text.splitlines(), target.seal))
         click.echo(f"{count} rows of user {scope.user!r} and agent {scope.agent!r}")
         return
     found = read_conversations(file.name, text, program)
@@ -406,32 +443,59 @@ def count_of(count: int, noun: str) -> str:
 
 
 @cli.command("delete-user")
-@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
+@on_file
 @click.argument("user")
-def delete_user(db: str, user: str) -> None:
+def delete_user(target: MemoryOptions) -> None:
     """Take out all that any agent keeps of a user, down to the last byte."""
-    MemoryOptions(db).must_exist()
-    click.echo(f"{asyncio.run(contents.delete_user(db, user))} rows of user {user!r} are gone")
+    target.must_exist()
+    key = read_key(target.seal_key_file)
+    count = asyncio.run(contents.delete_user(target.db, target.user, key, target.seal_anchor))
+    click.echo(f"{count} rows of user {target.user!r} are gone")
 
 
 @cli.command()
-@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
-def rewrite(db: str) -> None:
+@on_file
+def rewrite(target: MemoryOptions) -> None:
     """Write the file anew: an older release may have left in it what was deleted. No memory may be open."""
-    MemoryOptions(db).must_exist()
-    asyncio.run(contents.rewrite(db))
+    target.must_exist()
+    asyncio.run(contents.rewrite(target.db, target.seal))
 
 
 @cli.command()
-@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
-def doctor(db: str) -> None:
-    """Read every page and every row of the file, and say what is there and what is damaged; status 1 then."""
-    MemoryOptions(db).must_exist()
-    storage = SqliteStorage(db, OpenOptions(is_read_only=True))
+@on_file
+def doctor(target: MemoryOptions) -> None:
+    """Read every page and every row of the file, and say what is there, and what is damaged or was changed by
+    another program; status 1 then.
+    """
+    target.must_exist()
+    storage = SqliteStorage(target.db, OpenOptions(is_read_only=True, seal=target.seal, is_trusted=True))
     lines, damaged_count = examine_file(storage)
     storage.close()
     click.echo("\n".join(lines))
     sys.exit(1 if damaged_count else 0)
+
+
+@cli.command("seal")
+@on_file
+def seal_command(target: MemoryOptions) -> None:
+    """Seal the file: what another program changes in it is found from now on. No memory may be open.
+
+    \b
+    head -c 32 /dev/urandom > agent.key
+    umi-live seal --db agent.db --seal-key-file agent.key
+    """
+    target.must_exist()
+    if target.seal is None:
+        raise LiveError("a seal needs a key; name its file with --seal-key-file")
+    click.echo(describe_seal(contents.seal_file(target.db, target.seal)))
+
+
+@cli.command()
+@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
+def unseal(db: str) -> None:
+    """Take the seal off the file, without a check: run `doctor` before. No memory may be open."""
+    MemoryOptions(db).must_exist()
+    contents.unseal_file(db)
 
 
 def tell(degraded: tuple[Degraded, ...]) -> None:

@@ -1,17 +1,31 @@
-"""What concerns a file, not one memory of it: rows that come in, a user that goes out, the file anew."""
+"""What concerns a file, not one memory of it: rows that come in, a user that goes out, its bytes, its seal."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import apsw
 
 from umi_core.values import Scope
 from umi_live import deletion
+from umi_live.anchor import SealOptions, seal_options
+from umi_live.claims import hold_unclaimed
+from umi_live.errors import StoreError
+from umi_live.schema import OpenOptions, open_connection, sentence, transaction
+from umi_live.seal import TABLES, Seal, SealState, find_seal
 from umi_live.store import Path, Store, wall_ms
 from umi_live.transfer import import_rows, read_export
 
+IN_USE: Final = "a memory of it is open; close it first"
 
-async def import_lines(path: Path, lines: Sequence[str]) -> tuple[Scope, int]:
+
+async def import_lines(
+    path: Path, lines: Sequence[str], seal: SealOptions | None = None
+) -> tuple[Scope, int]:
     """Take the lines of an export into this file: whose they are, and how many rows. Raises LiveError."""
     export = read_export(lines)
-    store = await Store.open(path)
+    store = await Store.open(path, seal=seal)
     try:
         store.claims.take(export.scope)
         try:
@@ -22,21 +36,24 @@ async def import_lines(path: Path, lines: Sequence[str]) -> tuple[Scope, int]:
         await store.leave()
 
 
-async def rewrite(path: Path) -> None:
+async def rewrite(path: Path, seal: SealOptions | None = None) -> None:
     """Write the file anew, without what an older release left in free pages. Raises StoreError."""
-    store = await Store.open(path)
+    store = await Store.open(path, seal=seal)
     try:
         await store.call(deletion.rewrite, store.storage)
     finally:
         await store.leave()
 
 
-async def delete_user(path: Path, user: str) -> int:
+async def delete_user(
+    path: Path, user: str, seal: bytes | None = None, seal_anchor: Path | None = None
+) -> int:
     """Take out all that any agent keeps of a user, out of the file too: how many rows it was.
 
+    `seal`, `seal_anchor`: as for `open_memory`.
     Raises StoreError, and ScopeTaken while one of these memories is open.
     """
-    store = await Store.open(path)
+    store = await Store.open(path, seal=seal_options(seal, seal_anchor))
     claimed: list[Scope] = []
     try:
         for scope in await store.call(deletion.scopes_of, store.storage, user):
@@ -47,3 +64,48 @@ async def delete_user(path: Path, user: str) -> int:
         for scope in claimed:
             store.claims.give_up(scope)
         await store.leave()
+
+
+def seal_file(path: str, options: SealOptions) -> SealState:
+    """Seal a file as it is; of one that is sealed with this key, write the anchor if it is missing.
+
+    Raises StoreError, also while a memory of the file is open.
+    """
+    with open_alone(path, options) as connection:
+        with transaction(connection):
+            seal = find_seal(connection, path, options)
+            if seal is None:
+                seal = Seal(connection, path, options)
+                seal.create()
+            else:
+                seal.verify()
+        seal.settle_anchor()
+    return seal.last
+
+
+def unseal_file(path: str) -> None:
+    """Take the seal off a file, whatever was changed in it.
+
+    Raises StoreError, also while a memory of the file is open.
+    """
+    with open_alone(path) as connection, transaction(connection):
+        if connection.execute("select 1 from seal").fetchone() is None:
+            raise StoreError(f"{path}: is not sealed")
+        for table in TABLES:
+            connection.execute(f"update {table} set tag = null")
+        connection.execute("delete from seal")
+
+
+@contextmanager
+def open_alone(path: str, options: SealOptions | None = None) -> Iterator[apsw.Connection]:
+    """Open a file of which no memory is open anywhere."""
+    if os.path.realpath(path) in Store.known:
+        raise StoreError(f"{path}: {IN_USE}")
+    connection = open_connection(path, OpenOptions(seal=options))
+    try:
+        with hold_unclaimed(path, IN_USE):
+            yield connection
+    except apsw.Error as error:
+        raise StoreError(f"{path}: {sentence(error)}") from error
+    finally:
+        connection.close()

@@ -6,7 +6,6 @@ Law 1. Nothing is left in it, in free pages and in the index of words neither.
 from typing import Any, Final
 
 from umi_core.values import Scope
-from umi_live.schema import transaction
 from umi_live.sqlite import OPTIMIZE, SqliteStorage
 
 OF_USER: Final = "scope in (select number from scope where user = ?)"
@@ -31,12 +30,13 @@ def delete_user(storage: SqliteStorage, user: str) -> int:
     """Delete all rows of a user and return how many. No memory of this user may be open."""
     execute = storage.connection.execute
     counted = f"select count(*) from row where body is not null and {OF_USER}"
-    with transaction(storage.connection):
+    with storage.writing():
         found: Any = execute(counted, (user,)).fetchone()
         for statement in DELETES:
             execute(statement, (user,))
     storage.indexes.clear()
     rewrite(storage)
+    storage.acknowledge()
     return int(found[0])
 
 

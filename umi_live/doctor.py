@@ -1,21 +1,35 @@
 """A look at every page and every row of a file."""
 
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any, Final
 
 from umi_core.messages.effects import ByFilter
 from umi_core.rows import BODIES, Entity
 from umi_core.values import Scope
+from umi_live.columns import body_of, counted_terms, list_tokens, ties_of
+from umi_live.errors import FileTampered
+from umi_live.seal import SealState
 from umi_live.sqlite import SqliteStorage
+
+SHOWN_MAX: Final = 20  # lines about what was changed
+BODIES_OF_ALL: Final = "select number, scope, kind, id, body, components from row where body is not null"
+TIES: Final = "select scope, kind, field, value from tie where number = ?"
+TIES_OF_NONE: Final = (
+    "select count(*) from tie where number not in (select number from row where body is not null)"
+)
+TERMS: Final = "create virtual table temp.term using fts5vocab('main', 'word', 'instance')"
 
 
 def examine_file(storage: SqliteStorage) -> tuple[list[str], int]:
-    """Describe a file in lines, and count its damaged pages or rows. Changes nothing."""
+    """Describe a file in lines, and count what is damaged or was changed. Changes nothing."""
     connection = storage.connection
     found = [row for (row,) in connection.execute("pragma integrity_check(20)")]
     lines = [f"pages    {connection.pragma('page_count')} of {connection.pragma('page_size')} bytes"]
     # SQLite checks pages and indexes; whether a body can be read only decoding it tells, below.
-    damaged_count = 0 if found == ["ok"] else len(found)
-    lines += [f"damaged  {line}" for line in found if line != "ok"]
+    damaged = [] if found == ["ok"] else found
+    lines += [f"damaged  {line}" for line in damaged]
     scopes: list[Any] = connection.execute("select user, agent, embedder from scope order by 1, 2").fetchall()
     for user, agent, embedder in scopes:
         counts, missing_count, bad = count_rows(storage, Scope(user, agent))
@@ -24,10 +38,73 @@ def examine_file(storage: SqliteStorage) -> tuple[list[str], int]:
         if missing_count:
             lines.append(f"missing  {missing_count} vectors; they come while the memory is open")
         lines += [f"damaged  {place}" for place in bad]
-        damaged_count += len(bad)
-    if not damaged_count:
+        damaged += bad
+    if not damaged:
+        differing = list(find_index_changes(storage))
+        lines += show_lines("damaged", differing)
+        damaged += differing
+    if not damaged:
         lines.append("damaged  nothing")
-    return lines, damaged_count
+    changes = find_seal_changes(storage)
+    if storage.seal is not None:
+        lines.append(describe_seal(storage.seal.last))
+    return [*lines, *show_lines("changed", changes)], len(damaged) + len(changes)
+
+
+def show_lines(what: str, found: list[str]) -> list[str]:
+    shown = found if len(found) <= SHOWN_MAX else [*found[:SHOWN_MAX], f"and {len(found) - SHOWN_MAX:,} more"]
+    return [f"{what:<7}  {line}" for line in shown]
+
+
+def describe_seal(state: SealState) -> str:
+    return f"sealed   commit {state.number:,}, {state.row_count:,} rows"
+
+
+def find_seal_changes(storage: SqliteStorage) -> list[str]:
+    """Return what another program changed in a file, if it is sealed."""
+    if storage.seal is None:
+        return []
+    found = list[str]()
+    try:
+        with storage.reading():
+            found += storage.seal.find_changes()
+        storage.seal.check_anchor()
+    except FileTampered as error:
+        found.append(str(error))
+    return found
+
+
+def find_index_changes(storage: SqliteStorage) -> Iterator[str]:
+    """Compare the indexes of references and of words with the rows. No row may be damaged."""
+    connection = storage.connection
+    # Index of words: sums of digests, as it lists all rows of a word and not all words of a row.
+    sums = Counter[int]()
+    # Creating it writes nothing to the file.
+    connection.pragma("query_only", "off")
+    connection.execute(TERMS)
+    with storage.reading():
+        names = dict[int, str]()
+        for number, scope, kind, row_id, data, components in connection.execute(BODIES_OF_ALL):
+            body, names[number] = body_of(data, components), f"{kind} {row_id}"
+            ties = [(scope, kind, *tie) for tie in ties_of(body)]
+            if sorted(connection.execute(TIES, (number,))) != sorted(ties):
+                yield f"the references of {kind} {row_id} are not those of its index"
+            if isinstance(body, Entity):
+                for term in list_tokens(scope, counted_terms(*body.name_and_text())):
+                    sums[number] += digest_term(term)
+        for term, number in connection.execute("select term, doc from temp.term"):
+            sums[number] -= digest_term(term)
+        [(count,)] = connection.execute(TIES_OF_NONE)
+    connection.execute("drop table temp.term")
+    if count:
+        yield f"the index of references has {count:,} of rows that are not there"
+    for number, left in sums.items():
+        if left:
+            yield f"the words of {names.get(number, 'a row that is not there')} are not those of its index"
+
+
+def digest_term(term: str) -> int:
+    return int.from_bytes(blake2b(term.encode()).digest())
 
 
 def count_rows(storage: SqliteStorage, scope: Scope) -> tuple[dict[str, int], int, list[str]]:

@@ -2,6 +2,7 @@
 
 LiveError
 |-- StoreError          the file cannot be used; nothing in it was changed
+|   `-- FileTampered    another program changed the file, which is sealed
 |-- ScopeTaken          another process or object has the memory of this user and agent open already
 |-- NotDone             a request was not done
 |   |-- RequestRefused  the caller's fault; nothing changed
@@ -23,6 +24,10 @@ class LiveError(Exception):
 
 class StoreError(LiveError):
     """The file cannot be used. Nothing in it was changed."""
+
+
+class FileTampered(StoreError):
+    """Another program changed a file that is sealed, or put an older copy in its place."""
 
 
 class ScopeTaken(LiveError):

@@ -24,7 +24,7 @@ from umi_core.memory import Memory, list_misuses
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import AskModel, Embed, Refused, Reply
 from umi_core.messages.requests import Request, bad_request
-from umi_live.errors import Closed
+from umi_live.errors import Closed, FileTampered
 from umi_live.first_person import tell_user
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed, at_once
@@ -180,7 +180,8 @@ class Host:
         if self.is_ended:
             return
         if isinstance(answer, BaseException):
-            LOG.error("the storage has a mistake, and the memory is closed", exc_info=answer)
+            if not isinstance(answer, FileTampered):
+                LOG.error("the storage has a mistake, and the memory is closed", exc_info=answer)
             self.break_off(answer)
         else:
             self.step(answer)

@@ -87,6 +87,7 @@ from umi_core.rows import Address, Category, Ended, Entity, Row, fact_of
 from umi_core.text import show_value
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
+from umi_live.anchor import SealOptions, seal_options
 from umi_live.errors import (
     Closed,
     InDoubt,
@@ -215,8 +216,9 @@ class LiveMemory:
         record: Path | None = None,
         registry: Registry = BUILT_IN,
         read_only: bool = False,
+        seal: SealOptions | None = None,
     ) -> None:
-        self.read_only = read_only
+        self.read_only, self.seal = read_only, seal
         self.path, self.scope, self.config, self.registry = path, scope, config, registry
         self.model, self.embedder, self.record = model, embedder, record
         self.store: Store | None = None
@@ -231,7 +233,7 @@ class LiveMemory:
             memory = Memory(self.scope, self.config, self.registry)
         if self.read_only:
             return await self.open_reading()
-        store = await Store.open(self.path)
+        store = await Store.open(self.path, seal=self.seal)
         try:
             store.claims.take(self.scope)
             try:
@@ -260,7 +262,7 @@ class LiveMemory:
 
         Vectors of another embedder cannot be compared with those of this one, so then words alone find.
         """
-        store = await Store.open(self.path, read_only=True)
+        store = await Store.open(self.path, read_only=True, seal=self.seal)
         try:
             stored = await store.call(store.storage.embedder_of, self.scope)
             own = f"{self.embedder.name}:{self.embedder.dims}"
@@ -704,6 +706,8 @@ def open_memory(
     record: Path | None = None,
     registry: Registry = BUILT_IN,
     read_only: bool = False,
+    seal: bytes | None = None,
+    seal_anchor: Path | None = None,
 ) -> LiveMemory:
     """Return the memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
@@ -713,7 +717,9 @@ def open_memory(
     a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
     `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
     nothing is written, the file may be one that cannot be, and others may have the same memory open; a
-    request that writes raises StoreError.
+    request that writes raises StoreError. `seal`: the key of a sealed file, at least 32 bytes; a new file is
+    sealed with it, and a change by another program raises FileTampered. `seal_anchor`: a small file elsewhere
+    that names the newest commit, so that an older copy of the whole file is noticed, too.
     Raises LiveError for an address that is none, for dimensions that no memory can have, and for categories
     that cannot be.
     """
@@ -729,8 +735,9 @@ def open_memory(
         if categories is not None:
             settings = attrs.evolve(settings, categories=tuple(categories.items()))
     return LiveMemory(
-        path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry, read_only
-    )
+        path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry, read_only,
+        seal_options(seal, seal_anchor),
+    )  # fmt: skip
 
 
 def not_shown(form: str, sentence: str) -> str:

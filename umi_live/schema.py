@@ -19,14 +19,17 @@ from urllib.parse import quote
 import apsw
 import attrs
 
+from umi_live.anchor import SealOptions
 from umi_live.claims import hold_unclaimed
 from umi_live.errors import StoreError
 from umi_live.files import create_file, sync_file
+from umi_live.seal import find_seal
 from umi_live.upgrade import divide
 
 APPLICATION: Final = 0x756D6931  # "umi1"
 BUSY_MS: Final = 5_000
 MEMORY: Final = ":memory:"
+OPEN_ELSEWHERE: Final = "an older release has it open, and this one upgrades it; close it there first"
 
 # `number` names a row for ever, a deleted one too: its version goes on. `changed` counts commits of a scope.
 # What stands behind `changed` is what conditions ask for, and null in rows of other kinds.
@@ -79,6 +82,16 @@ insert into word (word) values ('delete-all');
 
 THIRD: Final = "delete from row where kind = 'tombstone'"  # a forgotten fact leaves none any more
 
+# `tag`: of a row, if the file is sealed. `seal`: one row if it is, none if not (umi_live/seal.py).
+FOURTH: Final = """
+alter table scope add column tag blob;
+alter table row add column tag blob;
+alter table receipt add column tag blob;
+create table seal (
+    salt blob not null, number integer not null, row_count integer not null, definitions blob not null,
+    nonce blob not null, total blob not null, tag blob not null) strict;
+"""
+
 
 def divide_entities(connection: apsw.Connection) -> None:
     """Make the second version of the file, in which each statement is a row that is found by its terms."""
@@ -87,8 +100,14 @@ def divide_entities(connection: apsw.Connection) -> None:
 
 
 Migration = str | Callable[[apsw.Connection], None]
-MIGRATIONS: Final[tuple[Migration, ...]] = (FIRST, divide_entities, THIRD)  # number n makes version n + 1
+MIGRATIONS: Final[tuple[Migration, ...]] = (
+    FIRST,
+    divide_entities,
+    THIRD,
+    FOURTH,
+)  # number n makes version n + 1
 VERSION: Final = len(MIGRATIONS)
+SEALABLE: Final = 4  # the first version with a table for a seal
 
 
 @attrs.frozen
@@ -97,7 +116,8 @@ class OpenOptions:
 
     `is_alone`: no memory is shared with other processes; `log_pages`: a longer log is written into the file.
     `is_read_only`: nothing is written, and the file may be one that cannot be. `sync`: makes durable what a
-    file at a path holds, and its length.
+    file at a path holds, and its length. `seal`: what a sealed file is opened with, and a new one sealed;
+    `is_trusted`: its rows are not compared with their tags, so that all that were changed can be listed.
     """
 
     vfs: str | None = None
@@ -106,6 +126,8 @@ class OpenOptions:
     log_pages: int = 1_000
     is_read_only: bool = False
     sync: Callable[[str], None] = sync_file
+    seal: SealOptions | None = None
+    is_trusted: bool = False
 
 
 def open_connection(path: str, way: OpenOptions = OpenOptions()) -> apsw.Connection:  # frozen
@@ -175,9 +197,9 @@ def prepare(connection: apsw.Connection, path: str, way: OpenOptions) -> None:
         is_shared = version > 0 and way.vfs is None and path != MEMORY
         # An older release that has the file open would go on
         # writing rows in its own form into the new tables.
-        with hold_unclaimed(path) if is_shared else nullcontext():
+        with hold_unclaimed(path, OPEN_ELSEWHERE) if is_shared else nullcontext():
             while version < VERSION:
-                migrate(connection)
+                migrate(connection, path, way.seal)
                 version = version_of(connection, path)
     check_pages(connection, path)
 
@@ -212,11 +234,14 @@ def version_of(connection: apsw.Connection, path: str) -> int:
     return version
 
 
-def migrate(connection: apsw.Connection) -> None:
-    """Make the next version, unless another process has made it meanwhile."""
+def migrate(connection: apsw.Connection, path: str, options: SealOptions | None) -> None:
+    """Make the next version, unless another process has made it meanwhile. Raises FileTampered."""
     with transaction(connection):
         version = int(connection.pragma("user_version"))
         if version < VERSION:
+            seal = find_seal(connection, path, options) if version >= SEALABLE else None
+            if seal is not None:
+                seal.verify()
             step = MIGRATIONS[version]
             if isinstance(step, str):
                 connection.execute(step)
@@ -224,6 +249,8 @@ def migrate(connection: apsw.Connection) -> None:
                 step(connection)
             connection.pragma("application_id", APPLICATION)
             connection.pragma("user_version", version + 1)
+            if seal is not None:
+                seal.write()
 
 
 @contextmanager

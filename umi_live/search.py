@@ -23,7 +23,7 @@ MARKED_COUNT_MAX: Final = 256  # terms that are kept: one byte for each slot and
 FOLLOWED_COUNT_MAX: Final = 100  # after more changes the kept terms are read again instead
 
 CHANGED: Final = """
-select number, kind, id, body is not null, term_count, components, changed from row
+select number, kind, id, body is not null, term_count, components, changed, {check} from row
 where scope = ? and changed > ? and kind in ('entity', 'vector') order by changed
 """
 FOUND: Final = "select rowid from word where word match ?"
@@ -51,16 +51,21 @@ class Index:
 
     # Following the file.
 
-    def follow(self, connection: apsw.Connection) -> None:
-        """Learn what has been committed since the last time. Call it after a read of the same transaction."""
+    def follow(self, connection: apsw.Connection, check: str) -> None:
+        """Learn what has been committed since the last time. Call it after a read of the same transaction.
+
+        `check`: an expression of SQL that raises for a row that was changed (`Seal.check`).
+        """
         # Changes with every commit to the file, also of other
         # memories of it: nothing of this scope may be new.
         version = connection.data_version()
         if version == self.version:
             return
-        fresh: list[Any] = connection.execute(CHANGED, (self.scope, self.changed)).fetchall()
+        fresh: list[Any] = connection.execute(
+            CHANGED.format(check=check), (self.scope, self.changed)
+        ).fetchall()
         self.version = version
-        for number, kind, row_id, is_there, term_count, components, changed in fresh:
+        for number, kind, row_id, is_there, term_count, components, changed, _ in fresh:
             slot = self._slot(row_id)
             if kind == "entity":
                 self._place(slot, number, term_count if is_there else None)

@@ -6,10 +6,11 @@ Law 3. A read is one transaction. Law 4. A transaction that fails leaves file an
 Law 5. The next read sees what any other code has written into the file, in this process or another.
 Law 6. When a commit that deletes is acknowledged, neither the file nor its log holds bytes of what was
 deleted, nor does the index of words.
+Law 7. If the file is sealed, every row that is read, written over or compared has its own tag.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import apsw
@@ -35,21 +36,29 @@ from umi_core.policies.term_scores import score_rows
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
+from umi_live.anchor import SealOptions
 from umi_live.columns import RowKey, body_of, put_row, read_versions, row_at, texts_of, written_versions
 from umi_live.conditions import clause, excluded_ids
+from umi_live.errors import StoreError
 from umi_live.remains import has_remains, pieces_of
-from umi_live.schema import MEMORY, OpenOptions, open_connection, transaction
+from umi_live.schema import MEMORY, OpenOptions, open_connection, sentence, transaction
+from umi_live.seal import UNCHECKED, Seal, find_seal
 from umi_live.search import Index, Mask
 
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
 PRUNED_COUNT_MAX: Final = 20  # old receipts that one commit deletes: more than it writes
 PLACE: Final = "scope = ? and kind = ? and id = ?"
 LIVE: Final = "scope = ? and kind = ? and body is not null"
-COLUMNS: Final = "id, version, body, components"
-IN_ROW: Final = f"select number, version, body is not null from row where {PLACE}"
+# `{check}`: see `Seal.check`
+COLUMNS: Final = "id, version, body, components, {check}"
+IN_ROW: Final = f"select number, version, body is not null, {{check}} from row where {PLACE}"
 ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
 LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
-ABSENT: Final = (0, 0, 0)  # number, version, is it there
+NOT_SEALED: Final = "is not sealed; `umi-live seal` seals it"
+ABSENT: Final = (0, 0, 0, None)  # number, version, is it there
+NEW: Final = (
+    "select not exists (select 1 from scope union all select 1 from row union all select 1 from receipt)"
+)
 OPTIMIZE: Final = "insert into word (word) values ('optimize')"  # deleted words stay in the index until then
 TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership")
 REPLACING: Final = (
@@ -63,6 +72,7 @@ REPLACING: Final = (
 STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # and the other one of each
 
 Place = tuple[int, int]  # number of a scope, and of a commit in it
+InRow = tuple[int, int, int, None]  # number of a row, version, is it there
 
 
 @attrs.define
@@ -75,7 +85,7 @@ class TransactionCache(Owner):
     numbers: dict[Scope, int] = attrs.field(factory=dict)
     last: dict[Scope, int] = attrs.field(factory=dict)  # the number of the last commit in a scope
     places: dict[Scope, Place] = attrs.field(factory=dict)
-    rows: dict[RowKey, tuple[int, int, int]] = attrs.field(factory=dict)
+    rows: dict[RowKey, InRow] = attrs.field(factory=dict)
     moved: frozenset[RowKey] = frozenset()  # of facts that the commit at hand puts elsewhere
     erases: bool = False  # whether something that was written is to be nowhere any more
     erased: set[bytes] = attrs.field(factory=set)  # pieces of its texts
@@ -83,12 +93,24 @@ class TransactionCache(Owner):
 
 
 class SqliteStorage:
-    """One connection. Not for two threads at a time. Raises StoreError for a file that cannot be used."""
+    """One connection. Not for two threads at a time. Raises StoreError for a file that cannot be used.
+
+    All its methods raise FileTampered for a file that is sealed and was changed.
+    """
 
     def __init__(self, path: str, way: OpenOptions = OpenOptions()) -> None:  # noqa: B008  # frozen
         self.path = path
         self.connection = open_connection(path, way)
         self.way, self.log_pages = way, 0
+        try:
+            self.seal = self._open_seal()
+        except BaseException as error:
+            self.connection.close()
+            if isinstance(error, apsw.Error):
+                raise StoreError(f"{path}: {sentence(error)}") from error
+            raise
+        self.columns = COLUMNS.format(check=self._check("row"))
+        self.one, self.in_row = (sql.format(check=self._check("row")) for sql in (ONE, IN_ROW))
         self.owes_empty_log = False
         self.erased = set[bytes]()  # pieces of texts that were deleted since the log was last emptied
         self.connection.set_wal_hook(self._note_log)
@@ -101,6 +123,66 @@ class SqliteStorage:
             self.empty_log()
         self.connection.close()
 
+    # The seal.
+
+    def _open_seal(self) -> Seal | None:
+        """Return the seal of the file, once all rows were compared with it; a new file gets one."""
+        options, seal = self.way.seal, find_seal(self.connection, self.path, self.way.seal)
+        if options is None:
+            return None
+        if seal is None:
+            seal = self._seal_new_file(options)
+        if not self.way.is_trusted:
+            with self.reading():
+                seal.verify()
+            seal.check_anchor()
+        if not self.way.is_read_only:
+            seal.watch()
+        return seal
+
+    def _seal_new_file(self, options: SealOptions) -> Seal:
+        if self.way.is_read_only:
+            raise StoreError(f"{self.path}: {NOT_SEALED}")
+        with transaction(self.connection):
+            seal = find_seal(
+                self.connection, self.path, options
+            )  # another process may have sealed it meanwhile
+            if seal is None:
+                if self.connection.execute(NEW).fetchone() != (1,):
+                    raise StoreError(f"{self.path}: {NOT_SEALED}")
+                seal = Seal(self.connection, self.path, options)
+                seal.create()
+        return seal
+
+    def _check(self, table: str) -> str:
+        return UNCHECKED if self.seal is None or self.way.is_trusted else self.seal.check(table)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write all that is written inside, with the seal, or nothing of it."""
+        with transaction(self.connection):
+            if self.seal is not None:
+                self.seal.begin()
+            else:
+                find_seal(self.connection, self.path, None)  # another process may have sealed it meanwhile
+            yield
+            if self.seal is not None:
+                self.seal.end()
+
+    def acknowledge(self) -> None:
+        """Note a commit in the anchor, before a caller learns of it. Raises apsw.IOError if that fails."""
+        if self.seal is not None:
+            self.seal.acknowledge()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read one instant of the file."""
+        self.connection.execute("begin")
+        try:
+            yield
+        finally:
+            self.connection.execute("commit")
+
     # Commits.
 
     def commit(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
@@ -112,7 +194,7 @@ class SqliteStorage:
         """Do batches in their order, made durable together in one wait for the disk, or none of them."""
         known, oldest_ms = TransactionCache(), self.oldest_ms
         try:
-            with transaction(self.connection):
+            with self.writing():
                 answers = [self._answer_to(commit, now_ms, known) for commit in commits]
                 if known.erases and known.changes_words:
                     self.connection.execute(OPTIMIZE)
@@ -125,6 +207,7 @@ class SqliteStorage:
             self.empty_log()
         elif self.log_pages > self.way.log_pages:
             self._shorten_log()
+        self.acknowledge()
         return answers
 
     def _note_log(self, connection: apsw.Connection, name: str, pages: int) -> int:
@@ -178,7 +261,7 @@ class SqliteStorage:
     def _find_answer(self, commit: Commit, now_ms: int) -> Committed | None:
         """Return the answer to the first batch of this key, if that is less than 24 hours ago."""
         row: Any = self.connection.execute(
-            "select versions, body from receipt where key = ? and at_ms > ?",
+            f"select versions, body, {self._check('receipt')} from receipt where key = ? and at_ms > ?",
             (commit.key, now_ms - RECEIPT_MS_MAX),
         ).fetchone()
         if row is None:
@@ -228,7 +311,7 @@ class SqliteStorage:
         if address.scope not in known.places:
             known.places[address.scope] = self._place(address.scope, known)
         scope, changed = known.places[address.scope]
-        row, version, is_there = self._in_row(address, scope, known)
+        row, version, is_there, _ = self._in_row(address, scope, known)
         if body is None and not is_there:
             return version
         key = (scope, address.kind, address.id)
@@ -238,7 +321,7 @@ class SqliteStorage:
             known.erased |= pieces_of(self._body(key)) - pieces_of(body)
             known.changes_words = known.changes_words or address.kind in STATES_OF_FACT
         row = put_row(self.connection, key, version + 1, body, changed, row)
-        known.rows[key] = row, version + 1, body is not None
+        known.rows[key] = row, version + 1, body is not None, None
         return version + 1
 
     def _erases(self, place: RowKey, body: Body | None, known: TransactionCache) -> bool:
@@ -257,8 +340,8 @@ class SqliteStorage:
 
     def _body(self, place: RowKey) -> Body | None:
         """Return the body of a row that is there; None if its bytes are damaged."""
-        old: Any = self.connection.execute(ONE, place).fetchone()
-        return body_of(*old[2:])
+        old: Any = self.connection.execute(self.one, place).fetchone()
+        return body_of(*old[2:4])
 
     def _place(self, scope: Scope, known: TransactionCache) -> Place:
         """Return the number of the scope, and that of the commit at hand in it."""
@@ -283,16 +366,17 @@ class SqliteStorage:
         execute = self.connection.execute
         is_left = self.embedder_of(scope) not in (None, embedder)
         while is_left:
-            with transaction(self.connection):
+            with self.writing():
                 # A page in each transaction: other memories of the file can commit in between.
                 is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
-        with transaction(self.connection):
+        with self.writing():
             number, _ = self._place(scope, TransactionCache())
             execute("update scope set embedder = ? where number = ?", (embedder, number))
+        self.acknowledge()
 
     def embedder_of(self, scope: Scope) -> str | None:
         """Return the name of the embedder of a scope; None if it has no vectors yet."""
-        sql = "select embedder from scope where number = ?"
+        sql = f"select embedder, {self._check('scope')} from scope where number = ?"
         found: Any = self.connection.execute(sql, (self._scope(scope),)).fetchone()
         return found[0] if found else None
 
@@ -312,7 +396,7 @@ class SqliteStorage:
         """Return its number; 0 if nothing was ever stored in it."""
         if known is not None and scope in known.numbers:
             return known.numbers[scope]
-        sql = "select number from scope where user = ? and agent = ?"
+        sql = f"select number, {self._check('scope')} from scope where user = ? and agent = ?"
         found = self.connection.execute(sql, (scope.user, scope.agent)).fetchone()
         number = int(found[0]) if found else 0
         if known is not None:
@@ -321,13 +405,13 @@ class SqliteStorage:
 
     def _version(self, address: Address, known: TransactionCache) -> int:
         """Return the version of a row; 0 is absent."""
-        _, version, is_there = self._in_row(address, self._scope(address.scope, known), known)
+        _, version, is_there, _ = self._in_row(address, self._scope(address.scope, known), known)
         return version if is_there else 0
 
-    def _in_row(self, address: Address, scope: int, known: TransactionCache) -> tuple[int, int, int]:
+    def _in_row(self, address: Address, scope: int, known: TransactionCache) -> InRow:
         key = (scope, address.kind, address.id)
         if key not in known.rows:
-            found: Any = self.connection.execute(IN_ROW, key).fetchone()
+            found: Any = self.connection.execute(self.in_row, key).fetchone()
             known.rows[key] = found or ABSENT
         return known.rows[key]
 
@@ -335,11 +419,8 @@ class SqliteStorage:
 
     def read(self, request_id: int, query: Query) -> ReadDone:
         """Read one instant of the file. Raises apsw.Error if the file fails."""
-        self.connection.execute("begin")
-        try:
+        with self.reading():
             return self._read(request_id, query)
-        finally:
-            self.connection.execute("commit")
 
     def _read(self, request_id: int, query: Query) -> ReadDone:
         match query:
@@ -355,7 +436,7 @@ class SqliteStorage:
         known = TransactionCache()
         for address in query.addresses:
             place = self._scope(address.scope, known), address.kind, address.id
-            found = self.connection.execute(ONE, place).fetchone()
+            found = self.connection.execute(self.one, place).fetchone()
             if found:
                 yield row_at(address, found)
 
@@ -378,7 +459,7 @@ class SqliteStorage:
         for kind in sorted(kind for kind in dict.fromkeys(kinds) if kind >= after[0]):
             behind, bindings, is_all = clause(where, kind, number)
             first = after[1] if kind == after[0] else ""
-            sql = f"select {COLUMNS} from row where {LIVE} and id > ? {behind} order by id"
+            sql = f"select {self.columns} from row where {LIVE} and id > ? {behind} order by id"
             for found in self.connection.execute(sql, (number, kind, first, *bindings)):
                 row = row_at(Address(scope, kind, found[0]), found)
                 if is_all or admits(where, row.body):
@@ -405,7 +486,7 @@ class SqliteStorage:
         if index is None:
             return
         # Inside the transaction of this read, so index and rows are of one instant (law 3).
-        index.follow(self.connection)
+        index.follow(self.connection, self._check("row"))
         allowed = self._allow_rows(index, query.where)
         limit, least_ppm = min(query.limit, PAGE_ROW_COUNT_MAX), max(1, query.min_score_ppm)
         if isinstance(query, ByVector):
@@ -414,7 +495,8 @@ class SqliteStorage:
             hits = index.by_words(query.text, limit, least_ppm, allowed, self.connection)
         numbers = index.numbers[[slot for _, slot in hits]].tolist()
         marks = ", ".join("?" * len(hits))
-        sql = f"select number, version, body, components from row where number in ({marks})"
+        columns = f"number, version, body, components, {self._check('row')}"
+        sql = f"select {columns} from row where number in ({marks})"
         found: dict[int, Any] = {row[0]: row for row in self.connection.execute(sql, numbers)}
         for (score_ppm, slot), number in zip(hits, numbers, strict=True):
             yield row_at(Address(query.scope, "entity", index.ids[slot]), found[number], score_ppm)

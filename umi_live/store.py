@@ -13,8 +13,9 @@ import apsw
 
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Commit, Query, Read
+from umi_live.anchor import SealOptions
 from umi_live.claims import Claims
-from umi_live.errors import StoreError
+from umi_live.errors import FileTampered, StoreError
 from umi_live.schema import MEMORY, OpenOptions, sentence
 from umi_live.sqlite import SqliteStorage, failure
 
@@ -36,10 +37,10 @@ class Store:
     known: ClassVar[dict[str, "Store"]] = {}
     turn: ClassVar[threading.Lock] = threading.Lock()  # memories of several threads may open one file
 
-    def __init__(self, path: str, *, read_only: bool = False) -> None:
-        self.path, self.is_read_only = path, read_only
+    def __init__(self, path: str, *, read_only: bool = False, seal: SealOptions | None = None) -> None:
+        self.path, self.is_read_only, self.seal = path, read_only, seal
         self.failed: apsw.Error | None = None  # the last error of the file
-        self.storage = SqliteStorage(path, OpenOptions(is_read_only=read_only))
+        self.storage = SqliteStorage(path, OpenOptions(is_read_only=read_only, seal=seal))
         try:
             self.claims = Claims(None if path == MEMORY or read_only else path)
         except StoreError:
@@ -50,25 +51,27 @@ class Store:
         self.user_count = 1
 
     @classmethod
-    def open_now(cls, path: Path, read_only: bool = False) -> "Store":
+    def open_now(cls, path: Path, read_only: bool = False, seal: SealOptions | None = None) -> "Store":
         """Return the store of this file, the same one for every caller.
 
         In memory each is a new one, and so is one that only reads.
         """
         if path == MEMORY or read_only:
-            return cls(path if path == MEMORY else os.path.realpath(path), read_only=read_only)
+            return cls(path if path == MEMORY else os.path.realpath(path), read_only=read_only, seal=seal)
         real = os.path.realpath(path)  # two names of one file must not become two stores of it
         with cls.turn:
-            if real in cls.known:
-                cls.known[real].user_count += 1
+            if real not in cls.known:
+                cls.known[real] = cls(real, seal=seal)
+            elif cls.known[real].seal != seal:
+                raise StoreError(f"{real}: is open in this process with another key or anchor, or without")
             else:
-                cls.known[real] = cls(real)
+                cls.known[real].user_count += 1
             return cls.known[real]
 
     @classmethod
-    async def open(cls, path: Path, *, read_only: bool = False) -> "Store":
+    async def open(cls, path: Path, *, read_only: bool = False, seal: SealOptions | None = None) -> "Store":
         """`open_now`, without a loop that waits for it; a cancelled caller leaves nothing open."""
-        opening = asyncio.ensure_future(asyncio.to_thread(cls.open_now, path, read_only))
+        opening = asyncio.ensure_future(asyncio.to_thread(cls.open_now, path, read_only, seal))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -117,16 +120,18 @@ class Store:
         for (_, tell), answer in zip(group, answers, strict=True):
             tell(answer)
 
-    def _commit_all(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer]:
+    def _commit_all(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer | FileTampered]:
         """Commit together; if that fails, each alone, as one that is too large must not fail the others."""
         if self.is_read_only:
             return [answer_claim(commit) for commit in commits]
         try:
             return self.storage.commit_all(commits, wall_ms())
-        except apsw.Error as error:
-            self.failed = error
+        except (apsw.Error, FileTampered) as error:
             if len(commits) > 1:
                 return [answer for commit in commits for answer in self._commit_all([commit])]
+            if isinstance(error, FileTampered):
+                return [error]
+            self.failed = error
             return [EffectFailed(commits[0].request_id, failure(error, commit=True))]
 
     async def read(self, query: Query) -> ReadDone:

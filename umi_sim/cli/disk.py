@@ -66,6 +66,7 @@ def describe_case(case: "Case") -> str:
     for life, (cut, fail) in enumerate(zip(case.cuts, case.fails, strict=True), start=1):
         told += [f"a failure at event {fail} of life {life}"] if fail else []
         told.append(f"a power cut at event {cut} of life {life}")
+    told += ["a seal"] if case.is_sealed else []
     return ", ".join(told) or "no power cut"
 
 

@@ -3,7 +3,8 @@
 Law 1. What was acknowledged is there, with its key; a batch that was not is there as a whole or not at all.
 Law 2. Searches say what a scan of the rows says: indexes lose nothing either.
 Law 3. What was deleted is in no file once that is acknowledged, and no cut brings it back.
-Law 4. A case is a value: the same one runs the same, down to the last byte that is written.
+Law 4. A sealed file still has its seal, and is no older than the last commit that was acknowledged.
+Law 5. A case is a value: the same one runs the same, down to the last byte that is written.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,8 @@ from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import ByFilter, ByVector, ByWords, Commit, CountRows, Expect, Write
 from umi_core.rows import Address, Entity, Receipt, Vector
 from umi_core.values import Scope
-from umi_live.errors import StoreError
+from umi_live.anchor import SealOptions
+from umi_live.errors import FileTampered, StoreError
 from umi_live.schema import OpenOptions
 from umi_live.sqlite import SqliteStorage
 from umi_sim.disk.disk import Disk, PowerCut
@@ -35,18 +37,20 @@ LETTERS: Final = "bcdfghjklmnpqrstvwxz"
 LETTER_COUNT: Final = 12  # of a word that no other row has
 AT_MS: Final = 1_000
 TRIES_MAX: Final = 3
+SEAL: Final = SealOptions(b"a key that is in no file".ljust(32))
 
 
 @attrs.frozen
 class Case(Data):
     """`batches`: the number each is drawn from. `cuts`: at which event of each life the power goes; `fails`:
-    at which something fails, 0 is never. After the last cut the disk is sound."""
+    at which something fails, 0 is never. After the last cut the disk is sound. `is_sealed`: the file is."""
 
     seed: int
     batches: tuple[int, ...]
     cuts: tuple[int, ...]
     fails: tuple[int, ...]
     journal: str = "wal"
+    is_sealed: bool = False
 
 
 @attrs.frozen
@@ -81,6 +85,7 @@ class CaseRun:
         self.pending: Commit | None = None
         self.done: list[tuple[Commit, Committed]] = []
         self.cut_count = 0
+        self.sealed_count = 0  # the number of the last commit that was acknowledged, if the file is sealed
         self.deleted: dict[str, str] = {}  # words of content that no row has any more, by id of its last row
 
     def live(self) -> None:
@@ -102,16 +107,22 @@ class CaseRun:
     def begin(self) -> None:
         """Open the file again, as often as it fails, and look what is there."""
         is_alone = self.case.journal == "wal"  # else its index would be in memory that processes share
-        way = OpenOptions(NAME, self.case.journal, is_alone, LOG_PAGES, sync=self.files.sync)
+        seal = SEAL if self.case.is_sealed else None
+        way = OpenOptions(NAME, self.case.journal, is_alone, LOG_PAGES, sync=self.files.sync, seal=seal)
         self.search_files("what was deleted stays deleted through a power cut")
         for _ in range(TRIES_MAX):
             try:
                 self.store = SqliteStorage(PATH, way)
                 break
+            except FileTampered as error:
+                raise AssertionError(f"a file that lost power has its seal\n  got       {error}") from error
             except StoreError as error:
                 told = str(error)
             assert "damaged" not in told, f"a file that lost power is whole\n  got       {told}"
         assert self.store is not None, "a store can be opened when the power is back"
+        if self.store.seal is not None:
+            number = self.store.seal.last.number
+            assert number >= self.sealed_count, f"a file is as new as its anchor\n  got       {number}"
         self.look()
 
     def commit(self, commit: Commit) -> None:
@@ -129,6 +140,8 @@ class CaseRun:
             before = words_of(self.twin)
             agree("a batch is answered as it should be", answer, self.expect_answer(commit))
             self.pending = None
+            if self.store.seal is not None:
+                self.sealed_count = self.store.seal.last.number
             self.note_deleted(commit, before)
             return
         raise AssertionError("a disk that failed once fails for ever")

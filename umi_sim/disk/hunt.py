@@ -19,6 +19,7 @@ from umi_sim.shrink.reduction import fewer, lower
 CUT_COUNT: Final = 5  # of each case
 EVENTS_MAX: Final = 400  # of a life, more or less
 BATCHES_MAX: Final = 20
+SEALED: Final = (1, 3)  # of the cases
 RUNS_MAX: Final = 200  # to make a case small
 
 
@@ -38,7 +39,8 @@ def case_of(seed: int, journal: str) -> Case:
     batches = tuple(range(1, chance.between(3, BATCHES_MAX) + 1))
     cuts = tuple(chance.log_between(1, EVENTS_MAX) for _ in range(CUT_COUNT))
     fails = tuple(chance.log_between(1, EVENTS_MAX) if chance.chance(1, 3) else 0 for _ in cuts)
-    return Case(seed, tuple(seed * BATCHES_MAX + it for it in batches), cuts, fails, journal)
+    is_sealed = chance.chance(*SEALED)
+    return Case(seed, tuple(seed * BATCHES_MAX + it for it in batches), cuts, fails, journal, is_sealed)
 
 
 def hunt(seeds: Collection[int], journal: str = "wal") -> DiskHunt:
@@ -81,6 +83,8 @@ def shrink_case(case: Case) -> Case:
             if fail and works(fails=replace_at(best.fails, at, 0)):
                 continue
             lower(cut, partial(works_with_cut, at))
+        if best.is_sealed:
+            works(is_sealed=False)
     return best
 
 

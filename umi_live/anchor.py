@@ -1,0 +1,147 @@
+"""What a sealed file has outside: its key, and its anchor, a small file that names its newest commit.
+
+Law 1. An anchor has two lines, and the older one is written over: a crash in the middle leaves the newer one.
+Law 2. An anchor never goes back, however many processes share it.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Final
+
+import attrs
+
+from umi_live.errors import FileTampered, StoreError
+from umi_live.files import create_file, sync_file
+
+KEY_BYTES_MIN: Final = 32
+SALT_BYTES: Final = 16
+TAG_BYTES: Final = 16
+LINE: Final = "{} {:020} {} {}\n"  # salt, number, tag of the seal, tag of the line
+OTHER: Final = "is the anchor of another file"
+LINE_BYTES: Final = len(LINE.format("0" * 32, 0, "0" * 32, "0" * 32))
+
+
+@attrs.frozen
+class SealOptions:
+    """The key of a file, and the path of its anchor if it has one. Raises StoreError for a short key."""
+
+    key: bytes = attrs.field(repr=False)
+    anchor: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.key) < KEY_BYTES_MIN:
+            raise StoreError(
+                f"a seal needs a key of at least {KEY_BYTES_MIN} bytes, and this one has {len(self.key)}"
+            )
+
+    def derive_key(self, salt: bytes) -> bytes:
+        """Return the key of the file with this salt: what one file holds is worth nothing in another."""
+        return blake2b(self.key, salt=salt[:SALT_BYTES], person=b"umi-live seal").digest()
+
+
+def seal_options(key: bytes | None, anchor: str | os.PathLike[str] | None) -> SealOptions | None:
+    """Return the options of a sealed file; None without a key. Raises StoreError for an anchor without one."""
+    if key is None and anchor is not None:
+        raise StoreError(f"{os.fspath(anchor)}: an anchor needs the key of the seal")
+    return None if key is None else SealOptions(key, None if anchor is None else os.path.realpath(anchor))
+
+
+@attrs.frozen
+class AnchorLine:
+    """A commit, by its number, of the file with this salt; `tag` is that of its seal."""
+
+    salt: bytes
+    number: int
+    tag: bytes
+
+    def write(self, options: SealOptions) -> bytes:
+        shown = self.salt.hex(), self.number, self.tag.hex()
+        signed = blake2b(repr(shown).encode(), key=options.derive_key(self.salt), person=b"anchor")
+        return LINE.format(*shown, signed.digest()[:TAG_BYTES].hex()).encode()
+
+
+@contextmanager
+def anchor_errors(options: SealOptions) -> Iterator[None]:
+    """Turn an error of the disk into a StoreError that names the anchor."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{options.anchor}: {error.strerror}") from error
+
+
+def read_line(data: bytes, options: SealOptions) -> AnchorLine | None:
+    """Return a line of an anchor; None if it is damaged, or not written with this key."""
+    try:
+        salt, number, tag, _ = data.decode().split(" ")
+        line = AnchorLine(bytes.fromhex(salt), int(number), bytes.fromhex(tag))
+    except ValueError:
+        return None
+    return line if line.write(options) == data else None
+
+
+def read_anchor(options: SealOptions) -> AnchorLine | None:
+    """Return the newest commit that the anchor names; None without one. Raises FileTampered, OSError."""
+    assert options.anchor is not None
+    try:
+        file = os.open(options.anchor, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.lockf(file, fcntl.LOCK_SH)
+        return find_newest(read_lines(file, options), options)
+    finally:
+        os.close(file)
+
+
+def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
+    """Name this commit, unless a later one is named already. Raises FileTampered, OSError."""
+    assert options.anchor is not None
+    file = os.open(options.anchor, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX)  # until the file is closed
+        lines = read_lines(file, options)
+        newest = find_newest(lines, options)
+        if newest.salt != line.salt:
+            raise FileTampered(f"{options.anchor}: {OTHER}")
+        if newest.number < line.number:
+            os.pwrite(file, line.write(options), LINE_BYTES * (1 - lines.index(newest)))
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def create_anchor(options: SealOptions, line: AnchorLine) -> None:
+    """Make an anchor. Raises StoreError if there is one that names a commit; OSError."""
+    assert options.anchor is not None
+    found = read_anchor(options)
+    # One without a commit was made for a file that was never sealed: the process ended in between.
+    if found is not None and found.number:
+        raise StoreError(f"{options.anchor}: {OTHER}; name another path")
+    fresh = f"{options.anchor}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(fresh)
+    file = create_file(fresh)
+    try:
+        os.write(file, line.write(options))
+        os.fsync(file)
+    finally:
+        os.close(file)
+    os.replace(fresh, options.anchor)
+    sync_file(os.path.dirname(options.anchor) or ".")
+
+
+def read_lines(file: int, options: SealOptions) -> list[AnchorLine | None]:
+    """Return both lines of an anchor; None for one that is missing, damaged, or written with another key."""
+    data = os.pread(file, 2 * LINE_BYTES, 0)
+    return [read_line(data[at : at + LINE_BYTES], options) for at in (0, LINE_BYTES)]
+
+
+def find_newest(lines: list[AnchorLine | None], options: SealOptions) -> AnchorLine:
+    """Return the line with the later commit. Raises FileTampered if there is none."""
+    found = [line for line in lines if line is not None]
+    if not found:
+        raise FileTampered(f"{options.anchor}: is no anchor, or one of another key")
+    return max(found, key=lambda line: line.number)

@@ -1,0 +1,293 @@
+"""A seal on a file: with a key that is not in the file, changes that another program made to it are found.
+
+Law 1. The tag of a row covers all its columns and its table. A row with another tag is not read.
+Law 2. The total covers which rows there are: one that was removed, or put back as it was before, changes it.
+Law 3. Temporary triggers keep tags and total, in the transaction that changes the rows. Code that writes rows
+knows nothing of them, so none can forget them.
+Law 4. A commit is synced, then the anchor names it, then it is acknowledged: no crash leaves the file behind.
+
+The total is MSet-Add-Hash of Clarke, Devadas, van Dijk, Gassend and Suh, "Incremental Multiset Hash Functions
+and Their Application to Memory Integrity Checking", Asiacrypt 2003: a sum of keyed digests, which no order of
+rows changes, and which a commit updates without reading the rows that it does not write.
+"""
+
+from collections.abc import Generator
+from contextlib import closing
+from hashlib import blake2b
+from typing import Any, Final
+
+import apsw
+import attrs
+import msgpack
+
+from umi_live.anchor import (
+    TAG_BYTES,
+    AnchorLine,
+    SealOptions,
+    advance_anchor,
+    anchor_errors,
+    create_anchor,
+    read_anchor,
+)
+from umi_live.errors import FileTampered, StoreError
+
+TABLES: Final = ("scope", "row", "receipt")  # the contents of all others follow from these
+SUMMED: Final = slice(
+    32, 64
+)  # of a digest: the half that stands nowhere in the file, as sums must not be foreseen
+MODULUS: Final = 2**256
+UNCHECKED: Final = "null"
+NO_STATE: Final = "its seal was taken away"
+BAD_STATE: Final = "this is not its key, or its seal was changed"
+OLDER: Final = "an older copy of the file was put in its place"
+
+LOAD: Final = "select salt, number, row_count, definitions, nonce, total, tag from seal"
+SAVE: Final = "update seal set number = ?, row_count = ?, definitions = ?, nonce = ?, total = ?, tag = ?"
+RANDOM: Final = "select randomblob(16)"
+DEFINITIONS: Final = "select type, name, tbl_name, sql from sqlite_schema order by type, name"
+WHOSE: Final = "select user, agent from scope where number = ?"
+# After, not before: an upsert that updates fires what comes before an insert, too. Setting a tag fires nothing.
+TRIGGERS: Final = """
+create temp trigger seal_insert_{table} after insert on main.{table} begin
+    update {table} set tag = seal_add('{table}', {new}) where number = new.number; end;
+create temp trigger seal_update_{table} after update of {columns} on main.{table} begin
+    select seal_remove('{table}', {old}, old.tag);
+    update {table} set tag = seal_add('{table}', {new}) where number = new.number; end;
+create temp trigger seal_delete_{table} after delete on main.{table} begin
+    select seal_remove('{table}', {old}, old.tag); end;
+"""
+# Triggers and views that somebody put into the file do not run: they would use the functions of the seal.
+INERT: Final = (
+    apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
+    apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
+    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+)
+
+
+@attrs.frozen
+class SealState:
+    """A commit as the seal has it.
+
+    `total`: the sum of the digests of all rows; `definitions`: a digest of the statements that made tables.
+    """
+
+    number: int = 0
+    row_count: int = 0
+    total: int = 0
+    definitions: bytes = b""
+    tag: bytes = bytes(TAG_BYTES)
+
+
+class Seal:
+    """The seal of an open file. Its methods raise FileTampered for what somebody else has changed."""
+
+    def __init__(self, connection: apsw.Connection, path: str, options: SealOptions) -> None:
+        self.connection, self.path, self.options = connection, path, options
+        found: Any = connection.execute("select salt from seal").fetchone()
+        found = found or connection.execute(RANDOM).fetchone()  # a new one, for `write`
+        self.salt = bytes(found[0])
+        self.key = options.derive_key(self.salt)
+        self.columns = {table: self._list_columns(table) for table in TABLES}
+        self.last = self.now = SealState()  # the newest commit that this process knows; the one at hand
+        for setting in INERT:
+            connection.config(setting, 0)
+        functions: dict[str, Any] = {
+            "seal_check": self._check,
+            "seal_add": self._add,
+            "seal_remove": self._remove,
+        }
+        for name, function in functions.items():
+            connection.create_scalar_function(name, function)
+
+    def _list_columns(self, table: str) -> list[str]:
+        found: Any = self.connection.execute(f"select name from pragma_table_info('{table}')")
+        return [name for (name,) in found if name != "tag"]
+
+    # Rows.
+
+    def check(self, table: str) -> str:
+        """Return an expression of SQL that raises FileTampered for a row of this table that was changed."""
+        return f"seal_check('{table}', {', '.join(self.columns[table])}, tag)"
+
+    def watch(self) -> None:
+        """Keep tags and total from now on, whatever this connection writes."""
+        for table, columns in self.columns.items():
+            new, old = (", ".join(f"{which}.{it}" for it in columns) for which in ("new", "old"))
+            self.connection.execute(
+                TRIGGERS.format(table=table, columns=", ".join(columns), new=new, old=old)
+            )
+        self.connection.pragma(
+            "recursive_triggers", "on"
+        )  # else "insert or replace" deletes without a trigger
+
+    def _digest(self, *values: Any) -> bytes:
+        return blake2b(msgpack.packb(values), key=self.key).digest()
+
+    def _check(self, table: str, *values: Any) -> None:
+        self._digest_checked(table, *values)
+
+    def _digest_checked(self, table: str, *values: Any) -> bytes:
+        """Return the digest of a row; the last of `values` is its tag."""
+        digest = self._digest(table, *values[:-1])
+        if digest[:TAG_BYTES] != values[-1]:
+            raise self.error(self._describe(table, values))
+        return digest
+
+    def _add(self, table: str, *values: Any) -> bytes:
+        digest = self._digest(table, *values)
+        self._count(1, digest)
+        return digest[:TAG_BYTES]
+
+    def _remove(self, table: str, *values: Any) -> None:
+        self._count(-1, self._digest_checked(table, *values))
+
+    def _count(self, sign: int, digest: bytes) -> None:
+        total = (self.now.total + sign * int.from_bytes(digest[SUMMED])) % MODULUS
+        self.now = attrs.evolve(self.now, row_count=self.now.row_count + sign, total=total)
+
+    def _describe(self, table: str, values: tuple[Any, ...]) -> str:
+        row = dict(zip(self.columns[table], values, strict=False))
+        if table == "row":
+            whose = self.connection.execute(WHOSE, (row["scope"],)).fetchone() or ("?", "?")
+            told = "{} {} of user {!r}, agent {!r}".format(row["kind"], row["id"], *whose)
+        elif table == "scope":
+            told = f"the scope of user {row['user']!r}, agent {row['agent']!r}"
+        else:
+            told = f"the receipt of {row['key']!r}"
+        return f"{told} {'was put in' if values[-1] is None else 'was changed'} by another program"
+
+    def error(self, told: str) -> FileTampered:
+        return FileTampered(f"{self.path}: {told}; restore the file from a copy")
+
+    # The total.
+
+    def load(self) -> SealState:
+        """Return the state of the file, which is of this key and no older than what is known."""
+        rows: list[Any] = self.connection.execute(LOAD).fetchall()
+        if len(rows) != 1:
+            raise self.error(NO_STATE)
+        salt, *values, tag = rows[0]
+        number, row_count, definitions, nonce, total = values
+        if salt != self.salt or tag != self._digest("seal", *values)[:TAG_BYTES]:
+            raise FileTampered(f"{self.path}: {BAD_STATE}")
+        if number < self.last.number:
+            raise self.error(OLDER)
+        unmasked = (int.from_bytes(total) - self._mask(nonce)) % MODULUS
+        return SealState(number, row_count, unmasked, definitions, tag)
+
+    def save(self) -> None:
+        """Write the state at hand as that of the next commit."""
+        [(nonce,)] = self.connection.execute(RANDOM)
+        masked = ((self.now.total + self._mask(nonce)) % MODULUS).to_bytes(32)
+        values = self.now.number + 1, self.now.row_count, self.now.definitions, nonce, masked
+        tag = self._digest("seal", *values)[:TAG_BYTES]
+        self.connection.execute(SAVE, (*values, tag))
+        self.now = attrs.evolve(self.now, number=values[0], tag=tag)
+
+    def _mask(self, nonce: bytes) -> int:
+        return int.from_bytes(self._digest("mask", nonce)[SUMMED])
+
+    def begin(self) -> None:
+        """Begin a transaction that writes."""
+        self.now = self.last = self.load()
+
+    def end(self) -> None:
+        """Seal what the transaction has written."""
+        if self.now != self.last:
+            self.save()
+
+    def acknowledge(self) -> None:
+        """Note that the transaction was committed, in the anchor too. Raises apsw.IOError if that fails."""
+        self.last = self.now
+        if self.options.anchor is not None:
+            try:
+                advance_anchor(self.options, self.line())
+            except OSError as error:
+                raise apsw.IOError(f"{self.options.anchor}: {error.strerror}") from error
+
+    def settle_anchor(self) -> None:
+        """Make the anchor name the newest commit; one that is missing is made."""
+        self.last = self.now
+        if self.options.anchor is not None:
+            with anchor_errors(self.options):
+                if read_anchor(self.options) is None:
+                    create_anchor(self.options, self.line())
+                self.check_anchor()
+                advance_anchor(self.options, self.line())
+
+    def line(self) -> AnchorLine:
+        return AnchorLine(self.salt, self.last.number, self.last.tag)
+
+    def create(self) -> None:
+        """Seal a file for the first time, with its anchor, inside a transaction of the caller."""
+        if self.options.anchor is not None:
+            # Before the commit: a crash in between leaves an anchor of no commit, which is replaced later.
+            with anchor_errors(self.options):
+                create_anchor(self.options, self.line())
+        self.write()
+
+    def write(self) -> None:
+        """Seal all rows as they are, inside a transaction of the caller."""
+        if not self.connection.execute("select 1 from seal").fetchone():
+            self.connection.execute("insert into seal values (?, 0, 0, x'', x'', x'', x'')", (self.salt,))
+        self.now = SealState(self.last.number, definitions=self._digest_definitions())
+        for table in TABLES:
+            columns = self._list_columns(table)
+            self.connection.execute(f"update {table} set tag = seal_add('{table}', {', '.join(columns)})")
+        self.save()
+
+    def _digest_definitions(self) -> bytes:
+        return self._digest("definitions", self.connection.execute(DEFINITIONS).fetchall())[:TAG_BYTES]
+
+    # A look at everything.
+
+    def verify(self) -> None:
+        """Raise FileTampered for the first change that is found. Inside a transaction of the caller."""
+        with closing(self.find_changes()) as changes:
+            for told in changes:
+                raise self.error(told)
+
+    def find_changes(self) -> Generator[str]:
+        """Read all rows, and yield what was changed. Raises FileTampered if the seal itself was."""
+        state, row_count, total, is_sound = self.load(), 0, 0, True
+        for table, columns in self.columns.items():
+            rows = self.connection.execute(f"select {', '.join(columns)}, tag from {table}")
+            for values in rows:
+                digest = self._digest(table, *values[:-1])
+                row_count, total = row_count + 1, total + int.from_bytes(digest[SUMMED])
+                if digest[:TAG_BYTES] != values[-1]:
+                    is_sound = False
+                    yield self._describe(table, values)
+        if state.definitions != self._digest_definitions():
+            yield "its tables were changed by another program"
+        if row_count != state.row_count:
+            yield f"it has {row_count:,} rows, and its seal counts {state.row_count:,}"
+        elif is_sound and total % MODULUS != state.total:
+            yield "a row was put back as it was before"
+        self.now = self.last = state
+
+    def check_anchor(self) -> None:
+        """Check that the file is at least as new as its anchor, once `find_changes` has read it."""
+        if self.options.anchor is None:
+            return
+        with anchor_errors(self.options):
+            found = read_anchor(self.options)
+        if found is None:
+            raise StoreError(f"{self.options.anchor}: is not there; `umi-live seal` writes it")
+        if found.salt != self.salt:
+            raise FileTampered(f"{self.path}: {self.options.anchor} is the anchor of another file")
+        if found.number > self.last.number:
+            raise self.error(
+                f"{OLDER}: its commit is {self.last.number:,}, and {found.number:,} in its anchor"
+            )
+        if found.number == self.last.number and found != self.line():
+            raise self.error(f"its commit {found.number:,} is another one than in its anchor")
+
+
+def find_seal(connection: apsw.Connection, path: str, options: SealOptions | None) -> Seal | None:
+    """Return the seal of a file; None without one. Raises StoreError for a sealed file without a key."""
+    if connection.execute("select 1 from seal").fetchone() is None:
+        return None
+    if options is None:
+        raise StoreError(f"{path}: is sealed; open it with its key")
+    return Seal(connection, path, options)
