@@ -32,7 +32,10 @@ def examine_file(storage: SqliteStorage) -> tuple[list[str], int]:
     lines += [f"damaged  {line}" for line in damaged]
     scopes: list[Any] = connection.execute("select user, agent, embedder from scope order by 1, 2").fetchall()
     for user, agent, embedder in scopes:
-        counts, missing_count, bad = count_rows(storage, Scope(user, agent))
+        try:
+            counts, missing_count, bad = count_rows(storage, Scope(user, agent))
+        except UnicodeDecodeError:
+            counts, missing_count, bad = {}, 0, ["a text of it is no UTF-8"]
         told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         lines.append(f"scope    user {user!r}, agent {agent!r}: {told}; embedder {embedder}")
         if missing_count:

@@ -252,12 +252,16 @@ class Seal:
         state, row_count, total, is_sound = self.load(), 0, 0, True
         for table, columns in self.columns.items():
             rows = self.connection.execute(f"select {', '.join(columns)}, tag from {table}")
-            for values in rows:
-                digest = self._digest(table, *values[:-1])
-                row_count, total = row_count + 1, total + int.from_bytes(digest[SUMMED])
-                if digest[:TAG_BYTES] != values[-1]:
-                    is_sound = False
-                    yield self._describe(table, values)
+            try:
+                for values in rows:
+                    digest = self._digest(table, *values[:-1])
+                    row_count, total = row_count + 1, total + int.from_bytes(digest[SUMMED])
+                    if digest[:TAG_BYTES] != values[-1]:
+                        is_sound = False
+                        yield self._describe(table, values)
+            except UnicodeDecodeError:  # a text may have any bytes: SQLite does not look at them
+                yield f"a text in its table {table} is no UTF-8"
+                return
         if state.definitions != self._digest_definitions():
             yield "its tables were changed by another program"
         if row_count != state.row_count:

@@ -29,8 +29,8 @@ from umi_sim.testing.conformance import HOW, run_storage_conformance
 class TwoEnds:
     """A storage whose commits arrive and are flushed in two steps; a crash opens the file again."""
 
-    def __init__(self, path: str) -> None:
-        self.path, self.storage = path, SqliteStorage(path)
+    def __init__(self, path: str, make: Callable[[str], SqliteStorage] = SqliteStorage) -> None:
+        self.path, self.make, self.storage = path, make, make(path)
         self.pending: dict[int, Commit] = {}
         self.tickets = itertools.count(1)
 
@@ -47,7 +47,7 @@ class TwoEnds:
         self.pending.clear()
         if self.path != ":memory:":
             self.storage.close()
-            self.storage = SqliteStorage(self.path)
+            self.storage = self.make(self.path)
 
     def read(self, request_id: int, query: Query) -> ReadDone:
         return self.storage.read(request_id, query)

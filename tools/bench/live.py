@@ -1,4 +1,4 @@
-"""umi_live on a file: remembers beside bare commits of SQLite, recalls beside numpy, and memory over time.
+"""umi_live on a file: remembers beside bare commits of SQLite, recalls beside numpy, seals, memory over time.
 
     .venv/bin/python tools/bench/live.py                everything: some minutes
     .venv/bin/python tools/bench/live.py --quick        less of each
@@ -19,6 +19,7 @@ import os
 import resource
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -37,6 +38,7 @@ from umi_core.messages.effects import Commit, Write
 from umi_core.rows import AccessRecord, Address, Entity, Vector
 from umi_core.values import Scope
 from umi_live import LiveMemory, open_memory
+from umi_live.anchor import SealOptions
 from umi_live.local import DIMS, HashEmbedder
 from umi_live.schema import OpenOptions
 from umi_live.sqlite import SqliteStorage
@@ -79,8 +81,9 @@ class Wide(HashEmbedder):
         return tuple((*vector, *vector[: 384 - DIMS]) for vector in await super().embed(texts, timeout_ms))
 
 
-def opened(path: Path) -> LiveMemory:
-    return open_memory(path, user="ann", agent="helper", embedder=Wide())
+def opened(path: Path, seal: SealOptions | None = None) -> LiveMemory:
+    given = {} if seal is None else {"seal": seal.key, "seal_anchor": seal.anchor}
+    return open_memory(path, user="ann", agent="helper", embedder=Wide(), **given)  # type: ignore[arg-type]  # its own
 
 
 async def seconds(count: int, act: Callable[[int], Awaitable[object]]) -> float:
@@ -173,10 +176,10 @@ async def accesses(folder: Path, counts: Sequence[int], turns: int) -> Table:
 # Recalls.
 
 
-def fill(path: Path, count: int) -> None:
+def fill(path: Path, count: int, seal: SealOptions | None = None) -> None:
     """Entities with vectors, put into the file directly."""
     chance = np.random.default_rng(1)
-    store, scope = Store.open_now(path), Scope("ann", "helper")
+    store, scope = Store.open_now(path, seal=seal), Scope("ann", "helper")
     for start in range(0, count, PAGE):
         vectors = chance.integers(-127, 128, (PAGE, Wide.dims))
         picked = chance.integers(0, len(WORDS), (PAGE, 8))
@@ -211,6 +214,45 @@ async def recalls(folder: Path, count: int, turns: int) -> tuple[str, ...]:
             alone.append(process_time() - start)
     mine, bare = median(ours) * 1_000, median(alone) * 1_000
     return f"{count:,}", short(mine), short(bare), short(mine / bare), short(first * 1_000)
+
+
+# Seals.
+
+
+async def seals(folder: Path, count: int, turns: int) -> Table:
+    """Remembers, recalls and openings by turns, in files that differ by their seals alone."""
+    key, kinds = b"k" * 32, ("none", "seal", "seal and anchor")
+    given = dict(zip(kinds, (None, SealOptions(key), SealOptions(key, str(folder / "anchor"))), strict=True))
+    took: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for kind, seal in given.items():
+        fill(folder / f"{kind}.db", count, seal)
+    for _ in range(5):
+        for kind, seal in given.items():
+            store = partial(Store.open_now, folder / f"{kind}.db", False, seal)
+            start = process_time()
+            found = store()
+            took["opening", kind].append(process_time() - start)
+            found.close()
+    async with AsyncExitStack() as stack:
+        memories = dict[str, LiveMemory]()
+        for kind, seal in given.items():
+            memories[kind] = await stack.enter_async_context(opened(folder / f"{kind}.db", seal))
+            memories[kind].mending.cancel()
+            took["first recall", kind].append(await timed(partial(memories[kind].recall, "tea in Rome")))
+        for turn in range(turns):
+            for kind, memory in memories.items():
+                acts = {
+                    "remember": partial(memory.remember, f"Fact {turn} is told.", extract=False),
+                    "recall": partial(memory.recall, f"old {WORDS[turn % 9]} of thing{turn}"),
+                }
+                for name, act in acts.items():
+                    took[name, kind].append(await timed(act))
+    rows = [
+        (name, *(short(median(took[name, kind]) * 1_000) for kind in kinds))
+        for name in ("remember", "recall", "first recall", "opening")
+    ]
+    note = "An opening compares all rows with the seal. An anchor is synced at every commit, which is no CPU."
+    return Table(f"{count:,} facts, in ms of CPU", ("what", *kinds), rows, note)
 
 
 async def timed(act: Callable[[], Awaitable[object]]) -> float:
@@ -261,6 +303,7 @@ async def run(is_quick: bool, sync_ms: float | None) -> None:
         head = ("entities", "recall, ms", "numpy alone, ms", "ratio", "first recall, ms")
         note = "The first recall of a process reads the vectors from the file."
         Table("Recalls beside numpy", head, rows, note).show()
+        (await seals(folder, 10_000, 50 if is_quick else 300)).show()
         (await sizes(folder, 500 if is_quick else 100_000)).show()
 
 
