@@ -43,7 +43,7 @@ class SealOptions:
 
 
 def seal_options(key: bytes | None, anchor: str | os.PathLike[str] | None) -> SealOptions | None:
-    """Return the options of a sealed file; None without a key. Raises StoreError for an anchor without one."""
+    """Return the options of a sealed file; None without a key. Raises StoreError for an anchor alone."""
     if key is None and anchor is not None:
         raise StoreError(f"{os.fspath(anchor)}: an anchor needs the key of the seal")
     return None if key is None else SealOptions(key, None if anchor is None else os.path.realpath(anchor))
@@ -114,23 +114,25 @@ def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
 
 
 def create_anchor(options: SealOptions, line: AnchorLine) -> None:
-    """Make an anchor. Raises StoreError if there is one that names a commit; OSError."""
+    """Make an anchor. Raises FileTampered if there is one that names a commit, and StoreError."""
     assert options.anchor is not None
-    found = read_anchor(options)
-    # One without a commit was made for a file that was never sealed: the process ended in between.
-    if found is not None and found.number:
-        raise StoreError(f"{options.anchor}: {OTHER}; name another path")
-    fresh = f"{options.anchor}.new"
-    with suppress(FileNotFoundError):
-        os.unlink(fresh)
-    file = create_file(fresh)
-    try:
-        os.write(file, line.write(options))
-        os.fsync(file)
-    finally:
-        os.close(file)
-    os.replace(fresh, options.anchor)
-    sync_file(os.path.dirname(options.anchor) or ".")
+    with anchor_errors(options):
+        found = read_anchor(options)
+        # One without a commit was made for a file that was never sealed: the process ended in between.
+        if found is not None and found.number:
+            told = f"names commit {found.number:,} of a file that is not there any more; restore that file"
+            raise FileTampered(f"{options.anchor}: {told}, or name another anchor")
+        fresh = f"{options.anchor}.new"
+        with suppress(FileNotFoundError):
+            os.unlink(fresh)
+        file = create_file(fresh)
+        try:
+            os.write(file, line.write(options))
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(fresh, options.anchor)
+        sync_file(os.path.dirname(options.anchor) or ".")
 
 
 def read_lines(file: int, options: SealOptions) -> list[AnchorLine | None]:

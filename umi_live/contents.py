@@ -1,4 +1,4 @@
-"""What concerns a file, not one memory of it: rows that come in, a user that goes out, its bytes, its seal."""
+"""What concerns a file, not one memory of it: rows that come in, a user that goes, its bytes, its seal."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -78,7 +78,7 @@ def seal_file(path: str, options: SealOptions) -> SealState:
                 seal = Seal(connection, path, options)
                 seal.create()
             else:
-                seal.verify()
+                seal.verify(seal.find_anchor())
         seal.settle_anchor()
     return seal.last
 

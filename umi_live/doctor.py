@@ -69,9 +69,9 @@ def find_seal_changes(storage: SqliteStorage) -> list[str]:
         return []
     found = list[str]()
     try:
+        anchor = storage.seal.read_anchor()
         with storage.reading():
-            found += storage.seal.find_changes()
-        storage.seal.check_anchor()
+            found += storage.seal.find_changes(anchor)
     except FileTampered as error:
         found.append(str(error))
     return found

@@ -11,7 +11,7 @@ and Their Application to Memory Integrity Checking", Asiacrypt 2003: a sum of ke
 rows changes, and which a commit updates without reading the rows that it does not write.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from hashlib import blake2b
 from typing import Any, Final
@@ -46,7 +46,7 @@ SAVE: Final = "update seal set number = ?, row_count = ?, definitions = ?, nonce
 RANDOM: Final = "select randomblob(16)"
 DEFINITIONS: Final = "select type, name, tbl_name, sql from sqlite_schema order by type, name"
 WHOSE: Final = "select user, agent from scope where number = ?"
-# After, not before: an upsert that updates fires what comes before an insert, too. Setting a tag fires nothing.
+# After, not before: an upsert that updates fires what is before an insert, too. Setting a tag fires nothing.
 TRIGGERS: Final = """
 create temp trigger seal_insert_{table} after insert on main.{table} begin
     update {table} set tag = seal_add('{table}', {new}) where number = new.number; end;
@@ -154,7 +154,7 @@ class Seal:
             told = f"the scope of user {row['user']!r}, agent {row['agent']!r}"
         else:
             told = f"the receipt of {row['key']!r}"
-        return f"{told} {'was put in' if values[-1] is None else 'was changed'} by another program"
+        return f"{told} {'was inserted' if values[-1] is None else 'was changed'} by another program"
 
     def error(self, told: str) -> FileTampered:
         return FileTampered(f"{self.path}: {told}; restore the file from a copy")
@@ -209,10 +209,9 @@ class Seal:
         """Make the anchor name the newest commit; one that is missing is made."""
         self.last = self.now
         if self.options.anchor is not None:
+            if self.find_anchor() is None:
+                create_anchor(self.options, self.line())
             with anchor_errors(self.options):
-                if read_anchor(self.options) is None:
-                    create_anchor(self.options, self.line())
-                self.check_anchor()
                 advance_anchor(self.options, self.line())
 
     def line(self) -> AnchorLine:
@@ -222,8 +221,7 @@ class Seal:
         """Seal a file for the first time, with its anchor, inside a transaction of the caller."""
         if self.options.anchor is not None:
             # Before the commit: a crash in between leaves an anchor of no commit, which is replaced later.
-            with anchor_errors(self.options):
-                create_anchor(self.options, self.line())
+            create_anchor(self.options, self.line())
         self.write()
 
     def write(self) -> None:
@@ -241,15 +239,35 @@ class Seal:
 
     # A look at everything.
 
-    def verify(self) -> None:
+    def read_anchor(self) -> AnchorLine | None:
+        """Return what the anchor names; None if the file has none. Raises StoreError if it is not there.
+
+        Read it before the file: another process may commit in between, and then the file is ahead.
+        """
+        found = self.find_anchor()
+        if found is None and self.options.anchor is not None:
+            raise StoreError(f"{self.options.anchor}: is not there; `umi-live seal` writes it")
+        return found
+
+    def find_anchor(self) -> AnchorLine | None:
+        """Return what the anchor names; None if there is none."""
+        if self.options.anchor is None:
+            return None
+        with anchor_errors(self.options):
+            return read_anchor(self.options)
+
+    def verify(self, anchor: AnchorLine | None = None) -> None:
         """Raise FileTampered for the first change that is found. Inside a transaction of the caller."""
-        with closing(self.find_changes()) as changes:
+        with closing(self.find_changes(anchor)) as changes:
             for told in changes:
                 raise self.error(told)
 
-    def find_changes(self) -> Generator[str]:
+    def find_changes(self, anchor: AnchorLine | None = None) -> Generator[str]:
         """Read all rows, and yield what was changed. Raises FileTampered if the seal itself was."""
-        state, row_count, total, is_sound = self.load(), 0, 0, True
+        self.now = self.last = self.load()
+        if anchor is not None:
+            yield from self._compare_anchor(anchor)
+        row_count, total, is_sound = 0, 0, True
         for table, columns in self.columns.items():
             rows = self.connection.execute(f"select {', '.join(columns)}, tag from {table}")
             try:
@@ -262,30 +280,21 @@ class Seal:
             except UnicodeDecodeError:  # a text may have any bytes: SQLite does not look at them
                 yield f"a text in its table {table} is no UTF-8"
                 return
-        if state.definitions != self._digest_definitions():
+        if self.last.definitions != self._digest_definitions():
             yield "its tables were changed by another program"
-        if row_count != state.row_count:
-            yield f"it has {row_count:,} rows, and its seal counts {state.row_count:,}"
-        elif is_sound and total % MODULUS != state.total:
+        if row_count != self.last.row_count:
+            yield f"it has {row_count:,} rows, and its seal counts {self.last.row_count:,}"
+        elif is_sound and total % MODULUS != self.last.total:
             yield "a row was put back as it was before"
-        self.now = self.last = state
 
-    def check_anchor(self) -> None:
-        """Check that the file is at least as new as its anchor, once `find_changes` has read it."""
-        if self.options.anchor is None:
-            return
-        with anchor_errors(self.options):
-            found = read_anchor(self.options)
-        if found is None:
-            raise StoreError(f"{self.options.anchor}: is not there; `umi-live seal` writes it")
-        if found.salt != self.salt:
-            raise FileTampered(f"{self.path}: {self.options.anchor} is the anchor of another file")
-        if found.number > self.last.number:
-            raise self.error(
-                f"{OLDER}: its commit is {self.last.number:,}, and {found.number:,} in its anchor"
-            )
-        if found.number == self.last.number and found != self.line():
-            raise self.error(f"its commit {found.number:,} is another one than in its anchor")
+    def _compare_anchor(self, found: AnchorLine) -> Iterator[str]:
+        own = self.line()
+        if found.salt != own.salt:
+            yield f"{self.options.anchor} is the anchor of another file"
+        elif found.number > own.number:
+            yield f"{OLDER}: its commit is {own.number:,}, and {found.number:,} in its anchor"
+        elif found.number == own.number and found != own:
+            yield f"its commit {own.number:,} is another one than in its anchor"
 
 
 def find_seal(connection: apsw.Connection, path: str, options: SealOptions | None) -> Seal | None:

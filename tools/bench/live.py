@@ -241,7 +241,7 @@ async def seals(folder: Path, count: int, turns: int) -> Table:
             took["first recall", kind].append(await timed(partial(memories[kind].recall, "tea in Rome")))
         for turn in range(turns):
             for kind, memory in memories.items():
-                acts = {
+                acts: dict[str, Callable[[], Awaitable[object]]] = {
                     "remember": partial(memory.remember, f"Fact {turn} is told.", extract=False),
                     "recall": partial(memory.recall, f"old {WORDS[turn % 9]} of thing{turn}"),
                 }
