@@ -376,7 +376,7 @@ class SqliteStorage:
 
     def embedder_of(self, scope: Scope) -> str | None:
         """Return the name of the embedder of a scope; None if it has no vectors yet."""
-        sql = f"select embedder, {self._check('scope')} from scope where number = ?"
+        sql = "select embedder from scope where number = ?"
         found: Any = self.connection.execute(sql, (self._scope(scope),)).fetchone()
         return found[0] if found else None
 

@@ -294,3 +294,45 @@ def test_the_version_is_that_of_the_distribution(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(errors, "version", find)
     assert errors.own_version() == "0"
+
+
+def test_a_file_is_sealed_and_what_another_program_changes_is_reported(
+    shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "key").write_bytes(b"k" * 32)
+    (folder / "short").write_bytes(b"k" * 31)
+    db, key = ("--db", "agent.db"), ("--seal-key-file", "key", "--seal-anchor", "anchor")
+    shell("remember", *db, "Ann likes tea.")
+    assert "is not sealed; `umi-live seal` seals it" in shell.refused("recall", *db, *key, "tea")
+    assert "name its file with --seal-key-file" in shell.refused("seal", *db)
+    assert "needs a key of at least 32 bytes" in shell.refused("seal", *db, "--seal-key-file", "short")
+    assert "umi-live: none: No such file" in shell.refused("seal", *db, "--seal-key-file", "none")
+    assert "anchor needs the key" in shell.refused("doctor", *db, "--seal-anchor", "anchor")
+    status, out, err = shell("seal", *db, *key)
+    assert (status, out.startswith("sealed   commit 1, "), err) == (0, True, "")
+    assert shell("seal", *db, *key) == (status, out, err)
+    for words in (("recall", "tea"), ("doctor",), ("rewrite",), ("delete-user", "me"), ("facts", "Ann")):
+        said = shell.refused(words[0], *db, *words[1:])
+        assert said.endswith("agent.db: is sealed; open it with its key\n")
+    monkeypatch.setenv("UMI_LIVE_SEAL_KEY_FILE", "key")
+    monkeypatch.setenv("UMI_LIVE_SEAL_ANCHOR", "anchor")
+    assert shell("recall", *db, "tea")[1].endswith("Ann: Ann likes tea.\n")
+    shell("remember", *db, "Ann likes jam.")
+    shell("rewrite", *db)
+    status, out, err = shell("doctor", *db)
+    assert (status, "damaged  nothing\nsealed   commit " in out, err) == (0, True, "")
+    connection = apsw.Connection("agent.db")
+    connection.execute("update row set time_ms = 1 where kind = 'entity'")
+    connection.close()
+    said = shell.refused("recall", *db, "tea")
+    assert "of user 'me', agent 'agent' was changed by another program; restore the file from" in said
+    status, out, err = shell("doctor", *db)
+    assert (status, out.count("\nchanged  entity fct_"), err) == (1, 2, "")
+    assert shell("unseal", *db) == (0, "", "")
+    assert "is not sealed" in shell.refused("unseal", *db)
+    monkeypatch.delenv("UMI_LIVE_SEAL_KEY_FILE")
+    monkeypatch.delenv("UMI_LIVE_SEAL_ANCHOR")
+    assert shell("recall", *db, "jam")[0] == 0
+    status, out, _ = shell("remember", "--db", "new.db", "--seal-key-file", "key", "Ann likes tea.")
+    assert (status, out) == (0, "created    Ann: Ann likes tea.\n")
+    assert "is sealed" in shell.refused("recall", "--db", "new.db", "tea")

@@ -12,6 +12,7 @@ import apsw
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import Commit
 from umi_live import columns, schema
+from umi_live.seal import Seal
 from umi_live.sqlite import SqliteStorage
 from umi_sim.cli.disk import report_hunt
 from umi_sim.disk import case
@@ -93,6 +94,22 @@ def leaves_what_was_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteStorage, "has_remains", lambda self: False)
 
 
+def leaves_the_seal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Seal, "end", lambda self: None)
+
+
+def seals_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seal of a batch is a transaction of its own."""
+    sound = Seal.end
+
+    def later(self: Seal) -> None:
+        self.connection.execute("commit")
+        self.connection.execute("begin immediate")
+        sound(self)
+
+    monkeypatch.setattr(Seal, "end", later)
+
+
 @pytest.mark.parametrize("plant", [cuts_the_log_and_does_not_sync_it, leaves_the_log, leaves_what_was_moved])
 def test_what_was_deleted_and_is_still_there_is_found(plant: object, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)  # type: ignore[operator]
@@ -105,6 +122,29 @@ def test_a_planted_mistake_of_the_storage_is_found(plant: object, monkeypatch: p
     plant(monkeypatch)  # type: ignore[operator]
     outcomes = (case.run(case_of(seed, "wal")) for seed in range(20))
     assert any(outcome.broken for outcome in outcomes)
+
+
+@pytest.mark.parametrize("plant", [leaves_the_seal, seals_later])
+def test_a_seal_that_is_not_of_its_batch_is_found(plant: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)  # type: ignore[operator]
+    cases = (attrs.evolve(case_of(seed, "wal"), is_sealed=True) for seed in range(40))
+    assert any(case.run(it).broken.startswith("a file that lost power has its seal") for it in cases)
+
+
+@pytest.mark.slow
+def test_a_sealed_file_keeps_its_seal_and_is_never_behind_its_anchor() -> None:
+    cases = [attrs.evolve(case_of(seed, "wal"), is_sealed=True) for seed in range(36)]
+    outcomes = [case.run(it) for it in cases]
+    assert [outcome.broken for outcome in outcomes if outcome.broken] == []
+    assert sum(outcome.cut_count for outcome in outcomes) > 100
+    assert 15 <= sum(case_of(seed, "wal").is_sealed for seed in range(90)) <= 30
+
+
+def test_a_commit_that_is_not_synced_leaves_a_file_behind_its_anchor(monkeypatch: pytest.MonkeyPatch) -> None:
+    does_not_sync(monkeypatch)
+    monkeypatch.setattr(case.CaseRun, "look", lambda self: None)  # which finds it, too
+    outcomes = (case.run(attrs.evolve(case_of(seed, "wal"), is_sealed=True)) for seed in range(20))
+    assert any(outcome.broken.startswith("a file is as new as its anchor") for outcome in outcomes)
 
 
 def test_what_was_not_synced_may_be_lost_and_what_was_is_there() -> None:

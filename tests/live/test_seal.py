@@ -36,7 +36,7 @@ from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_live import Closed, FileTampered, StoreError, delete_user, deletion, open_memory, schema, seal
-from umi_live.anchor import LINE_BYTES, AnchorLine, SealOptions, create_anchor, read_anchor
+from umi_live.anchor import LINE_BYTES, AnchorLine, SealOptions, advance_anchor, create_anchor, read_anchor
 from umi_live.contents import import_lines, rewrite, seal_file, unseal_file
 from umi_live.doctor import examine_file
 from umi_live.schema import OpenOptions, open_connection
@@ -118,6 +118,7 @@ def changes_of(path: Path, options: SealOptions | None = None) -> list[str]:
 FACT: Final = (
     "(select {which}(number) from row where scope = {scope} and kind = 'entity' and body is not null)"
 )
+VALUES: Final = "version, body, changed, type, time_ms, vector_missing, term_count, components"
 NUMBERS: Final = {
     "first": FACT.format(which="min", scope=1),
     "last": FACT.format(which="max", scope=1),
@@ -154,10 +155,11 @@ def swap(*columns: str) -> str:
     return f"update row set ({names}) = ({', '.join(taken)}) where number in ({{first}}, {{last}})"
 
 
-def take(columns: str, target: str, source: str) -> str:
-    """Return a statement that writes columns of one row over those of another."""
+def replay(source: str) -> Edit:
+    """Return an edit that writes all that a row holds over the last fact of Ann."""
+    columns = f"{VALUES}, tag"
     found = f"(select {columns} from row where number = {source})"
-    return f"update row set ({columns}) = {found} where number = {target}"
+    return sql(f"update row set ({columns}) = {found} where number = {{last}}")
 
 
 def copy_older(path: Path) -> None:
@@ -171,9 +173,10 @@ def put_back(table: str, where: str) -> Edit:
     )
 
 
-FORGED: Final = """insert into row select {last} + 100, scope, kind, 'fct_forged', version, body, changed, type,
-    time_ms, vector_missing, term_count, components, %s from row where number = {last}"""
-VALUES: Final = "version, body, changed, type, time_ms, vector_missing, term_count, components"
+FORGED: Final = (
+    f"insert into row select {{last}} + 100, scope, kind, 'fct_forged', {VALUES}, %s from row"
+    " where number = {last}"
+)
 NOT_AS_WRITTEN: Final = r"(entity|ended) fct_\w+ of user 'ann', agent 'helper' was changed by another program"
 BAD_SEAL: Final = "this is not its key, or its seal was changed"
 COUNTED: Final = "it has [0-9]+ rows, and its seal counts [0-9]+"
@@ -183,9 +186,9 @@ NINE: Final[Mapping[str, tuple[Edit, str]]] = {
     "truncate": (sql("delete from row where number > {last} - 2"), COUNTED),
     "delete_middle": (sql("delete from row where number = {first}"), COUNTED),
     "reorder": (sql(swap("body")), NOT_AS_WRITTEN),
-    "forge": (sql(FORGED % "null"), "entity fct_forged of user 'ann', agent 'helper' was inserted by another"),
-    "cross_replay": (sql(take(f"{VALUES}, tag", "{last}", "{other}")), NOT_AS_WRITTEN),
-    "rollback_replay": (sql(take(f"{VALUES}, tag", "{last}", "{first}")), NOT_AS_WRITTEN),
+    "forge": (sql(FORGED % "null"), "fct_forged of user 'ann', agent 'helper' was inserted by another"),
+    "cross_replay": (replay("{other}"), NOT_AS_WRITTEN),
+    "rollback_replay": (replay("{first}"), NOT_AS_WRITTEN),
     "metadata_tamper": (fact("time_ms = 1"), NOT_AS_WRITTEN),
     "snapshot_rollback": (copy_older, r"an older copy of the file was put in its place: its commit is \d+"),
 }  # fmt: skip
@@ -319,6 +322,25 @@ def test_a_read_of_a_row_that_was_changed_meanwhile_fails(name: str, path: Path)
     storage.close()
 
 
+def test_a_row_that_was_changed_after_a_search_is_not_found_by_the_next(path: Path) -> None:
+    """The index knows the row, and need not read it again."""
+    storage, query = open_sealed(path), ByWords(ANN, "thing0", (), 10, 1)
+    assert storage.read(0, query).rows
+    EDITS["tamper"][0](path)
+    with pytest.raises(FileTampered, match=NOT_AS_WRITTEN):
+        storage.read(0, query)
+    storage.close()
+
+
+def test_a_receipt_that_was_changed_meanwhile_answers_nothing(path: Path) -> None:
+    storage, commit = open_sealed(path), keyed(ANN, "fct_1", "tea", "k1")
+    storage.commit(commit, 1)
+    sql("update receipt set body = x'00' where key = 'k1'")(path)
+    with pytest.raises(FileTampered, match="the receipt of 'k1' was changed by another program"):
+        storage.commit(commit, 1)
+    storage.close()
+
+
 def test_a_commit_over_a_row_that_was_changed_meanwhile_fails_alone(path: Path) -> None:
     """The commits of other memories that wait with it are done."""
     store = Store.open_now(path, seal=SealOptions(KEY))
@@ -351,7 +373,9 @@ def test_a_commit_into_a_file_whose_seal_was_changed_meanwhile_fails(statement: 
     storage.close()
 
 
-def test_a_memory_that_reads_a_changed_row_says_so_and_is_closed(path: Path) -> None:
+def test_a_memory_that_reads_a_changed_row_says_so_and_is_closed(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def use() -> None:
         async with open_memory(path, user="ann", agent="helper", seal=KEY) as memory:
             EDITS["tamper"][0](path)
@@ -361,6 +385,7 @@ def test_a_memory_that_reads_a_changed_row_says_so_and_is_closed(path: Path) -> 
                 await memory.recall("thing0")
 
     asyncio.run(use())
+    assert caplog.records == []
 
 
 def test_a_trigger_in_the_file_does_not_run_with_the_functions_of_the_seal(path: Path) -> None:
@@ -611,6 +636,9 @@ def test_an_acknowledged_commit_is_in_the_anchor(tmp_path: Path) -> None:
         storage.commit(told(ANN, "fct_1", f"tea {number}"), 1)
         assert newest(options) == number
     storage.adopt(ANN, "hash:2")
+    assert newest(options) == 6
+    assert storage.seal is not None
+    advance_anchor(options, attrs.evolve(storage.seal.line(), number=5))  # by a process that was slower
     assert newest(options) == 6
     assert stat.S_IMODE(os.stat(tmp_path / "anchor").st_mode) == 0o600
     storage.close()

@@ -120,10 +120,10 @@ class CaseRun:
                 told = str(error)
             assert "damaged" not in told, f"a file that lost power is whole\n  got       {told}"
         assert self.store is not None, "a store can be opened when the power is back"
+        self.look()
         if self.store.seal is not None:
             number = self.store.seal.last.number
             assert number >= self.sealed_count, f"a file is as new as its anchor\n  got       {number}"
-        self.look()
 
     def commit(self, commit: Commit) -> None:
         """Send a batch until it is acknowledged, also one whose outcome is unknown."""

@@ -19,7 +19,7 @@ from umi_sim.shrink.reduction import fewer, lower
 CUT_COUNT: Final = 5  # of each case
 EVENTS_MAX: Final = 400  # of a life, more or less
 BATCHES_MAX: Final = 20
-SEALED: Final = (1, 3)  # of the cases
+SEALED: Final = (1, 4)  # of the cases
 RUNS_MAX: Final = 200  # to make a case small
 
 
