@@ -90,7 +90,7 @@ def read_anchor(options: SealOptions) -> AnchorLine | None:
     except FileNotFoundError:
         return None
     try:
-        fcntl.lockf(file, fcntl.LOCK_SH)
+        fcntl.flock(file, fcntl.LOCK_SH)
         return find_newest(read_lines(file, options), options)
     finally:
         os.close(file)
@@ -101,7 +101,7 @@ def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
     assert options.anchor is not None
     file = os.open(options.anchor, os.O_RDWR | os.O_CLOEXEC)
     try:
-        fcntl.lockf(file, fcntl.LOCK_EX)  # until the file is closed
+        fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
         lines = read_lines(file, options)
         newest = find_newest(lines, options)
         if newest.salt != line.salt:

@@ -49,7 +49,7 @@ def examine_file(storage: SqliteStorage) -> tuple[list[str], int]:
     if not damaged:
         lines.append("damaged  nothing")
     changes = find_seal_changes(storage)
-    if storage.seal is not None:
+    if storage.seal is not None and storage.seal.last.number:
         lines.append(describe_seal(storage.seal.last))
     return [*lines, *show_lines("changed", changes)], len(damaged) + len(changes)
 

@@ -100,12 +100,8 @@ def divide_entities(connection: apsw.Connection) -> None:
 
 
 Migration = str | Callable[[apsw.Connection], None]
-MIGRATIONS: Final[tuple[Migration, ...]] = (
-    FIRST,
-    divide_entities,
-    THIRD,
-    FOURTH,
-)  # number n makes version n + 1
+# number n makes version n + 1
+MIGRATIONS: Final[tuple[Migration, ...]] = (FIRST, divide_entities, THIRD, FOURTH)
 VERSION: Final = len(MIGRATIONS)
 SEALABLE: Final = 4  # the first version with a table for a seal
 

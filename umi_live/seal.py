@@ -32,9 +32,7 @@ from umi_live.anchor import (
 from umi_live.errors import FileTampered, StoreError
 
 TABLES: Final = ("scope", "row", "receipt")  # the contents of all others follow from these
-SUMMED: Final = slice(
-    32, 64
-)  # of a digest: the half that stands nowhere in the file, as sums must not be foreseen
+SUMMED: Final = slice(32, 64)  # of a digest; it stands nowhere in the file, so that no sum can be foreseen
 MODULUS: Final = 2**256
 UNCHECKED: Final = "null"
 NO_STATE: Final = "its seal was taken away"
@@ -116,9 +114,8 @@ class Seal:
             self.connection.execute(
                 TRIGGERS.format(table=table, columns=", ".join(columns), new=new, old=old)
             )
-        self.connection.pragma(
-            "recursive_triggers", "on"
-        )  # else "insert or replace" deletes without a trigger
+        # Without it "insert or replace" deletes a row and fires nothing.
+        self.connection.pragma("recursive_triggers", "on")
 
     def _digest(self, *values: Any) -> bytes:
         return blake2b(msgpack.packb(values), key=self.key).digest()

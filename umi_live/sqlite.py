@@ -55,7 +55,7 @@ IN_ROW: Final = f"select number, version, body is not null, {{check}} from row w
 ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
 LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
 NOT_SEALED: Final = "is not sealed; `umi-live seal` seals it"
-ABSENT: Final = (0, 0, 0, None)  # number, version, is it there
+ABSENT: Final = (0, 0, 0)  # number, version, is it there
 NEW: Final = (
     "select not exists (select 1 from scope union all select 1 from row union all select 1 from receipt)"
 )
@@ -72,7 +72,6 @@ REPLACING: Final = (
 STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # and the other one of each
 
 Place = tuple[int, int]  # number of a scope, and of a commit in it
-InRow = tuple[int, int, int, None]  # number of a row, version, is it there
 
 
 @attrs.define
@@ -85,7 +84,7 @@ class TransactionCache(Owner):
     numbers: dict[Scope, int] = attrs.field(factory=dict)
     last: dict[Scope, int] = attrs.field(factory=dict)  # the number of the last commit in a scope
     places: dict[Scope, Place] = attrs.field(factory=dict)
-    rows: dict[RowKey, InRow] = attrs.field(factory=dict)
+    rows: dict[RowKey, tuple[int, int, int]] = attrs.field(factory=dict)
     moved: frozenset[RowKey] = frozenset()  # of facts that the commit at hand puts elsewhere
     erases: bool = False  # whether something that was written is to be nowhere any more
     erased: set[bytes] = attrs.field(factory=set)  # pieces of its texts
@@ -144,9 +143,8 @@ class SqliteStorage:
         if self.way.is_read_only:
             raise StoreError(f"{self.path}: {NOT_SEALED}")
         with transaction(self.connection):
-            seal = find_seal(
-                self.connection, self.path, options
-            )  # another process may have sealed it meanwhile
+            # Again: another process may have sealed it meanwhile.
+            seal = find_seal(self.connection, self.path, options)
             if seal is None:
                 if self.connection.execute(NEW).fetchone() != (1,):
                     raise StoreError(f"{self.path}: {NOT_SEALED}")
@@ -311,7 +309,7 @@ class SqliteStorage:
         if address.scope not in known.places:
             known.places[address.scope] = self._place(address.scope, known)
         scope, changed = known.places[address.scope]
-        row, version, is_there, _ = self._in_row(address, scope, known)
+        row, version, is_there = self._in_row(address, scope, known)
         if body is None and not is_there:
             return version
         key = (scope, address.kind, address.id)
@@ -321,7 +319,7 @@ class SqliteStorage:
             known.erased |= pieces_of(self._body(key)) - pieces_of(body)
             known.changes_words = known.changes_words or address.kind in STATES_OF_FACT
         row = put_row(self.connection, key, version + 1, body, changed, row)
-        known.rows[key] = row, version + 1, body is not None, None
+        known.rows[key] = row, version + 1, body is not None
         return version + 1
 
     def _erases(self, place: RowKey, body: Body | None, known: TransactionCache) -> bool:
@@ -405,14 +403,14 @@ class SqliteStorage:
 
     def _version(self, address: Address, known: TransactionCache) -> int:
         """Return the version of a row; 0 is absent."""
-        _, version, is_there, _ = self._in_row(address, self._scope(address.scope, known), known)
+        _, version, is_there = self._in_row(address, self._scope(address.scope, known), known)
         return version if is_there else 0
 
-    def _in_row(self, address: Address, scope: int, known: TransactionCache) -> InRow:
+    def _in_row(self, address: Address, scope: int, known: TransactionCache) -> tuple[int, int, int]:
         key = (scope, address.kind, address.id)
         if key not in known.rows:
             found: Any = self.connection.execute(self.in_row, key).fetchone()
-            known.rows[key] = found or ABSENT
+            known.rows[key] = found[:3] if found else ABSENT
         return known.rows[key]
 
     # Reads.
