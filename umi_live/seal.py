@@ -202,6 +202,13 @@ class Seal:
             except OSError as error:
                 raise apsw.IOError(f"{self.options.anchor}: {error.strerror}") from error
 
+    def refuse_unsealed(self) -> StoreError:
+        """Return the error for a file with rows and without a seal, which its anchor may have seen."""
+        found = self.find_anchor()
+        if found is not None and found.number:
+            return self.error(NO_STATE)
+        return StoreError(f"{self.path}: is not sealed; `umi-live seal` seals it")
+
     def settle_anchor(self) -> None:
         """Make the anchor name the newest commit; one that is missing is made."""
         self.last = self.now

@@ -54,7 +54,6 @@ COLUMNS: Final = "id, version, body, components, {check}"
 IN_ROW: Final = f"select number, version, body is not null, {{check}} from row where {PLACE}"
 ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
 LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
-NOT_SEALED: Final = "is not sealed; `umi-live seal` seals it"
 ABSENT: Final = (0, 0, 0)  # number, version, is it there
 NEW: Final = (
     "select not exists (select 1 from scope union all select 1 from row union all select 1 from receipt)"
@@ -140,17 +139,17 @@ class SqliteStorage:
         return seal
 
     def _seal_new_file(self, options: SealOptions) -> Seal:
+        new = Seal(self.connection, self.path, options)
         if self.way.is_read_only:
-            raise StoreError(f"{self.path}: {NOT_SEALED}")
+            raise new.refuse_unsealed()
         with transaction(self.connection):
             # Again: another process may have sealed it meanwhile.
             seal = find_seal(self.connection, self.path, options)
+            if seal is None and self.connection.execute(NEW).fetchone() != (1,):
+                raise new.refuse_unsealed()
             if seal is None:
-                if self.connection.execute(NEW).fetchone() != (1,):
-                    raise StoreError(f"{self.path}: {NOT_SEALED}")
-                seal = Seal(self.connection, self.path, options)
-                seal.create()
-        return seal
+                new.create()
+        return seal or new
 
     def _check(self, table: str) -> str:
         return UNCHECKED if self.seal is None or self.way.is_trusted else self.seal.check(table)

@@ -179,6 +179,7 @@ FORGED: Final = (
     " where number = {last}"
 )
 NOT_AS_WRITTEN: Final = r"(entity|ended) fct_\w+ of user 'ann', agent 'helper' was changed by another program"
+NO_SEAL: Final = "its seal was taken away; restore the file from a copy"
 BAD_SEAL: Final = "this is not its key, or its seal was changed"
 COUNTED: Final = "it has [0-9]+ rows, and its seal counts [0-9]+"
 
@@ -622,6 +623,10 @@ def test_a_seal_comes_off_and_on_again(path: Path, options: SealOptions) -> None
     connection.close()
     with pytest.raises(StoreError, match=r"is not sealed$"):
         unseal_file(str(path))
+    for given, said in ((SealOptions(KEY), "is not sealed; `umi-live seal` seals it"), (options, NO_SEAL)):
+        for is_read_only in (False, True):
+            with pytest.raises(StoreError, match=said):
+                open_sealed(path, given, is_read_only=is_read_only)
     with pytest.raises(
         FileTampered, match="of a file that is not there any more; restore that file, or name"
     ):
