@@ -152,6 +152,18 @@ def must_take_trace(file: str, *read: str | None) -> None:
                 refuse(f"{file}: is no trace, and would be written over: name another file")
 
 
+def must_take_history(option: str, file: str, *read: str | None) -> None:
+    """The same for a history, which replaces nothing but a history of the same form."""
+    from umi_sim.record.history import FORMS, is_history
+
+    suffix = Path(file).suffix
+    if suffix not in FORMS:
+        refuse(f"{option} {file}: a history is a file of {' or '.join(FORMS)}")
+    must_be_writable(file, *read)
+    if Path(file).exists() and not is_history(Path(file).read_bytes(), suffix):
+        refuse(f"{option} {file}: is no history, and would be written over: name another file")
+
+
 def must_be_writable(file: str, *read: str | None) -> None:
     """Refuse at once what could not be written in the end, and what would replace a file that is read."""
     path = Path(file)

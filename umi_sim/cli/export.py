@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from umi_sim.cli.arguments import must_take_script, readable
+from umi_sim.cli.arguments import must_take_history, must_take_script, readable
 from umi_sim.cli.console import refuse, shows
 from umi_sim.cli.kinds import find_other
 from umi_sim.kernel.report import Report, row
@@ -24,8 +24,13 @@ NEEDS: Final = "or with pytest; where umi_core is installed"
 @click.option(
     "--of", default="", metavar="MODULE:NAME", help="The store or program of yours that FILE is of."
 )
+@click.option(
+    "--history",
+    metavar="OUT",
+    help="Write its history instead, for a checker of linearizability: a file .jsonl or .edn.",
+)
 @shows()
-def export(file: str, out: str | None, of: str) -> Report:
+def export(file: str, out: str | None, of: str, history: str | None) -> Report:
     """Write a recorded run as a plain test, which needs umi_core, and nothing of the simulator.
 
     It tells one memory what it was told, and demands its replies and what it does last. Exit 2 if the failure
@@ -36,9 +41,16 @@ def export(file: str, out: str | None, of: str) -> Report:
     \b
     umi-sim export .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --pytest test_ttl_boundary.py
     umi-sim export .umi-sim/programs/FILE --of mine:main
+    umi-sim export .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --history history.edn
     """
     if other := find_other(file, of):
+        if history is not None:
+            refuse(f"--history {history}: {file} is of a store or a program; umi-sim target --export writes histories")
         return other.export(out)
+    if history is not None:
+        if out is not None:
+            refuse("--out and --history: one file at a time, name one of them")
+        return export_history(file, history)
     from umi_sim.kernel.literals import Unwritable
     from umi_sim.record.saved_failures import write_whole
     from umi_sim.testing import export as exporting
@@ -55,6 +67,20 @@ def export(file: str, out: str | None, of: str) -> Report:
     value = {"file": out, "inputs": source.input_count, "shows": source.shows}
     rows = (row("shows", source.shows), row("run", join(["python", out]), f"# {NEEDS}"))
     return Report(f"WROTE {out}: {plural(source.input_count, 'step')}", rows, lambda: value)
+
+
+def export_history(file: str, out: str) -> Report:
+    from umi_sim.record.history import write_history
+    from umi_sim.record.saved_failures import write_whole
+    from umi_sim.runs.history import live_history
+
+    seed = readable(file)
+    must_take_history("--history", out, file)
+    verdict, events = live_history(seed)
+    write_whole(Path(out), write_history(events, Path(out).suffix))
+    run = f"fails: {verdict.failure.rule_told}" if verdict.failure else "passes"
+    value = {"file": out, "events": len(events), "failure": verdict.failure and verdict.failure.rule}
+    return Report(f"WROTE {out}: {plural(len(events), 'event')}", (row("run", run),), lambda: value)
 
 
 COMMANDS: Final = (export,)

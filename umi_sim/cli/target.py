@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from umi_sim.cli import implementations
-from umi_sim.cli.arguments import import_named, must_take_script
+from umi_sim.cli.arguments import import_named, must_take_history, must_take_script
 from umi_sim.cli.console import refuse, seeds_of, shows
 from umi_sim.kernel.folders import DOCS, SKILL
 from umi_sim.kernel.report import Report, ReportRow, row, whole
+from umi_sim.kernel.wording import plural
 
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
-    from umi_sim.targets.hunt import HuntStrategy
+    from umi_sim.targets.hunt import Hunt, HuntStrategy
     from umi_sim.targets.life import TargetVerdict
     from umi_sim.targets.seed_files import SavedRun
     from umi_sim.targets.shrinking import Live
@@ -50,7 +51,10 @@ def show_page(path: Path) -> Callable[[click.Context, click.Parameter, bool], No
 @click.option("--against", metavar="MODULE:CLASS", help="A second implementation: both must answer alike.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="N", help="So many processes hunt.")
 @click.option("--replay", metavar="FILE", help="Run a saved failure again, or all those of a folder.")
-@click.option("--export", "out", metavar="OUT", help="Write a failure, found or replayed, as a script.")
+@click.option(
+    "--export", "out", metavar="OUT",
+    help="Write a failure, found or replayed: OUT.py as a script, OUT.jsonl or OUT.edn as a history.",
+)  # fmt: skip
 @click.option(
     "--init", is_flag=False, flag_value="", metavar="KIND",
     help="Write an adapter to begin with: kv, sessions or memory.",
@@ -83,6 +87,7 @@ def target(
     umi-sim target --init kv mine.py
     umi-sim target mine:Mine --seconds 30
     umi-sim target mine:Mine --replay .umi-sim/targets/FILE --export show.py
+    umi-sim target mine:Mine --seed 7 --export history.edn
     umi-sim target mine:Mine --all --seeds 0..999 --jobs 4
     umi-sim target mine:Mine --against mine:Other
     umi-sim target --contract kv --command "node store.mjs"
@@ -107,6 +112,7 @@ def target(
     # `called` is what reports repeat, so it must hold all that the run depends on.
     called += f" --against {against}" if against else ""
     way = way_of(adapter, against, to_end, jobs)
+    must_take_export(out)
     if replay is not None:
         return replay_files(adapter, called, replay, out, way.live)
     from umi_sim.targets import seed_files, telling
@@ -121,7 +127,7 @@ def target(
         if against is None:
             check_afresh(make, found)
     if found.small is None:
-        nothing = [row("script", f"{out} was not written: no promise was broken")] if out else []
+        nothing = export_passing(adapter, found, seeds, way, out)
         if earlier.failing:
             return telling.of_earlier(called, FOLDER, earlier).also(*nothing)
         return telling.of_hunt(called, found, "").also(*telling.rows_of(earlier, called), *nothing)
@@ -285,14 +291,29 @@ def check_fits(adapter: "type[Adapter]", file: str, saved: "SavedRun") -> None:
         refuse(f"{file}: asks for {' and '.join(lacking)}, which {adapter.__name__} does not have")
 
 
+def is_script(out: str) -> bool:
+    return Path(out).suffix not in (".jsonl", ".edn")
+
+
+def must_take_export(out: str | None) -> None:
+    """Refuse a file that cannot be written in the end, or is something else."""
+    if out is None:
+        return
+    if not is_script(out):
+        must_take_history("--export", out)
+        return
+    must_take_script("--export", out)
+
+
 def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) -> list[ReportRow]:
-    """Export a failure as a test if asked to, and report the file."""
+    """Export a failure as a test or as a history, if asked to, and report the file."""
     if out is None:
         return []
     from umi_sim.record.saved_failures import write_whole
     from umi_sim.targets.exporting import CannotExport, script_of
 
-    must_take_script("--export", out)
+    if not is_script(out):
+        return export_history(verdict, out)
     try:
         text = script_of(adapter, verdict)
     except CannotExport as error:
@@ -300,6 +321,31 @@ def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) 
     write_whole(Path(out), text.encode(errors="backslashreplace"))
     told = f"{out} was written; it needs what the adapter imports, and no umi_sim"
     return [row("script", told), whole("run", join(["python", out]))]
+
+
+def export_passing(
+    adapter: "type[Adapter]", found: "Hunt", seeds: range | None, way: "HuntStrategy", out: str | None
+) -> list[ReportRow]:
+    """Export a run in which no promise was broken, if it is the only one: its history."""
+    if out is None:
+        return []
+    if is_script(out):
+        return [row("script", f"{out} was not written: no promise was broken")]
+    if seeds is None or len(seeds) != 1:
+        told = "no promise was broken; with --seed N it is the history of one run"
+        return [row("history", f"{out} was not written: {told}")]
+    items = way.draw(adapter, seeds[0], found.moments)
+    return export_history(way.live(adapter, items, seeds[0]), out)
+
+
+def export_history(verdict: "TargetVerdict", out: str) -> list[ReportRow]:
+    from umi_sim.record.history import write_history
+    from umi_sim.record.saved_failures import write_whole
+    from umi_sim.targets.history import history_of
+
+    events = history_of(verdict)
+    write_whole(Path(out), write_history(events, Path(out).suffix))
+    return [row("history", f"{out} was written: {plural(len(events), 'event')}")]
 
 
 COMMANDS: Final[tuple[Any, ...]] = (target,)

@@ -69,6 +69,7 @@ class Got(Data):
     frame: str = ""
     seen: str = ""  # in place of the value, for people; the trace of a run has the value
     torn: str = ""  # what had been done of the call below that failed, or in which the process died
+    is_unknown: bool = False  # it has no answer, and may have been applied
 
     def __str__(self) -> str:
         torn = f", with {self.torn}" if self.torn else ""

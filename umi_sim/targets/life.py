@@ -93,6 +93,7 @@ class TargetVerdict(Data):
     inferred: tuple[tuple[str, object], ...] = ()  # flags that the answers showed, each with its value
     seed: int = 0  # of what Python drew by chance
     paused_at: tuple[tuple[str, ...], ...] = ()  # of each item, the lines of the store where jobs paused
+    times_ms: tuple[tuple[int, ...], ...] = ()  # of each item, the time before and, if another, after it
 
 
 def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetVerdict:
@@ -143,6 +144,7 @@ class TargetRun:
         self.steps: list[TargetStep] = []
         self.gots: list[tuple[Got, ...]] = []
         self.paused_at: list[tuple[str, ...]] = []
+        self.times_ms: list[tuple[int, ...]] = []
         self.at = 0  # the item that happens now
         self.threaded: dict[str, None] = {}  # operations that began a thread
 
@@ -181,10 +183,12 @@ class TargetRun:
         if len(self.world.loop.own_threads) > thread_count:
             self.threaded |= dict.fromkeys(op.name for op in item.ops)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
-        gots = [attrs.evolve(got, torn=self.world.sites.told) for got in gots]
+        torn = self.world.sites.told
+        gots = [attrs.evolve(got, torn=torn, is_unknown=self.is_unknown(item, got)) for got in gots]
         self.steps.append(TargetStep(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
         self.paused_at.append(tuple(self.world.loop.paused_at))
+        self.times_ms.append(tuple(self.world.times_ms))
         for name, others in self.world.names.take_guesses():
             self.checker.take_name(name, others)
         broken = self.judge(item, gots)
@@ -220,26 +224,28 @@ class TargetRun:
 
     def judge(self, item: Item, gots: Sequence[Got]) -> BrokenContract | None:
         times_ms, has_failed = self.world.times_ms, self.world.has_failed
-        is_cut = item.kind == ("crash_in" if has_failed else "cancel") and gots[0].error in CUT_OFF
         for op, got in zip(item.ops, gots, strict=True):
-            if got.error and not (got.is_refusal or has_failed or is_cut):
+            if got.error and not (got.is_refusal or has_failed or got.is_unknown):
                 return self.describe_error(op.name, got)
         if item.kind == "at_once":
             return self.checker.at_once(item.ops, gots, times_ms)
         if item.kind == "paged":
             return self.checker.take_pages(item.ops, gots, times_ms)
         for op, got in zip(item.ops, gots, strict=True):  # one, or none
-            if is_cut:
-                self.checker.take_cut_off(op, times_ms, CUT_OFF[got.error])
-            elif has_failed and got.error and item.site == "response":
-                self.checker.take_cut_off(
-                    op, times_ms, "batch-split" if self.adapter.contract.is_batch(op) else "error-applied"
-                )
+            if got.is_unknown:
+                lost = "batch-split" if self.adapter.contract.is_batch(op) else "error-applied"
+                self.checker.take_cut_off(op, times_ms, CUT_OFF.get(got.error, lost))
             elif has_failed and got.error:
                 self.checker.take_failure(op, times_ms)
             else:
                 return self.checker.take_answer(op, got, times_ms, "done-lost" if has_failed else "")
         return None
+
+    def is_unknown(self, item: Item, got: Got) -> bool:
+        """Return whether the operation may have been applied: it was cut off, or its response was lost."""
+        has_failed = self.world.has_failed
+        is_cut = item.kind == ("crash_in" if has_failed else "cancel") and got.error in CUT_OFF
+        return is_cut or (bool(got.error) and has_failed and item.site == "response")
 
     def describe_error(self, name: str, got: Got) -> BrokenContract:
         """Return the broken rule of a method beside the contract that has raised."""
@@ -275,7 +281,7 @@ class TargetRun:
         return TargetVerdict(
             tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, jobs,
             tuple(self.threaded), self.checker.infer_flags(flags_of(self.adapter), ops_of(self.adapter)),
-            paused_at=tuple(self.paused_at),
+            paused_at=tuple(self.paused_at), times_ms=tuple(self.times_ms),
         )  # fmt: skip
 
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:

@@ -445,6 +445,37 @@ def test_without_a_failure_there_is_no_script_and_that_is_told(here: Path) -> No
     assert (done.exit_code, (here / "show.py").exists()) == (0, False)
 
 
+def test_the_history_of_one_run_that_passes_is_written(here: Path) -> None:
+    umi("--init", "kv", "mine.py")
+    done = umi("mine:Mine", "--seed", "7", "--export", "run.jsonl")
+    lines = (here / "run.jsonl").read_text().splitlines()
+    assert done.exit_code == 0
+    assert f"history run.jsonl was written: {len(lines)} events" in " ".join(done.stdout.split())
+    done = umi("mine:Mine", "--seeds", "0..1", "--export", "two.edn")
+    assert "two.edn was not written: no promise was broken; with --seed N" in " ".join(done.stdout.split())
+    assert not (here / "two.edn").exists()
+
+
+def test_a_failure_is_written_as_a_history(here: Path) -> None:
+    (here / "broken_store.py").write_text(BROKEN)
+    done = umi("broken_store:Mine", "--seeds", "0..50", "--export", "found.edn")
+    events = (here / "found.edn").read_text().splitlines()
+    assert (done.exit_code, len(events)) == (1, 6)
+    assert ":type :ok, :f :get, :value " in events[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("x.txt", "name a file .py, .jsonl or .edn"), ("mine.edn", "is no history, and would be written over")],
+)
+def test_a_file_that_is_something_else_is_no_export(here: Path, name: str, said: str) -> None:
+    umi("--init", "kv", "mine.py")
+    (here / "mine.edn").write_text("{:a 1}")
+    done = umi("mine:Mine", "--seeds", "0..1", "--export", name)
+    assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
+    assert (here / "mine.edn").read_text() == "{:a 1}"
+
+
 def test_hypothesis_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("umi_sim.targets.adapter.find_spec", lambda name: None)
     with pytest.raises(BadAdapter, match=r"Minute\.machine: needs hypothesis: pip install hypothesis"):

@@ -1,0 +1,144 @@
+"""Histories: which operations began and ended, in which order and how, for checkers of linearizability.
+
+    {"index": 0, "time_ms": 0, "process": 0, "type": "invoke", "f": "put", "value": {"key": "a", ...}}
+    {"index": 1, "time_ms": 0, "process": 0, "type": "ok", "f": "put", "value": null}
+
+As JSON lines, or as EDN with the keys of Jepsen. An `invoke` has the arguments, an `ok` the answer.
+
+Law 1. The order of the events is the order of real time: an operation that ended before another began comes
+       before it in every explanation.
+Law 2. `fail`: it did not happen. `info`: it may have happened, or happens at any later time. An operation
+       without an end is like one that ended in `info`.
+Law 3. A process has one operation at a time, and none after an `info`.
+Law 4. Crashes, restarts and time that passes are of the process `nemesis`; each is one `info`.
+"""
+
+import heapq
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.text import is_text
+from umi_sim.formats.schema import Json
+
+NEMESIS: Final = "nemesis"
+EventType = Literal["invoke", "ok", "fail", "info"]
+
+
+@attrs.frozen
+class HistoryEvent(Data):
+    """The begin or the end of an operation. `f`: its name; `agent`: whose memory it was asked of, in a world.
+
+    `value`: of an `invoke` the arguments by name, of an `ok` the answer. `time_ms`: what the store's clock
+    read, in milliseconds. `error`: of a `fail` or an `info`, if one was raised.
+    """
+
+    index: int
+    time_ms: int
+    process: int | str
+    type: EventType
+    f: str
+    value: Json = None
+    error: str = ""
+    agent: str = ""
+
+    @property
+    def fields(self) -> dict[str, Json]:
+        """Return its fields by name, without those that are empty."""
+        found = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}
+        return {name: value for name, value in found.items() if value != "" or name == "value"}
+
+
+@attrs.define
+class HistoryLog(Owner):
+    """A history as it is written. Operations are told apart by keys of the caller's choice."""
+
+    events: list[HistoryEvent] = attrs.field(factory=list)
+    _open: dict[object, tuple[int, str, str]] = attrs.field(factory=dict)
+    _free: list[int] = attrs.field(factory=list)
+    _process_count: int = 0
+
+    def begin(self, key: object, name: str, args: Mapping[str, Json], time_ms: int, agent: str = "") -> None:
+        """Add the begin of an operation, by the first process that has none."""
+        if not self._free:
+            heapq.heappush(self._free, self._process_count)
+            self._process_count += 1
+        process = heapq.heappop(self._free)
+        self._open[key] = process, name, agent
+        self._add(time_ms, process, "invoke", name, dict(args), agent=agent)
+
+    def end(self, key: object, how: EventType, value: Json, time_ms: int, error: str = "") -> None:
+        """Add the end of an operation that has begun."""
+        process, name, agent = self._open.pop(key)
+        if how != "info":
+            heapq.heappush(self._free, process)
+        self._add(time_ms, process, how, name, value, error, agent)
+
+    def happen(self, name: str, value: Json, time_ms: int, agent: str = "") -> None:
+        """Add what no client did: a crash, a restart, or time that passes."""
+        self._add(time_ms, NEMESIS, "info", name, value, agent=agent)
+
+    def _add(
+        self, time_ms: int, process: int | str, how: EventType, name: str, value: Json, error: str = "",
+        agent: str = "",
+    ) -> None:  # fmt: skip
+        self.events.append(HistoryEvent(len(self.events), time_ms, process, how, name, value, error, agent))
+
+
+# As text.
+
+
+def write_json_line(event: HistoryEvent) -> str:
+    """Write an event as one line of JSON, in ASCII."""
+    return json.dumps(event.fields)
+
+
+def write_edn_line(event: HistoryEvent) -> str:
+    """Write an event as a map of EDN: names are keywords, and so are those of arguments; texts are texts."""
+    words = {"process", "type", "f"}
+    pairs = []
+    for name, value in event.fields.items():
+        if name == "value" and event.type == "invoke":
+            pairs.append(f":value {edn_map((f':{key}', write_edn(each)) for key, each in value.items())}")
+        elif name in words and isinstance(value, str):
+            pairs.append(f":{name} :{value}")
+        else:
+            pairs.append(f":{name} {write_edn(value)}")
+    return "{" + ", ".join(pairs) + "}"
+
+
+def write_edn(value: Json) -> str:
+    """Write a value of JSON as EDN: null is nil, a list a vector, an object a map with texts as keys."""
+    match value:
+        case None:
+            return "nil"
+        case list():
+            return f"[{' '.join(map(write_edn, value))}]"
+        case dict():
+            return edn_map((write_edn(key), write_edn(each)) for key, each in value.items())
+        case str():
+            return json.dumps(value, ensure_ascii=not is_text(value))
+    return json.dumps(value)
+
+
+def edn_map(pairs: Iterable[tuple[str, str]]) -> str:
+    return "{" + ", ".join(map(" ".join, pairs)) + "}"
+
+
+FORMS: Final[Mapping[str, Callable[[HistoryEvent], str]]] = {
+    ".jsonl": write_json_line,
+    ".edn": write_edn_line,
+}
+
+
+def is_history(data: bytes, form: str) -> bool:
+    """Return whether a file begins as a history in this form does; an empty one may be a history, too."""
+    return not data or data.startswith({".jsonl": b'{"index": 0,', ".edn": b"{:index 0,"}[form])
+
+
+def write_history(events: Iterable[HistoryEvent], form: str) -> bytes:
+    """Write a history, one event a line. `form`: a key of FORMS."""
+    return "".join(f"{FORMS[form](event)}\n" for event in events).encode()

@@ -1,0 +1,79 @@
+"""The history of a recorded run of a memory, for checkers of linearizability (umi_sim/record/history.py).
+
+The time of an event is what the memory takes for now: the latest that its clock has shown. Values are as a
+process of another language gets them (umi_sim/target/wire.py). After a crash the working tier is empty.
+"""
+
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Done, Outcome, Unknown
+from umi_core.messages.requests import Request, arguments_of, request_name
+from umi_sim.judge.inspector import Inspector
+from umi_sim.record.history import HistoryEvent, HistoryLog
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run_once
+from umi_sim.seedfile.files import SeedFile
+from umi_sim.target import wire
+from umi_sim.target.machine import Machine
+
+
+class HistoryInspector(Inspector):
+    """Write down what is asked and answered, and judge it as any inspector does."""
+
+    def __init__(self, config: RunConfig) -> None:
+        super().__init__(config)
+        self.config = config
+        self.log = HistoryLog()
+        self.seen_ms: dict[str, int] = {}
+        self.waiting: dict[str, dict[str, None]] = {}  # by agent, operations without an end
+
+    def see(self, agent: str, reading_ms: int) -> int:
+        """Return what the memory takes for now."""
+        self.seen_ms[agent] = max(reading_ms, self.seen_ms.get(agent, reading_ms))
+        return self.seen_ms[agent]
+
+    def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
+        self.see(agent, reading_ms)
+        super().stepping(agent, machine, value, reading_ms)
+
+    def observe_request(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
+        names = [argument.name for argument in arguments_of(type(request))]
+        args = {name: wire.to_json(getattr(request, name)) for name in names}
+        self.waiting.setdefault(agent, {})[op_id] = None
+        self.log.begin(op_id, request_name(type(request)), args, self.see(agent, reading_ms), agent)
+        super().observe_request(agent, op_id, request, reading_ms)
+
+    def check_outcome(self, agent: str, op_id: str, outcome: Outcome) -> None:
+        # Before it is judged: the reply that breaks a promise ends the run, and belongs to the history.
+        now_ms = self.seen_ms[agent]
+        del self.waiting[agent][op_id]
+        if isinstance(outcome, Done):
+            self.log.end(op_id, "ok", wire.to_json(outcome.value), now_ms)
+        elif isinstance(outcome, Unknown):
+            self.log.end(op_id, "info", None, now_ms, "Unknown")
+        else:
+            error = f"{type(outcome.error).__name__}: {outcome.error}"
+            self.log.end(op_id, "fail", None, now_ms, error)
+        super().check_outcome(agent, op_id, outcome)
+
+    def observe_crash(self, agent: str) -> None:
+        now_ms = self.seen_ms.pop(agent, self.config.start_ms)
+        for op_id in self.waiting.pop(agent, {}):
+            self.log.end(op_id, "info", None, now_ms, "crashed")
+        self.log.happen("crash", None, now_ms, agent)
+        super().observe_crash(agent)
+
+    def observe_takeover(self, agent: str, old: str) -> None:
+        # The life that was replaced goes on as "a~1", with what it was asked; "a" begins anew.
+        self.waiting[old] = self.waiting.pop(agent, {})
+        self.seen_ms[old] = self.seen_ms.pop(agent, self.config.start_ms)
+        self.log.happen("takeover", None, self.seen_ms[old], agent)
+        super().observe_takeover(agent, old)
+
+
+def live_history(seed: SeedFile) -> tuple[Verdict, list[HistoryEvent]]:
+    """Live a recorded run again; return how it ended, and its history up to there."""
+    inspector = HistoryInspector(seed.config)
+    said = seed.model if seed.is_edited else ()
+    verdict = run_once(seed.config, seed.items, inspector=inspector, said=said)[0]
+    return verdict, inspector.log.events
