@@ -44,7 +44,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record.history import HistoryEvent, write_history
 from umi_sim.record.rules import ERROR_SAYS_IT, INSIDE, RULES, TTL_RANGE
 from umi_sim.record.run_config import RunConfig
-from umi_sim.record.trace import write_whole
+from umi_sim.record.saved_failures import write_whole
 from umi_sim.runs.history import HistoryInspector
 from umi_sim.runs.runner import TargetOf, run_once
 from umi_sim.scenario.files import draw, find
