@@ -45,9 +45,7 @@ def export(file: str, out: str | None, of: str, history: str | None) -> Report:
     """
     if other := find_other(file, of):
         if history is not None:
-            refuse(
-                f"--history {history}: {file} is of a store or a program; umi-sim target --export writes histories"
-            )
+            refuse(f"--history {history}: {file} is of no memory; umi-sim target --export writes histories")
         return other.export(out)
     if history is not None:
         if out is not None:
