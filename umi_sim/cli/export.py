@@ -27,7 +27,7 @@ NEEDS: Final = "or with pytest; where umi_core is installed"
 @click.option(
     "--history",
     metavar="OUT",
-    help="Write its history instead, for a checker of linearizability: a file .jsonl or .edn.",
+    help="Write its history instead, for other programs: a file .jsonl or .edn.",
 )
 @shows()
 def export(file: str, out: str | None, of: str, history: str | None) -> Report:

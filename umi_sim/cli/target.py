@@ -301,8 +301,10 @@ def must_take_export(out: str | None) -> None:
         return
     if not is_script(out):
         must_take_history("--export", out)
-        return
-    must_take_script("--export", out)
+    elif Path(out).suffix != ".py":
+        refuse(f"--export {out}: name a file .py, .jsonl or .edn in a folder that is there")
+    else:
+        must_take_script("--export", out)
 
 
 def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) -> list[ReportRow]:

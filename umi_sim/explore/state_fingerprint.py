@@ -399,7 +399,12 @@ def on_operation(writer: StateWriter, log: BatchLog, op: ArchiveOperation) -> Pl
     asked = [
         [it.step, writer.put(it.effect), writer.put(it.answer), writer.put(it.at_ms)] for it in op.attempts
     ]
-    times = [writer.put(op.began_ms), op.asked_ms - writer.now_ms, writer.put(op.planned_ms)]
+    times = [
+        writer.put(op.began_ms),
+        op.asked_ms - writer.now_ms,
+        writer.put(op.planned_ms),
+        writer.put(op.first_ms),
+    ]
     return [writer.put(op.asked), op.position - log.position, op.is_unasked, op.is_refuted, times, asked]
 
 

@@ -87,16 +87,15 @@ class AnyOrder(Expectation):
 
 @attrs.frozen
 class Without(Expectation):
-    """Any answer, unless it shows one of these texts, or their marks: a summary may use words of its own."""
+    """Any text that shows none of these, nor their marks: a summary may use words of its own."""
 
     texts: Sequence[str]
 
     def takes(self, got: object) -> bool:
-        shown = str(got)
-        return not any(MARKED.findall(text)[-1] in shown for text in self.texts)
+        return isinstance(got, str) and not any(MARKED.findall(text)[-1] in got for text in self.texts)
 
     def __str__(self) -> str:
-        return f"nothing of {', '.join(map(show_value, self.texts))}"
+        return f"a text with nothing of {', '.join(map(show_value, self.texts))}" if self.texts else "a text"
 
 
 @attrs.frozen

@@ -189,6 +189,9 @@ class Notes(MemoryStore):
     def delete_all(self, user: str) -> None:
         self.rows = {name: row for name, row in self.rows.items() if row[0] != user}
 
+    def render(self, user: str) -> str:
+        return "; ".join(text for _, text in self.list(user))
+
     def history(self, id: str) -> Any:
         return self.rows[id][1] if id in self.rows else None
 

@@ -15,7 +15,7 @@ from umi_core import errors
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.kelpie.requests import AddArchival
-from umi_core.language.dates import add_dates, day_of
+from umi_core.language.dates import add_dates, day_of, name_day
 from umi_core.language.extraction import (
     CONFIDENCE_PPM,
     Extraction,
@@ -30,7 +30,7 @@ from umi_core.language.memories import ExtractedFact, Memories, parse_memories
 from umi_core.language.words import auto_name
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, TEXT_BYTES_MAX
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
-from umi_core.messages.effects import Asked, AskModel, Embed
+from umi_core.messages.effects import Asked, AskModel, ByIds, Embed, Read
 from umi_core.messages.requests import CreateEntity, Memorize, Remember
 from umi_core.rows import Row
 from umi_core.text import norm
@@ -38,6 +38,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.states import make_fact_id
 from umi_sim.judge.plain.scores import sound_vectors
 
+DAYS_WAITED_MAX: Final = 400
 OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
 """The steps whose answers hold on after a conflict."""
 
@@ -149,7 +150,8 @@ class ArchiveOperation(Owner):
     `began_ms` is the memory's clock, `asked_ms` the world's. `record`: the request of one that adds an
     archival record, whose text is remembered. `is_unasked`: of upkeep, which brings back no text that another
     has replaced. `attempts`: those that its present plan rests on; `past`: those of earlier plans.
-    `planned_ms`: when the present plan was sent first. `plans`: by the event of each batch that was sent.
+    `planned_ms`: when the present plan was sent first; `first_ms`: when its first question was. `plans`: by
+    the event of each batch that was sent.
     """
 
     request: Any
@@ -165,6 +167,7 @@ class ArchiveOperation(Owner):
     attempts: list[Exchange] = attrs.field(factory=list)
     past: list[Exchange] = attrs.field(factory=list)
     planned_ms: int | None = None
+    first_ms: int | None = None
     plans: dict[str, BatchContext] = attrs.field(factory=dict)
     ended: int | None = None
     is_turned_away: bool = False
@@ -187,6 +190,7 @@ class ArchiveOperation(Owner):
     # What was asked and answered.
 
     def sent(self, step: str, event: str, effect: Asked, now_ms: int) -> None:
+        self.first_ms = now_ms if self.first_ms is None else self.first_ms
         if effect.service == "storage" and effect.verb == "commit":
             # A batch that is sent again is the same one, with the times of its first sending in its rows.
             self.planned_ms = now_ms if self.planned_ms is None else self.planned_ms
@@ -221,7 +225,23 @@ def find_day(op: ArchiveOperation, config: Config) -> int | None:
     request = op.request
     if isinstance(request, Memorize):
         return None if request.happened_ms is None else day_of(request.happened_ms, config)
-    return day_of(op.began_ms if request.event_time_ms is None else request.event_time_ms, config)
+    if request.event_time_ms is not None:
+        return day_of(request.event_time_ms, config)
+    first, last = (day_of(ms, config) for ms in (op.began_ms, op.first_ms or op.began_ms))
+    # A request may wait for a recovery, or for its turn: only what it asks tells on which day it went on.
+    days = range(first, min(last, first + DAYS_WAITED_MAX) + 1)
+    return first if last <= first else next((day for day in days if tells_day(op, day, config)), first)
+
+
+def tells_day(op: ArchiveOperation, day: int, config: Config) -> bool:
+    """Return whether a request has asked as one of this day does."""
+    asked = [*op.past, *op.attempts]
+    if told := [it.inputs["told"] for it in asked if it.step == "extract" and it.inputs]:
+        return bool(told[0] == name_day(day))
+    notes = notes_of_text(add_dates(op.request.text, day, TEXT_BYTES_MAX))
+    ids = {make_fact_id(it, op.scope) for it in notes}
+    reads = [it.effect.query for it in asked if it.step == "lookup" and isinstance(it.effect, Read)]
+    return any(ids <= {it.id for it in query.addresses} for query in reads if isinstance(query, ByIds))
 
 
 def read_stated(op: ArchiveOperation, config: Config) -> str:
