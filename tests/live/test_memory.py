@@ -16,6 +16,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 import umi_live
 from tools import kill_live
 from umi_core.conditions import filter_of
+from umi_core.config import Config
 from umi_core.errors import EmptyText
 from umi_core.messages.requests import CreateSession, List, Recall
 from umi_core.messages.results import Listed, SessionCreated
@@ -514,7 +515,8 @@ def test_keys_are_there_for_the_agent_that_a_session_is_handed_to(tmp_path: Path
 
 def test_words_that_count_from_a_day_have_its_date(tmp_path: Path) -> None:
     at_ms = int(datetime(2024, 2, 29, 12, tzinfo=UTC).timestamp() * 1_000)
-    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+    # By UTC, whatever the time zone of this machine is.
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper", config=Config()) as memory:
         memory.remember("I live in Porto.")
         memory.remember("I moved to Lisbon yesterday.", event_time_ms=4_000_000_000_000)
         memory.remember("Bob left Acme a year ago.", event_time_ms=at_ms)

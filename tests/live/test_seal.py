@@ -275,7 +275,7 @@ INDEXES: Final[Mapping[str, tuple[Edit, str]]] = {
         sql("insert into word (rowid, words) values (9999, '1x7a65')"),
         "a row that is not there",
     ),
-    "a fact is about nobody": (
+    "a fact has no entity any more": (
         sql("delete from tie where number = {first}"),
         r"the references of entity fct_\w+",
     ),
@@ -391,7 +391,7 @@ def test_a_memory_that_reads_a_changed_row_says_so_and_is_closed(
 
 
 def test_a_trigger_in_the_file_does_not_run_with_the_functions_of_the_seal(path: Path) -> None:
-    """It would have the seal sign what it writes."""
+    """A trigger that another program stores would make the seal sign the rows that the trigger writes."""
     storage = open_sealed(path)
     EDITS["a trigger"][0](path)
     storage.commit(keyed(ANN, "fct_1", "tea", "k1"), 1)

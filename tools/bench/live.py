@@ -266,7 +266,7 @@ async def seals(folder: Path, count: int, turns: int) -> Table:
 
 
 def rows_of(turn: int) -> tuple[Body, ...]:
-    """What a remember writes: a fact with its vector, its access record and its receipt."""
+    """Return the rows of one remember: a fact, its vector, its access record and its receipt."""
     key, text = f"fct_{turn}", f"Fact {turn} is told."
     fact = Entity(key, "note", text, text, 1, 500_000, 500_000, "scratch", 1, 1)
     access = AccessRecord(key, "note", 500_000, 1, 1, 1)

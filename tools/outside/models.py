@@ -1,4 +1,4 @@
-"""What stores promise, one operation after the other, and a search over all orders of a history.
+"""Check a history by models of what stores promise: search all orders for one that explains each answer.
 
 It shares no code with the judges of umi_sim, and reads exported histories alone. `porcupine.go` says the same
 to Porcupine.
@@ -47,8 +47,9 @@ class Operation(Data):
 
 @attrs.frozen
 class Law(Data):
-    """What a checker is told. `is_prompt`: what may have happened has happened before its `info`, or never.
+    """Say how strictly a history is checked.
 
+    `is_prompt`: an interrupted call happens before its `info`, or never.
     `are_refusals_answers`: a refusal must have had a reason; else it is left out, as a failure.
     """
 

@@ -34,7 +34,7 @@ class Stale(Exception):
 
 
 class OneRow(Adapter):
-    """What both stores share: all data is one JSON text, read and written as a whole."""
+    """Keep all data of a store as one JSON text, read and written as a whole."""
 
     durable = True
     odd = False
