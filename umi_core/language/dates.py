@@ -114,9 +114,7 @@ def drop_dates(text: str) -> str:
 
 def replace_dates(text: str, write: Callable[[Span], str | None]) -> str:
     """Return the text with what `write` returns behind each such word; None leaves it as it is."""
-    lower = text.lower()
-    if len(lower) != len(text):  # İ becomes two characters, and places would differ
-        lower = text
+    lower = text.replace("İ", "i").lower()  # the one letter of which lower() makes two: places would differ
     pieces, done = list[str](), 0
     for match in pattern().finditer(lower):
         span = span_of(match, text) if stands_alone(match, text) else None

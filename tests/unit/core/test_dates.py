@@ -93,6 +93,10 @@ def test_a_date_that_stands_there_is_put_right() -> None:
     assert dated("yesterday (in Rome)") == "yesterday (2026-11-28) (in Rome)"
 
 
+def test_a_letter_that_lower_case_makes_longer_shifts_no_place() -> None:
+    assert dated("İzmir, Yesterday") == "İzmir, Yesterday (2026-11-28)"
+
+
 def test_a_text_that_would_be_too_long_has_none() -> None:
     text = "yesterday " * 10
     assert add_dates(text, SUNDAY, size(dated(text))) == dated(text)

@@ -14,6 +14,7 @@ from umi_core.language.prompts import (
     FOUND_BYTES_MAX,
     Input,
     Statement,
+    add_today,
     ask_enough,
     ask_evolve,
     ask_expand,
@@ -32,6 +33,7 @@ from umi_core.limits import (
     TURN_CHARS_MAX,
     TURN_COUNT_MAX,
 )
+from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_core.text import size
 from umi_core.values import Scope, Turn
@@ -188,3 +190,8 @@ def test_a_model_that_echoes_its_instructions_has_said_nothing() -> None:
         echo = "\n\n".join(blocks)
         assert find_json(echo, ObjectWith("entities")) == UnusableReply("no_json")
         assert find_json(echo, ArrayOf(dict)) == UnusableReply("no_json")
+
+
+def test_only_the_prompts_of_the_memory_end_with_the_day() -> None:
+    assert add_today(AskModel("rank", "p"), day=20_786).prompt == 'p\nINPUT today = "Sunday 2026-11-29"'
+    assert add_today(AskModel("own_task", "p"), day=20_786).prompt == "p"
