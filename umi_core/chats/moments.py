@@ -6,6 +6,7 @@ Law 3. Better no date than a wrong one: `10/03/2024` is in March or in October, 
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 from umi_core.json_text import Json, JsonNumber
@@ -47,19 +48,22 @@ DAYS: Final = (
 )
 SHORT_DAY: Final = re.compile(r"(\d\d?)[/.-](\d\d?)[/.-](\d{4}|\d\d)(?!\d)", re.ASCII)
 MONTH_COUNT: Final = 12
-FORMS: Final = tuple(
-    re.compile(form, re.ASCII | re.IGNORECASE)
-    for form in (
-        *(rf"{day}(?:{THEN}{CLOCK}{ZONE})?" for day in DAYS),
-        *(rf"{CLOCK},?\s+(?:on\s+)?{day}" for day in DAYS),
-        rf"{BARE}{ZONE}",
-        rf"{WEEKDAY}{MONTH}\s+{DAY}\s+{CLOCK}\s+{YEAR}",  # of C: Sun Mar 10 12:00:00 2024
-    )
+FORMS: Final = (
+    *(rf"{day}(?:{THEN}{CLOCK}{ZONE})?" for day in DAYS),
+    *(rf"{CLOCK},?\s+(?:on\s+)?{day}" for day in DAYS),
+    rf"{BARE}{ZONE}",
+    rf"{WEEKDAY}{MONTH}\s+{DAY}\s+{CLOCK}\s+{YEAR}",  # of C: Sun Mar 10 12:00:00 2024
 )
 MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
     "november", "december",
 )  # fmt: skip
+
+
+@cache
+def compiled_forms() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of FORMS, compiled when a date is first read: most commands read none."""
+    return tuple(re.compile(form, re.ASCII | re.IGNORECASE) for form in FORMS)
 
 
 def read_moment(value: Json) -> tuple[str, int | None]:
@@ -102,7 +106,7 @@ def count_ms(text: str) -> int | None:
 
 def date_ms(text: str) -> int | None:
     """Return the milliseconds of a written date; None if it is none, or before 1970."""
-    found = next((match for form in FORMS if (match := form.fullmatch(text))), None)
+    found = next((match for form in compiled_forms() if (match := form.fullmatch(text))), None)
     if found is None:
         return None
     parts = found.groupdict()
