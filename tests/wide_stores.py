@@ -22,9 +22,6 @@ class Paged(Kv):
     def put(self, key: str, value: object) -> None:
         self.rows[key] = value
 
-    def put_many(self, pairs: dict[str, object]) -> None:
-        self.rows.update(pairs)
-
     def get(self, key: str) -> object:
         return self.rows.get(key, MISSING)
 
@@ -35,6 +32,39 @@ class Paged(Kv):
 
 class FirstPage(Paged):
     breaks = True
+
+    def put_many(self, pairs: dict[str, object]) -> None:
+        self.rows.update(pairs)
+
+
+class FirstPageOfSingle(Paged):
+    breaks = True
+
+
+class FirstPageOfTexts(MemoryStore):
+    def make(self) -> None:
+        self.rows: dict[str, str] = {}
+
+    def add(self, id: str, text: str) -> str:
+        self.rows[id] = text
+        return id
+
+    def list(self) -> list[tuple[str, str]]:
+        return list(self.rows.items())[:PAGE]
+
+
+class FirstPageOfSessions(Sessions):
+    def make(self) -> None:
+        self.rows: dict[str, list[object]] = {}
+
+    def add(self, session: str, items: list[object]) -> None:
+        self.rows.setdefault(session, []).extend(items)
+
+    def get(self, session: str) -> list[object]:
+        return self.rows.get(session, [])
+
+    def sessions(self) -> list[str]:
+        return sorted(self.rows)[:PAGE]
 
 
 class Counting(Kv):

@@ -19,16 +19,21 @@ from umi_sim.targets.model import (
     REFUSED,
     AnyOrder,
     Contract,
+    Expectation,
+    FirstFew,
     Flags,
     Outcome,
     State,
     marks_in,
     members_during,
     resolve_flags,
+    take,
 )
 from umi_sim.targets.values import MISSING, key_of, same, show_value
 
 STATE_COUNT_MAX: Final = 256
+MOVE_COUNT_MAX: Final = 1_000
+LISTED_MAX: Final = 20  # members of a list that a reader compares by eye
 SUSPECT_COUNT_MAX: Final = 12
 
 RULES: Final[Mapping[str, str]] = {
@@ -375,6 +380,7 @@ class Checker:
         reasons = {self.contract.absence(state, op, times_ms[-1]) for state in self.possible}
         if len(reasons) == 1:
             allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
+        allowed += tell_lacking(answers, got.value)
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])
         anomaly = name_anomaly(rule, self.evidence_of(op, got, times_ms[-1]))
         return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame, anomaly)
@@ -423,7 +429,10 @@ class Checker:
         return is_explained
 
     def moves(self, op: ContractOp) -> list[tuple[ContractOp, ContractOp]]:
-        """Return each earlier operation, and the same at the place of `op`, or at each if that names none."""
+        """Return each earlier operation, and the same at the place of `op`, or at each if that names none.
+
+        None if there are more than MOVE_COUNT_MAX: among so many places, one explains nearly any answer.
+        """
         places: dict[str, dict[object, object]] = {name: {} for name in self.contract.names}
         for name, value in chain.from_iterable(past.args.items() for past in self.past):
             if name in places:
@@ -434,6 +443,8 @@ class Checker:
             for values in product(*(places[name].values() for name in named)):
                 moved = ContractOp(past.name, {**past.args, **dict(zip(named, values, strict=True))})
                 found[key_of((past, moved))] = past, moved
+                if len(found) > MOVE_COUNT_MAX:
+                    return []
         return [*found.values()]
 
     def is_explained_by_time(self, op: ContractOp, got: Got, now_ms: int) -> bool:
@@ -461,11 +472,23 @@ class Checker:
         return any(answer.takes(got.value) for answer, _ in outcomes)
 
 
+def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
+    """Return what a long list lacks of what had to be in it; "" for a short one, where that can be seen."""
+    for answer in answers:
+        wanted = answer.all if isinstance(answer, FirstFew) else answer
+        if isinstance(wanted, AnyOrder) and isinstance(got, list) and len(wanted.must) > LISTED_MAX:
+            lacking = [*wanted.must]
+            take(lacking, got)
+            told = f"; it lacks {len(lacking)} of {len(wanted.must)}: {show_value(lacking[:3])}"
+            return told if lacking else ""
+    return ""
+
+
 def distinct(states: Iterable[State]) -> list[State]:
-    """Each once. A state keeps its flags, so one that is alone with those is compared with no other."""
+    """Each once. A state keeps its flags, so one that is alone with those needs no comparison."""
     by_flags: dict[object, list[State]] = {}
     for state in states:
-        by_flags.setdefault(key_of(state.flags), []).append(state)
+        by_flags.setdefault((*state.flags.values(),), []).append(state)
     found = [each for alike in by_flags.values() for each in (alike if len(alike) == 1 else once(alike))]
     if len(found) > STATE_COUNT_MAX:
         raise TooMany

@@ -52,9 +52,10 @@ def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Ite
         items += draw_next(plan, chance, len(items))
     # A stream of its own, which moves no other draw.
     own = Stream(seed, "target", "crowd")
-    crowd = adapter.contract.crowd(pool, ops) if own.chance(1, CROWDED) else None
-    if crowd is not None:
-        items.insert(own.below(len(items)), Item("op", (crowd,)))
+    crowd = adapter.contract.crowd(pool, ops, own) if own.chance(1, CROWDED) else ()
+    at = own.below(len(items))
+    if crowd:
+        items.insert(at, Item("op" if len(crowd) == 1 else "in_turn", tuple(crowd)))
     return tuple(items)
 
 

@@ -4,6 +4,7 @@
 {"kind": "at_once", "number": 7, "ops": [OP, OP]}      together; the number draws which goes on when
 {"kind": "at_once", "pauses": [3, 1], "ops": [OP, OP]} a job pauses at the third point at which others can go
                                                        on, and one at the next such point
+{"kind": "in_turn", "ops": [OP, OP]}                   one after the other, such as to fill a page
 {"kind": "paged", "ops": [SCAN, OP, OP]}               one of them after each page of the first
 {"kind": "advance", "number": 1000}                    milliseconds that pass
 {"kind": "reopen"}                                     closed and opened again
@@ -30,6 +31,8 @@ SITES: Final = (
 PARTED: Final = ("write", "truncate")  # what can be done in part
 ADVANCE_MS_MAX: Final = 10**12
 AT_ONCE_MAX: Final = 4
+IN_TURN_MAX: Final = 1_000
+SHOWN_MAX: Final = AT_ONCE_MAX  # of operations, and of their outcomes
 PAUSE_COUNT_MAX: Final = 16
 N_MAX: Final = 1_000
 
@@ -48,6 +51,7 @@ class Kind(NamedTuple):
 KINDS: Final[Mapping[str, Kind]] = {
     "op": Kind("{ops}", (1,)),
     "at_once": Kind("at once{pauses}: {ops}", range(1, AT_ONCE_MAX + 1), 2**62, pauses_max=PAUSE_COUNT_MAX),
+    "in_turn": Kind("{ops}", range(1, IN_TURN_MAX + 1)),
     "paged": Kind("page by page, others in between: {ops}", range(1, AT_ONCE_MAX + 1)),
     "advance": Kind("{number} ms pass", (0,), ADVANCE_MS_MAX, place="clock"),
     "reopen": Kind("closed and opened again", place="store"),
@@ -90,7 +94,7 @@ class Item(Data):
     pauses: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return self.describe("; ".join(map(str, self.ops)))
+        return self.describe(join_shown([str(op) for op in self.ops]))
 
     @property
     def event(self) -> str:
@@ -109,6 +113,13 @@ class Item(Data):
         """Return the arguments of `TargetWorld.happen`."""
         ops = [(op.name, op.args) for op in self.ops]
         return self.kind, self.number, self.site, self.part, self.pauses, ops
+
+
+def join_shown(texts: Sequence[str]) -> str:
+    """Return texts in one line; of a long sequence the first and the last, and how many are between them."""
+    if len(texts) <= SHOWN_MAX:
+        return "; ".join(texts)
+    return f"{texts[0]}; ({len(texts) - 2} more); {texts[-1]}"
 
 
 # As JSON.

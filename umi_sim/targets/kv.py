@@ -23,6 +23,7 @@ from umi_sim.targets.model import (
     CROWD_LIMITS,
     NOTHING,
     REFUSAL,
+    SINGLY,
     WHATEVER,
     AnyOrder,
     Contract,
@@ -35,12 +36,14 @@ from umi_sim.targets.model import (
     Pool,
     Truth,
     any_of,
+    fill,
 )
 from umi_sim.targets.values import MISSING, is_plain, same
 
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
 CLEARED_MAX: Final = 5  # entries of which any must not be left by a clear that failed
 TOO_MANY: Final = 9  # entries of which any may be left: more states than a judge holds
+LISTINGS: Final = ("keys", "items", "count", "scan")
 COUNTERS: Final = ("n1", "n2")
 Key = tuple[str, str]  # a namespace, and a key in it
 Ttl = int | None
@@ -161,11 +164,16 @@ class KvContract(Contract):
             drawn["value"] = pool.repeat(chance, (drawn.get("ns"), drawn["key"]), drawn["value"])
         return drawn
 
-    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]]) -> ContractOp | None:
-        if "put_many" not in ops:
-            return None
-        where = {"ns": pool.scopes[0]} if "ns" in ops["put_many"] else {}
-        return ContractOp("put_many", {**where, "pairs": {f"c{n}": f"crowd {n}" for n in range(CROWD)}})
+    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
+        op = next((name for name in ("put_many", "put") if name in ops), None)
+        if op is None or ops.keys().isdisjoint(LISTINGS):
+            return ()
+        pairs = {f"c{n}": f"crowd {n}" for n in range(CROWD)}
+        given: list[dict[str, object]] = [{"pairs": pairs}]
+        if op == "put":
+            given = [{"key": key, "value": value} for key, value in pairs.items()]
+            given *= chance.chance(1, SINGLY)
+        return [ContractOp(op, fill(ops[op], {"ns": pool.scopes[0], **each})) for each in given]
 
     def is_usual(self, name: str, value: object) -> bool:
         if name == "pairs" and isinstance(value, dict):

@@ -17,7 +17,7 @@ from umi_sim.kernel.child_process import ProcessBroken
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, TooMany
-from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
 from umi_sim.targets.threads import find_own_threads
@@ -43,7 +43,7 @@ class TargetStep(Data):
 
     @property
     def told(self) -> str:
-        return "; ".join(self.said) or "done"
+        return join_shown(self.said) or "done"
 
 
 @attrs.frozen
@@ -231,14 +231,16 @@ class TargetRun:
             return self.checker.at_once(item.ops, gots, times_ms)
         if item.kind == "paged":
             return self.checker.take_pages(item.ops, gots, times_ms)
-        for op, got in zip(item.ops, gots, strict=True):  # one, or none
+        for op, got in zip(item.ops, gots, strict=True):
             if got.is_unknown:
                 lost = "batch-split" if self.adapter.contract.is_batch(op) else "error-applied"
                 self.checker.take_cut_off(op, times_ms, CUT_OFF.get(got.error, lost))
             elif has_failed and got.error:
                 self.checker.take_failure(op, times_ms)
             else:
-                return self.checker.take_answer(op, got, times_ms, "done-lost" if has_failed else "")
+                broken = self.checker.take_answer(op, got, times_ms, "done-lost" if has_failed else "")
+                if broken is not None:
+                    return broken
         return None
 
     def is_unknown(self, item: Item, got: Got) -> bool:

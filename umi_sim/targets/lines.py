@@ -10,7 +10,7 @@ from attrs import evolve
 
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.life import JobCounts, TargetVerdict
 from umi_sim.targets.world import fitting
 
@@ -20,7 +20,7 @@ def lines_of(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
     for at, step in enumerate(verdict.steps):
         gots = verdict.gots[at] if at < len(verdict.gots) else ()
         is_said = bool(gots) and step.said == tuple(map(str, gots))  # else it ended within the item
-        told = "; ".join(got.told for got in gots) if is_said else step.told
+        told = join_shown([got.told for got in gots]) if is_said else step.told
         places = verdict.paused_at[at] if at < len(verdict.paused_at) else ()
         paused = f" (paused at {', '.join(places)})" if places else ""
         yield f"{text_of(adapter, step.item)}  ->  {told}{paused}"

@@ -22,9 +22,11 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
+    CROWD,
     FORMS,
     NOTHING,
     REFUSAL,
+    SINGLY,
     WHATEVER,
     AnyOrder,
     Contract,
@@ -37,6 +39,7 @@ from umi_sim.targets.model import (
     Truth,
     Without,
     any_of,
+    fill,
     marks_in,
 )
 from umi_sim.targets.values import MISSING, show_value
@@ -215,6 +218,13 @@ class MemoryContract(Contract):
             place = tuple(drawn.get(each) for each in ALL)
             drawn["text"] = pool.repeat(chance, place, drawn["text"])
         return drawn
+
+    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
+        if "add" not in ops or ops.keys().isdisjoint(("list", "count")) or not chance.chance(1, SINGLY):
+            return ()
+        where: dict[str, object] = {"user": pool.scopes[0], "metadata": {}}
+        given = [{**where, "id": f"c{n}", "text": f"crowd {n}"} for n in range(CROWD)]
+        return [ContractOp("add", fill(("id", *ops["add"]), each)) for each in given]
 
     def losses(self, state: MemoryState, op: ContractOp) -> Iterator[MemoryState]:
         if op.name == "update":

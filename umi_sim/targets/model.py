@@ -6,6 +6,7 @@ Law 1. A state never changes; an operation gives others. What is left open (a fl
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain, product
@@ -16,7 +17,7 @@ import attrs
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import ContractOp
-from umi_sim.targets.values import MISSING, is_plain, is_plain_name, same, show_value
+from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, same, show_value
 
 
 class Expectation(ABC):
@@ -132,12 +133,16 @@ def holds(values: Iterable[object], value: object) -> bool:
 
 def take(left: list[object], wanted: Sequence[object]) -> int:
     """Take what is wanted out of the list; how many were there."""
-    before = len(left)
-    for value in wanted:
-        at = next((place for place, each in enumerate(left) if same(each, value)), None)
-        if at is not None:
-            del left[at]
-    return before - len(left)
+    lacking, rest = Counter(map(key_of, wanted)), list[object]()
+    for value in left:
+        key = key_of(value)
+        if lacking[key]:
+            lacking[key] -= 1
+        else:
+            rest.append(value)
+    count = len(left) - len(rest)
+    left[:] = rest
+    return count
 
 
 @attrs.frozen
@@ -169,6 +174,7 @@ MARKED: Final = re.compile("~[0-9a-f]{10}$")
 NUMBER_FIRST: Final = 100
 CROWD: Final = 130  # entries: more than the hundred of a usual page
 CROWD_LIMITS: Final = (CROWD - 10, CROWD)
+SINGLY: Final = 4  # one crowd in so many that would be put one by one: such a run takes long
 REPEATED: Final = 16  # one write in so many repeats the value that its place had
 
 State = Any  # of one contract, which alone looks into it
@@ -239,6 +245,11 @@ FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the s
 }  # fmt: skip
 
 
+def fill(names: Sequence[str], given: Mapping[str, object]) -> dict[str, object]:
+    """Return arguments of these names; what is not given is None, for a method may ask for it."""
+    return {name: given.get(name) for name in names}
+
+
 class Contract(ABC):
     """One of the contracts. `ops`: their arguments; `flags`: what each may be, the first is the default.
 
@@ -268,9 +279,9 @@ class Contract(ABC):
         found: Outcomes = getattr(self, f"on_{op.name}")(state, now_ms, **self.bind(op, state.flags))
         return found
 
-    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]]) -> ContractOp | None:
-        """Return an operation that puts more into one place than a page of a store holds."""
-        return None
+    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
+        """Return operations that put more into one place than a page holds; none if nothing would list it."""
+        return ()
 
     @abstractmethod
     def bind(self, op: ContractOp, flags: Flags) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Final
 from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import Item
 
-KINDS: Final = ("op", "at_once", "advance", "reopen", "crash")
+KINDS: Final = ("op", "at_once", "in_turn", "advance", "reopen", "crash")
 OURS: Final = "umi_sim.targets"
 BASES: Final = ("Kv", "Sessions", "MemoryStore")
 STAND_INS: Final = ("MISSING", *BASES)
@@ -145,6 +145,11 @@ def steps_of(name: str, items: Sequence[Item], recorded: Sequence[str]) -> Itera
                     yield "await outcome(store.close)"
                 yield f"store = {name}()" + ("" if item.kind == "reopen" else "  # the process has died")
                 yield "await outcome(store.make)"
+            case "in_turn":
+                yield "for args, said in ("
+                yield from (f"    ({op.args!r}, {next(left)!r})," for op in item.ops)
+                yield "):"
+                yield f"    await expect([said], lambda: store.{item.ops[0].name}(**args))"
             case _:
                 calls = [f"lambda: store.{each}" for each in as_calls(item)]
                 yield f"await expect({[next(left) for _ in calls]!r}, {', '.join(calls)})"

@@ -26,7 +26,7 @@ from umi_sim.record.saved_failures import (
 )
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
 from umi_sim.targets.checker import RULES
-from umi_sim.targets.items import AT_ONCE_MAX, Item, item_to_json, read_item
+from umi_sim.targets.items import IN_TURN_MAX, Item, item_to_json, read_item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict, run
 from umi_sim.targets.shrinking import Live, fingerprint_of
 
@@ -175,7 +175,7 @@ def saved_of(document: dict[str, Json]) -> SavedRun:
     contract = at("contract", one_of(CONTRACTS, "contract").read, document.get("contract"))
     item = Schema(lambda value: read_item(value, CONTRACTS[contract].contract.ops), dict)
     items = at("items", list_of(item, ITEM_COUNT_MAX).read, document.get("items"))
-    said = at("said", list_of(list_of(TEXT, AT_ONCE_MAX), ITEM_COUNT_MAX).read, document.get("said", []))
+    said = at("said", list_of(list_of(TEXT, IN_TURN_MAX), ITEM_COUNT_MAX).read, document.get("said", []))
     failure = at("failure", FAILURE.read, document.get("failure", {}))
     return SavedRun(
         contract,

@@ -28,6 +28,7 @@ from umi_sim.targets.model import (
     FORMS,
     NOTHING,
     REFUSAL,
+    SINGLY,
     WHATEVER,
     AnyOrder,
     Contract,
@@ -37,6 +38,7 @@ from umi_sim.targets.model import (
     Outcomes,
     Pool,
     any_of,
+    fill,
     take,
 )
 from umi_sim.targets.values import show_value
@@ -168,12 +170,16 @@ class SessionsContract(Contract):
 
     # Drawing.
 
-    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]]) -> ContractOp | None:
+    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
+        """Return one add of many messages to one session; at times one message to each of many sessions."""
         if "add" not in ops:
-            return None
-        where = {"user": pool.scopes[0]} if "user" in ops["add"] else {}
+            return ()
         items = [{"role": ROLES[n % 2], "content": f"crowd {n}"} for n in range(CROWD)]
-        return ContractOp("add", {**where, "session": pool.names[0], "items": items})
+        places = [(pool.names[0], items)]
+        if "sessions" in ops and chance.chance(1, SINGLY):
+            places = [(f"c{n}", [item]) for n, item in enumerate(items)]
+        given = [{"user": pool.scopes[0], "session": name, "items": each} for name, each in places]
+        return [ContractOp("add", fill(ops["add"], each)) for each in given]
 
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
         return {

@@ -112,7 +112,7 @@ def end_of(verdict: TargetVerdict) -> str:
 
 def alone(item: Item) -> Iterator[tuple[Item, ...]]:
     """Yield its operations one after the other, in every order, and nothing that ends a process."""
-    if item.kind in ("advance", "op"):
+    if item.kind in ("advance", "op", "in_turn"):
         yield (item,)
     else:
         yield from (tuple(Item("op", (op,)) for op in order) for order in permutations(item.ops))
@@ -192,6 +192,9 @@ class RunShrinker:
         """Simplify the number of concurrent requests, which says their order."""
         if item.kind == "paged":
             fewer(item.ops[1:], lambda few: bool(few) and self.put(at, ops=(item.ops[0], *few)))
+        elif item.kind == "in_turn":
+            # All are alike: their number matters, and not which they are.
+            lower(len(item.ops), lambda count: count > 0 and self.put(at, ops=item.ops[:count]))
         elif item.kind == "at_once":
             fewer(item.ops, lambda few: len(few) > 1 and self.put_ops(at, tuple(few)))
         else:
@@ -206,6 +209,8 @@ class RunShrinker:
         return any(self.put(at, ops=ops, pauses=each) for each in (pauses, *others))
 
     def simplify_ops(self, at: int, item: Item) -> None:
+        if item.kind == "in_turn":  # many, and plain as they are drawn
+            return
         for place, op in enumerate(item.ops):
             needed = {*NEEDED, *required_arguments(self.adapter, op.name)}
             for name, value in op.args.items():
@@ -241,7 +246,7 @@ def shorten(name: str, value: object, works: Callable[[object], bool]) -> None:
 
 def plainer(item: Item) -> Iterator[dict[str, Any]]:
     """The operation alone; a crash at any time; requests at once in an order of a low number."""
-    if item.kind == "op" or not item.ops:
+    if item.kind == "op" or not item.ops or (item.kind == "in_turn" and len(item.ops) > 1):
         return
     plain = {"number": 0, "site": "", "part": 0, "pauses": ()}
     yield from ({"kind": "op", "ops": (op,), **plain} for op in item.ops)

@@ -13,7 +13,7 @@ from umi_sim.targets.adapter import Adapter, is_async, ops_of
 from umi_sim.targets.anomalies import meaning_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
-from umi_sim.targets.items import Item
+from umi_sim.targets.items import Item, join_shown
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
 from umi_sim.targets.lines import lines_of, not_recurring, text_of, warn_unexplored
 from umi_sim.targets.promises import list_promises
@@ -113,7 +113,7 @@ def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]
 
 def report_needed(needed: Sequence[tuple[Item, str, str]]) -> Iterator[ReportRow]:
     """Yield how the run ends where one of its items is changed."""
-    texts = [item.describe("; ".join(op.name for op in item.ops)) for item, _, _ in needed]
+    texts = [item.describe(join_shown([op.name for op in item.ops])) for item, _, _ in needed]
     width = max(map(len, texts), default=0)
     pairs = zip(texts, needed, strict=True)
     yield from under("needed", (row("", f"{text:{width}}  {it[1]}: {it[2]}", hang=2) for text, it in pairs))

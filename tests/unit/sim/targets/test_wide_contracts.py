@@ -69,8 +69,26 @@ def test_a_page_too_short_is_shown_with_one_key_more_than_it_holds() -> None:
     assert stores.PAGE < len(pairs) <= CROWD
 
 
+@pytest.mark.parametrize(
+    ("store", "op"),
+    [
+        (stores.FirstPageOfSingle, "keys"),
+        (stores.FirstPageOfTexts, "list"),
+        (stores.FirstPageOfSessions, "sessions"),
+    ],
+)
+def test_a_listing_that_ends_with_its_first_page_is_found_without_a_batch(
+    store: type[Adapter], op: str
+) -> None:
+    small = first_failure(store.__name__)
+    assert small.broken is not None
+    assert (small.broken.rule, small.broken.op) == ("answer", op)
+    crowd = next(item for item in small.items if item.kind == "in_turn")
+    assert (len(small.items), len(crowd.ops)) == (2, stores.PAGE + 1)
+
+
 def test_a_scan_of_one_key_for_each_page_may_come_to_its_end() -> None:
-    class Scanned(stores.Paged):
+    class Scanned(stores.FirstPage):
         def scan(self, limit: int, cursor: int | None = None) -> tuple[list[str], int | None]:
             start = cursor or 0
             keys = sorted(self.rows)[start : start + limit]
@@ -121,3 +139,9 @@ def test_a_mark_is_in_no_other_text() -> None:
     marks = [mark(f"v{n}") for n in range(2_000)]
     assert not any(one in other for one in marks[:60] for other in marks if one != other)
     assert [*marks_in({"a": [mark("x"), "x"], "b": (1, {"c": mark("y")})})] == [mark("x"), mark("y")]
+
+
+def test_a_long_list_is_told_by_what_it_lacks() -> None:
+    broken = first_failure("FirstPageOfSingle").broken
+    assert broken is not None
+    assert broken.allowed.endswith(" in any order; it lacks 1 of 101: ['c99']")
