@@ -66,7 +66,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("english", "errors", "files", "phrases", "services"),
+        ("english", "errors", "files", "phrases", "services", "usage"),
         ("rules",),
         ("changes", "first_person"),
         (
@@ -87,6 +87,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("sqlite",),
         ("deletion", "doctor", "store", "transfer"),
         ("openai", "contents"),
+        ("anthropic",),
         ("host",),
         ("memory",),
         ("blocking", "mcp", "chats", "readable"),

@@ -14,6 +14,8 @@
     local.py       rules and hashes in place of a model and an embedder, without a network
     services.py    what a model and an embedder are, and how they fail
     openai.py      a model and an embedder at any endpoint that speaks as OpenAI does
+    anthropic.py   a model at one that speaks as Anthropic does
+    usage.py       tokens and their cost, of each request and in all
     store.py       one file for all memories of a process, worked on by one thread
     claims.py      one live memory for each scope
     sqlite.py      storage on SQLite
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from umi_live.memory import Hits, LiveMemory, Result, open_memory
     from umi_live.services import Embedder, Model, ServiceFailed
     from umi_live.topics import Topic
+    from umi_live.usage import Usage, report_usage
 
 # Where each exported name lives. Written out, as importing the modules to ask them is what must not happen.
 _MODULES: Final = {
@@ -60,13 +63,14 @@ _MODULES: Final = {
     "memory": "Hits LiveMemory Result open_memory",
     "services": "Embedder Model ServiceFailed",
     "topics": "Topic",
+    "usage": "Usage report_usage",
 }
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
     "BlockingMemory", "Closed", "Embedder", "FileTampered", "Hits", "InDoubt", "LiveError", "LiveMemory",
     "Model", "NotDone", "RequestFailed", "RequestRefused", "Result", "ScopeTaken", "ServiceFailed",
-    "StoreError", "Topic", "delete_user", "open_blocking", "open_memory",
+    "StoreError", "Topic", "Usage", "delete_user", "open_blocking", "open_memory", "report_usage",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from umi_live.errors import Closed
 from umi_live.memory import LiveMemory, open_memory
+from umi_live.usage import Usage
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -73,6 +74,11 @@ class BlockingMemory:
             self.run(self.memory.__aexit__(kind, error, trace))
         finally:
             self.stop()
+
+    @property
+    def usage(self) -> Usage:
+        """What this object has used of models and embedders so far, also for the upkeep of the memory."""
+        return self.memory.usage
 
     def entity_id_of(self, name: str) -> str:
         """Return the id under which facts say that they are about this name."""

@@ -18,6 +18,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.codec import encode
+from umi_core.domains import OpLabel
 from umi_core.errors import Error
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.memory import Memory, list_misuses
@@ -29,6 +30,7 @@ from umi_live.first_person import tell_user
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed, at_once
 from umi_live.store import Store, StoreAnswer, wall_ms
+from umi_live.usage import NO_USAGE, Usage, collect_usage, end_span, start_span
 
 MODEL_CALLS_MAX: Final = 8  # at a time
 WAKE_MS_MAX: Final = 60_000  # a clock that was set back is noticed after so long
@@ -51,7 +53,9 @@ class Host:
         self.room = asyncio.Semaphore(OP_COUNT_MAX)
         self.calls = asyncio.Semaphore(MODEL_CALLS_MAX)
         self.numbers = itertools.count(1)
-        self.waiting: dict[int, asyncio.Future[Reply]] = {}
+        self.waiting: dict[int, asyncio.Future[tuple[Reply, Usage]]] = {}
+        self.used: dict[int, Usage] = {}  # by requests that wait, which have used any
+        self.usage = NO_USAGE  # by all of them, and by the memory itself
         self.tasks: dict[asyncio.Task[None], None] = {}
         self.timer: asyncio.TimerHandle | None = None
         self.timer_ms = 0  # when it rings
@@ -61,16 +65,19 @@ class Host:
 
     # Requests.
 
-    async def ask(self, request: Request) -> Reply:
-        """Return the reply, under the label of the request. Waits while too many are in flight."""
+    async def ask(self, request: Request) -> tuple[Reply, Usage]:
+        """Return the reply, under the label of the request, and what it used of models.
+
+        Waits while too many are in flight.
+        """
         if not self.is_closed and (error := wrong(request)) is not None:
-            return Reply(request.op_id, Refused(error))
+            return Reply(request.op_id, Refused(error)), NO_USAGE
         await self.room.acquire()
         if self.is_closed:
             self.room.release()
             raise Closed("the memory is closed") from self.broken
         number = next(self.numbers)
-        reply: asyncio.Future[Reply] = self.loop.create_future()
+        reply: asyncio.Future[tuple[Reply, Usage]] = self.loop.create_future()
         self.waiting[number] = reply
         # On the reply, not at the end of this call: a cancelled
         # caller leaves, and the operation keeps its place.
@@ -83,7 +90,8 @@ class Host:
                 reply.exception()  # which is raised here
             raise
         # Shielded, as cancelling a caller must not cancel the future that the memory will answer (law 2).
-        return attrs.evolve(await asyncio.shield(reply), op_id=request.op_id)
+        told, used = await asyncio.shield(reply)
+        return attrs.evolve(told, op_id=request.op_id), used
 
     def begin(self) -> None:
         """Begin recovery before the first request."""
@@ -149,9 +157,9 @@ class Host:
 
     def deliver_reply(self, reply: Reply) -> None:
         assert isinstance(reply.op_id, int)
-        waiting = self.waiting.pop(reply.op_id)
+        waiting, used = self.waiting.pop(reply.op_id), self.used.pop(reply.op_id, NO_USAGE)
         if not waiting.done():
-            waiting.set_result(reply)
+            waiting.set_result((reply, used))
 
     def break_off(self, error: BaseException) -> None:
         self.is_closed, self.broken = True, error
@@ -189,7 +197,8 @@ class Host:
     def ask_service(self, effect: AskModel | Embed) -> None:
         ask = self.model_at_once if isinstance(effect, AskModel) else self.embedder_at_once
         if ask is None:
-            self.start(self.serve(effect))
+            operation = self.memory.state.waiting_for(effect.request_id)
+            self.start(self.serve(effect, None if operation is None else operation.op_id))
         else:
             # Not at once: this is called out of a step, and a step must not begin inside another one.
             self.loop.call_soon(self.serve_at_once, effect, ask)
@@ -199,8 +208,18 @@ class Host:
         self.tasks[task] = None
         task.add_done_callback(self.tasks.pop)
 
-    async def serve(self, effect: AskModel | Embed) -> None:
-        self.take_answer(await self.get_answer(effect))
+    async def serve(self, effect: AskModel | Embed, number: OpLabel | None) -> None:
+        """Ask a service, and note what the request of this number has used; None: the memory itself."""
+        is_chat = isinstance(effect, AskModel)
+        named = ("chat", self.model.name) if is_chat else ("embeddings", self.embedder.name)
+        with collect_usage() as reported, start_span(*named) as span:
+            answer = await self.get_answer(effect)
+            used = sum(reported, NO_USAGE)
+            end_span(span, used, answer.kind if isinstance(answer, EffectFailed) else "")
+        self.usage += used
+        if isinstance(number, int) and number in self.waiting:
+            self.used[number] = self.used.get(number, NO_USAGE) + used
+        self.take_answer(answer)
 
     async def get_answer(self, effect: AskModel | Embed) -> Answer:
         try:

@@ -105,6 +105,7 @@ from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed
 from umi_live.store import Path, Store
 from umi_live.topics import Topic, TopicReader
+from umi_live.usage import NO_USAGE, Usage
 
 T = TypeVar("T")
 ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
@@ -119,6 +120,7 @@ class Result(Generic[T]):
 
     value: T
     degraded: tuple[Degraded, ...] = ()
+    usage: Usage = NO_USAGE
 
 
 @attrs.frozen
@@ -129,6 +131,7 @@ class Hits(Sequence[Hit]):
     resolution: Resolution
     variants: tuple[str, ...]
     degraded: tuple[Degraded, ...] = ()
+    usage: Usage = NO_USAGE
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
@@ -223,6 +226,7 @@ class LiveMemory:
         self.model, self.embedder, self.record = model, embedder, record
         self.store: Store | None = None
         self.host: Host | None = None
+        self.used = NO_USAGE  # until it was closed last
         self.recorder: Recorder | None = None
 
     async def __aenter__(self) -> Self:
@@ -307,6 +311,7 @@ class LiveMemory:
             # Before the wait below: a caller that comes meanwhile is told that the memory is closed.
             self.host = self.store = None
             await host.close()
+            self.used += host.usage
 
     def end_recording(self) -> None:
         if self.recorder is not None:
@@ -382,7 +387,7 @@ class LiveMemory:
         request = Recall(0, query, limit, deep, time_range, wanted, said, resolve, min_score_ppm, where=where)
         result = await self.ask(request, Recalled)
         found = result.value
-        return Hits(found.hits, found.resolution, found.variants, result.degraded)
+        return Hits(found.hits, found.resolution, found.variants, result.degraded, result.usage)
 
     async def memorize(
         self,
@@ -659,8 +664,17 @@ class LiveMemory:
 
     # Everything else.
 
+    @property
+    def usage(self) -> Usage:
+        """What this object has used of models and embedders so far, also for the upkeep of the memory."""
+        return self.used if self.host is None else self.used + self.host.usage
+
     async def drive(self, request: Request) -> effects.Outcome:
         """Return how a request ended, whatever that is. Raises Closed."""
+        return (await self.drive_counted(request))[0]
+
+    async def drive_counted(self, request: Request) -> tuple[effects.Outcome, Usage]:
+        """Return how a request ended, and what it used of models. Raises Closed."""
         if self.host is None:
             raise Closed("the memory is not open; use it inside `async with`")
         self.check_loop()
@@ -668,7 +682,8 @@ class LiveMemory:
             raise StoreError(
                 f"{self.path}: is open for reading only, and {request_name(type(request))} writes"
             )
-        return (await self.host.ask(name_speaker(request, self.scope.user))).outcome
+        reply, used = await self.host.ask(name_speaker(request, self.scope.user))
+        return reply.outcome, used
 
     def check_loop(self) -> None:
         """Raise LiveError in another event loop than the one in which the memory was opened."""
@@ -680,10 +695,11 @@ class LiveMemory:
 
     async def ask(self, request: Request, kind: type[T]) -> Result[T]:
         """Any request of umi_core/messages/requests.py. Raises NotDone, StoreError, Closed."""
-        match await self.drive(request):
+        outcome, used = await self.drive_counted(request)
+        match outcome:
             case effects.Done(value=value, degraded=degraded):
                 assert isinstance(value, kind), value
-                return Result(value, degraded)
+                return Result(value, degraded, used)
             case effects.Refused(error=error):
                 raise RequestRefused(error, str(error))
             case effects.Failed(error=error):
@@ -711,8 +727,9 @@ def open_memory(
 ) -> LiveMemory:
     """Return the memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
-    `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`;
-    so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. `categories`: those
+    `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`,
+    or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`.
+    `key` opens both. `categories`: those
     of the archive, each with what belongs there, in place of the usual ones. `record`:
     a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
     `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
@@ -724,9 +741,11 @@ def open_memory(
     that cannot be.
     """
     if isinstance(model, str) or isinstance(embedder, str):
-        from umi_live import openai  # and an HTTP client with it: not for those who need none
+        from umi_live import anthropic, openai  # and an HTTP client with them: not for those who need none
 
-        model = openai.ChatModel(model, key) if isinstance(model, str) else model
+        if isinstance(model, str):
+            kind = anthropic.AnthropicModel if model.startswith(anthropic.PREFIX) else openai.ChatModel
+            model = kind(model, key)
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
     chosen = embedder or HashEmbedder()
     with refusing():

@@ -25,9 +25,17 @@ from umi_live.errors import LiveError
 from umi_live.payloads import message
 from umi_live.services import ServiceFailed
 from umi_live.store import wall_ms
+from umi_live.usage import report_usage
 
 BODY_BYTES_MAX: Final = 32 * 2**20  # vectors of as many texts as one request has are smaller
 INPUT_COUNT_MAX: Final = 100  # texts in one request; the least that an endpoint in use takes is about that
+
+NO_PARAMETERS: Final[Mapping[str, object]] = {}
+OWN_PARAMETERS: Final = frozenset(("model", "messages", "input", "stream", "n", "tools"))
+TOKEN_COUNTS: Final = (  # as OpenAI, and as Anthropic names them; what a cache read or kept was read
+    ("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+    ("completion_tokens", "output_tokens"),
+)
 
 
 @attrs.frozen
@@ -71,16 +79,35 @@ def make_failure(case: str, retry_after_ms: int = 0) -> ServiceFailed:
     return ServiceFailed(TABLE[case].kind, retry_after_ms, TABLE[case].what)
 
 
-class Endpoint:
-    """`url` ends with `#` and the name of a model. Raises LiveError for an address or a key that is none."""
+def read_parameters(given: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters of each request; one that is None is left out. Raises LiveError."""
+    if own := OWN_PARAMETERS.intersection(given):
+        raise LiveError(f"parameters: {min(own)} is the memory's own; leave it out")
+    parameters = {name: value for name, value in given.items() if value is not None}
+    try:
+        json.dumps(parameters, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise LiveError(f"parameters: no JSON: {error}") from None
+    return parameters
 
-    def __init__(self, url: str, key: str | None = None) -> None:
+
+class Endpoint:
+    """`url` ends with `#` and the name of a model. Raises LiveError for an address or a key that is none.
+
+    `headers`: in place of the one that has the key. `prices`: USD for a million tokens in, and out.
+    """
+
+    def __init__(
+        self, url: str, key: str | None = None, *,
+        headers: Mapping[str, str] | None = None, prices: tuple[float, float] = (0, 0),
+    ) -> None:  # fmt: skip
         self.url, _, self.name = url.partition("#")
         if not is_address(self.url) or not self.name:
             raise LiveError(f"{url}: is no address of a model; write https://HOST/v1#MODEL")
         if key is not None and not (key.isascii() and key.isprintable()):
             raise LiveError("the key is none: it holds characters that no header of HTTP may have")
-        self.headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self.headers = headers or ({} if key is None else {"Authorization": f"Bearer {key}"})
+        self.prices = prices
         self.client: httpx.AsyncClient | None = None
 
     async def post(self, path: str, body: Mapping[str, object], timeout_ms: int) -> Any:
@@ -98,7 +125,18 @@ class Endpoint:
         if response.status_code != 200:
             case = case_of(response.status_code, content)
             raise make_failure(case, retry_after_ms(response.headers.get("Retry-After")))
-        return json_of(content)
+        answer = json_of(content)
+        self.count_tokens(answer)
+        return answer
+
+    def count_tokens(self, answer: Any) -> None:
+        """Report what an answer says that it took; a number that is none counts as 0."""
+        told = answer.get("usage") if isinstance(answer, dict) else None
+        used = told if isinstance(told, dict) else {}
+        counts = {name: number for name, number in used.items() if type(number) is int and number > 0}
+        read, written = (sum(counts.get(name, 0) for name in names) for names in TOKEN_COUNTS)
+        cost_usd = (read * self.prices[0] + written * self.prices[1]) / 1_000_000
+        report_usage(read, written, cost_usd)
 
     async def close(self) -> None:
         if self.client is not None:
@@ -134,7 +172,7 @@ def json_of(content: bytes) -> Any:
 
 def case_of(status: int, content: bytes) -> str:
     # A prompt that is too long is most often a 400 with the code `context_length_exceeded`.
-    if status == 400 and b"context_length" in content:
+    if status == 400 and (b"context_length" in content or b"prompt is too long" in content):
         return "too_long"
     return STATUSES.get(status, "broken" if status >= 500 else "refused")
 
@@ -154,11 +192,21 @@ def retry_after_ms(value: str | None) -> int:
 
 
 class ChatModel(Endpoint):
-    """Answers prompts by `chat/completions`."""
+    """Answers prompts by `chat/completions`.
+
+    `parameters` go into each request, over `temperature` 0; None leaves that out, as some models want.
+    """
+
+    def __init__(
+        self, url: str, key: str | None = None, *,
+        parameters: Mapping[str, object] = NO_PARAMETERS, prices: tuple[float, float] = (0, 0),
+    ) -> None:  # fmt: skip
+        super().__init__(url, key, prices=prices)
+        self.parameters = read_parameters({"temperature": 0, **parameters})
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
         said = {"role": "user", "content": message(task, prompt)}
-        body = {"model": self.name, "temperature": 0, "messages": [said]}
+        body = {**self.parameters, "model": self.name, "messages": [said]}
         return text_of(await self.post("chat/completions", body, timeout_ms))
 
 
@@ -182,11 +230,11 @@ def text_of(answer: Any) -> str:
 class TextEmbedder(Endpoint):
     """Gives vectors by `embeddings`. `url` ends with `#MODEL:DIMS`."""
 
-    def __init__(self, url: str, key: str | None = None) -> None:
+    def __init__(self, url: str, key: str | None = None, *, prices: tuple[float, float] = (0, 0)) -> None:
         address, _, dims = url.rpartition(":")
         if not dims.isascii() or not dims.isdigit() or len(dims) > DIGITS_MAX:
             raise LiveError(f"{url}: is no address of an embedder; write https://HOST/v1#MODEL:DIMENSIONS")
-        super().__init__(address, key)
+        super().__init__(address, key, prices=prices)
         self.dims = int(dims)
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:

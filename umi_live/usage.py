@@ -1,0 +1,80 @@
+"""Usage: the tokens that models and embedders read and wrote, and what they cost.
+
+Law 1. A call that failed counts as well, if its answer says what it used.
+Law 2. What a request used is in its result; what the memory did by itself is in the sum alone.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from importlib.util import find_spec
+from typing import Any, Final
+
+import attrs
+
+
+@attrs.frozen
+class Usage:
+    """`cost_usd` is 0 for a model without prices."""
+
+    call_count: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.call_count + other.call_count,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost_usd + other.cost_usd,
+        )
+
+    def __str__(self) -> str:
+        calls = "1 call" if self.call_count == 1 else f"{self.call_count:,} calls"
+        cost = f", {self.cost_usd:.4f} USD" if self.cost_usd else ""
+        return f"{calls}, {self.input_tokens:,} tokens in, {self.output_tokens:,} out{cost}"
+
+
+NO_USAGE: Final = Usage()
+REPORTED: Final = ContextVar[list[Usage] | None]("REPORTED", default=None)
+
+
+def report_usage(input_tokens: int, output_tokens: int = 0, cost_usd: float = 0.0) -> None:
+    """Add what a call has used. For a model of your own, within its `ask`; elsewhere it does nothing."""
+    if (reported := REPORTED.get()) is not None:
+        reported.append(Usage(1, input_tokens, output_tokens, cost_usd))
+
+
+@contextmanager
+def collect_usage() -> Iterator[list[Usage]]:
+    """Collect what is reported inside, in this task."""
+    reported: list[Usage] = []
+    token = REPORTED.set(reported)
+    try:
+        yield reported
+    finally:
+        REPORTED.reset(token)
+
+
+def start_span(operation: str, model: str) -> Any:
+    """Return a context that is a span of OpenTelemetry, or None where that is not installed.
+
+    `operation`: chat or embeddings, as in the semantic conventions for generative AI.
+    """
+    if find_spec("opentelemetry") is None:
+        return nullcontext()
+    from opentelemetry import trace
+
+    named = {"gen_ai.operation.name": operation, "gen_ai.request.model": model}
+    return trace.get_tracer("umi_live").start_as_current_span(f"{operation} {model}", attributes=named)
+
+
+def end_span(span: Any, used: Usage, failure: str) -> None:
+    """Write into a span what was used, and how the call failed; "" if it did not."""
+    if span is None:
+        return
+    span.set_attribute("gen_ai.usage.input_tokens", used.input_tokens)
+    span.set_attribute("gen_ai.usage.output_tokens", used.output_tokens)
+    if failure:
+        span.set_attribute("error.type", failure)
