@@ -246,8 +246,8 @@ FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the s
 
 
 def fill(names: Sequence[str], given: Mapping[str, object]) -> dict[str, object]:
-    """Return arguments of these names; what is not given is None, for a method may ask for it."""
-    return {name: given.get(name) for name in names}
+    """Return what is given of the arguments of these names, in their order."""
+    return {name: given[name] for name in names if name in given}
 
 
 class Contract(ABC):
