@@ -7,6 +7,7 @@ with open_blocking("agent.db", user="ann", agent="helper") as memory:
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -85,10 +86,14 @@ class BlockingMemory:
         return self.memory.entity_id_of(name)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.begin(work).result()
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin work in the loop of the memory, and return what it will come to."""
         if self.loop is None:
             work.close()
             raise Closed("the memory is not open; use it inside `with`")
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:
         loop, self.loop = self.loop, None

@@ -1,7 +1,7 @@
 """Rows as SQLite keeps them: their bytes, and beside them what conditions ask for.
 
 columns   one value of a row each: type, time, whether the vector is missing
-ties      the ids that a row names: the entities of a fact, its sources, the ends of a relation
+ties      the ids that a row names: the entities of a fact, its sources, the ends of a relation; hashed tags
 terms     those of a fact, which searches look for
 """
 
@@ -15,7 +15,8 @@ import attrs
 import msgpack
 
 from umi_core.errors import Rejected
-from umi_core.kelpie.rows import BlockChange
+from umi_core.ids import text_hash
+from umi_core.kelpie.rows import Archival, BlockChange
 from umi_core.migration.rows import Moved
 from umi_core.policies.term_scores import OCCURRENCE_COUNT_MAX, count_terms
 from umi_core.row_bytes import decode_row, encode_row
@@ -103,7 +104,10 @@ def columns(body: Body | None) -> tuple[Any, ...]:
 
 
 def ties_of(body: Body | None) -> list[tuple[str, str]]:
-    """Return the ids that a row names, each with the field that holds it."""
+    """Return the ids that a row names and its tags, each with the field that holds it."""
+    if isinstance(body, Archival):
+        # Hashes: pages of an index are not searched for remains of texts that were deleted.
+        return [("tags", text_hash(tag)) for tag in body.tags]
     found = ((field, getattr(body, field, None) or ()) for field in TIED)
     named = ((field, (ids,) if isinstance(ids, str) else ids) for field, ids in found)
     return [(field, value) for field, values in named for value in dict.fromkeys(values)]

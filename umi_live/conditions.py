@@ -7,6 +7,7 @@ Law 2. A condition that becomes SQL means exactly what `admits` means.
 from typing import Final
 
 from umi_core.conditions import Condition, Where
+from umi_core.ids import text_hash
 from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.rows import BODIES, FIELDS
 
@@ -68,6 +69,8 @@ def translate_condition(condition: Condition, kind: str, scope: int) -> Clause |
             return f"vector_missing = {int(value)}", ()
         case Condition("about" | "touches" as field, "contains", str(value)):
             return NAMING, (scope, kind, field, value)
+        case Condition("tags", "contains", str(value)) if kind == "archival":
+            return NAMING, (scope, kind, "tags", text_hash(value))
         case Condition("sources", "contains", str(value)) if kind == "entity":
             return NAMING, (scope, kind, "touches", value)
         # Without a source means without a tie of the field `touches`, which has the sources of a fact.

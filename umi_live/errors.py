@@ -67,9 +67,9 @@ def refusing() -> Iterator[None]:
         raise RequestRefused(rejected.errors[0], str(rejected)) from None
 
 
-def needs_extra(error: ModuleNotFoundError) -> str:
+def needs_extra(error: ModuleNotFoundError, extra: str = "live") -> str:
     """Return the sentence for a user who runs this package without what it needs."""
-    return f"{error.name} is not installed: pip install 'umi-sim[live]'"
+    return f"{error.name} is not installed: pip install 'umi-sim[{extra}]'"
 
 
 def own_version() -> str:

@@ -13,7 +13,7 @@ the last commit is undone although it was acknowledged.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import apsw
@@ -21,6 +21,7 @@ import attrs
 
 from umi_live.anchor import SealOptions
 from umi_live.claims import hold_unclaimed
+from umi_live.columns import TIE, body_of, ties_of
 from umi_live.errors import StoreError
 from umi_live.files import create_file, sync_file
 from umi_live.seal import find_seal
@@ -62,7 +63,7 @@ insert into sqlite_stat1 values
     ('row', 'row_touches', '100000 50000 4'),
     ('row', 'row_touches_too', '100000 50000 4');
 """
-# `tie`: the ids that the body of a row names, in the field `about` or `touches`.
+# `tie`: the ids that the body of a row names, in the field `about` or `touches`; later also hashes of `tags`.
 SECOND: Final = """
 create table tie (
     scope integer not null, kind text not null, field text not null, value text not null,
@@ -92,6 +93,8 @@ create table seal (
     nonce blob not null, total blob not null, tag blob not null) strict;
 """
 
+TAGGED: Final = "select scope, number, body from row where kind = 'archival' and body is not null"
+
 
 def divide_entities(connection: apsw.Connection) -> None:
     """Make the second version of the file, in which each statement is a row that is found by its terms."""
@@ -99,9 +102,17 @@ def divide_entities(connection: apsw.Connection) -> None:
     divide(connection)
 
 
+def tie_tags(connection: apsw.Connection) -> None:
+    """Make the fifth version of the file, in which records are found by their tags without reading all."""
+    rows: list[Any] = connection.execute(TAGGED).fetchall()
+    for scope, number, data in rows:
+        ties = [(scope, "archival", field, value, number) for field, value in ties_of(body_of(data, None))]
+        connection.executemany(TIE, ties)
+
+
 Migration = str | Callable[[apsw.Connection], None]
 # number n makes version n + 1
-MIGRATIONS: Final[tuple[Migration, ...]] = (FIRST, divide_entities, THIRD, FOURTH)
+MIGRATIONS: Final[tuple[Migration, ...]] = (FIRST, divide_entities, THIRD, FOURTH, tie_tags)
 VERSION: Final = len(MIGRATIONS)
 SEALABLE: Final = 4  # the first version with a table for a seal
 

@@ -1,0 +1,123 @@
+"""LangGraph: a store in a memory on disk.
+
+    async with open_memory("agent.db", user="ann", agent="helper") as memory:
+        graph = builder.compile(store=UmiStore(memory))
+
+With a memory of `open_blocking` the methods that are not asynchronous work as well.
+"""
+
+import json
+import operator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from umi_live.blocking import BlockingMemory
+from umi_live.errors import needs_extra
+from umi_live.integrations import records
+from umi_live.integrations.records import ALL, LogEntry
+from umi_live.memory import LiveMemory
+
+try:
+    from langgraph.store import base
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(needs_extra(error, "langgraph"), name=error.name) from None
+
+__all__ = ["UmiStore"]
+OPERATORS: Final = {
+    "$eq": operator.eq, "$ne": operator.ne, "$gt": operator.gt, "$gte": operator.ge,
+    "$lt": operator.lt, "$lte": operator.le,
+}  # fmt: skip
+
+
+class UmiStore(base.BaseStore):
+    """Items under namespaces. A query finds items by their words, not by vectors, so `index` is ignored.
+
+    Items have no time to live. A namespace and its key may have 240 bytes together, written as JSON.
+    """
+
+    def __init__(self, memory: LiveMemory | BlockingMemory) -> None:
+        self.memory = memory
+
+    async def do_all(self, memory: LiveMemory, ops: Iterable[base.Op]) -> list[base.Result]:
+        """Return the results of operations, of which the reads see what was there before the writes."""
+        ops = list(ops)
+        for op in ops:
+            base.validate_op_namespace(op)
+        results = [await read(memory, op) for op in ops]
+        for op in {(it.namespace, it.key): it for it in ops if isinstance(it, base.PutOp)}.values():
+            await put(memory, op)
+        return results
+
+    batch, abatch = records.make_twins(do_all)
+
+
+async def put(memory: LiveMemory, op: base.PutOp) -> None:
+    spaces = [op.namespace[:depth] for depth in range(len(op.namespace) + 1)]
+    tags = tag_of("item", *op.namespace, op.key), *(tag_of("space", *it) for it in spaces)
+    if op.value is None:
+        await records.clear(memory, tags)
+    elif known := (await records.read_logs(memory, tags[0])).get(tags[0]):
+        created = known[-1].notes.get("created", str(known[-1].at_ms))
+        await records.append(memory, tags, dict(op.value), ALL, created=created)
+    else:
+        await records.append(memory, tags, dict(op.value))
+
+
+async def read(memory: LiveMemory, op: base.Op) -> base.Result:
+    match op:
+        case base.GetOp():
+            return next(await list_items(memory, tag_of("item", *op.namespace, op.key)), None)
+        case base.SearchOp():
+            found = await list_items(memory, tag_of("space", *op.namespace_prefix), op.query)
+            fitting = [it for it in found if admits(it.value, op.filter or {})]
+            return fitting[op.offset : op.offset + op.limit]
+        case base.ListNamespacesOp():
+            spaces = {it.namespace for it in await list_items(memory, tag_of("space"))}
+            conditions = op.match_conditions or ()
+            cut = {it[: op.max_depth] for it in spaces if all(matches(it, each) for each in conditions)}
+            return sorted(cut)[op.offset : op.offset + op.limit]
+    return None
+
+
+async def list_items(memory: LiveMemory, tag: str, query: str | None = None) -> Iterator[base.SearchItem]:
+    """Return the items with a tag, the newest first; with a query those with words of it, the best first."""
+    entries = [log[-1] for log in (await records.read_logs(memory, tag)).values()][::-1]
+    if not query:
+        return map(read_item, entries)
+    scores = await records.score(memory, tag, query)
+    found = sorted((it for it in entries if it.ids[0] in scores), key=lambda it: -scores[it.ids[0]])
+    return (read_item(it, scores[it.ids[0]] / 1_000_000) for it in found)
+
+
+def read_item(entry: LogEntry, score: float | None = None) -> base.SearchItem:
+    *namespace, key = json.loads(entry.log.partition(" ")[2])
+    created, updated = (
+        datetime.fromtimestamp(int(ms) / 1_000, UTC)
+        for ms in (entry.notes.get("created", entry.at_ms), entry.at_ms)
+    )
+    return base.SearchItem(tuple(namespace), key, entry.value, created, updated, score)
+
+
+def tag_of(kind: str, *path: str) -> str:
+    return f"langgraph_{kind} {json.dumps(path, ensure_ascii=False)}"
+
+
+def matches(namespace: tuple[str, ...], condition: base.MatchCondition) -> bool:
+    path, is_prefix = condition.path, condition.match_type == "prefix"
+    part = namespace[: len(path)] if is_prefix else namespace[-len(path) :]
+    return len(part) == len(path) and all(pair[0] in ("*", pair[1]) for pair in zip(path, part, strict=True))
+
+
+def admits(value: Any, wanted: Any) -> bool:
+    """Compare a value with that of a filter: equal, or as the operators of the filter say."""
+    if not isinstance(wanted, dict):
+        return bool(value == (list(wanted) if isinstance(wanted, tuple) else wanted))
+    if not any(key.startswith("$") for key in wanted):
+        return isinstance(value, dict) and all(admits(value.get(key), it) for key, it in wanted.items())
+    if unknown := sorted(wanted.keys() - OPERATORS.keys()):
+        raise ValueError(f"{unknown[0]} is no operator of a filter; there are: {', '.join(OPERATORS)}")
+    with suppress(TypeError):  # a value that is not there, or of another type, is neither more nor less
+        return all(OPERATORS[key](value, it) for key, it in wanted.items())
+    return False

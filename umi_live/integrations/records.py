@@ -1,0 +1,269 @@
+"""Records: logs of JSON values, each entry an archival record of a memory under the name of its log as a tag.
+
+    id      tags                 metadata                    content
+    arc_7   openai talk          part 1                      +..."}]          the rest of a long value
+    arc_8   openai talk          rest0: arc_7                [{"role": "us
+    arc_9   openai talk          drops: arc_8                [{"role": "assistant", ...
+
+Law 1. An entry is there from the commit of its last record, which also says which earlier entries are gone.
+Law 2. Their records are deleted after that. A process that dies before leaves some; no read shows them, and
+the next change of the log deletes them. Law 3. Changes and reads of one memory run one after the other, and
+go on to their end if their caller is cancelled.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from umi_core.kelpie.requests import AddArchival, DeleteArchival, ListArchival, SearchArchival
+from umi_core.kelpie.results import Appended, RecordDeleted, RecordsShown
+from umi_core.kelpie.rows import Archival
+from umi_core.limits import RECALL_LIMIT_MAX, SEARCH_DEPTH_MAX, TEXT_BYTES_MAX
+from umi_live.blocking import BlockingMemory
+from umi_live.errors import LiveError
+from umi_live.memory import LiveMemory
+
+P = ParamSpec("P")
+T = TypeVar("T")
+PIECE_BYTES: Final = TEXT_BYTES_MAX - 1  # and the mark of a part
+PIECE_COUNT_MAX: Final = 90  # each is named by a pair of metadata, of which there may be a hundred
+VALUE_BYTES_MAX: Final = PIECE_BYTES * PIECE_COUNT_MAX
+ALL: Final = "all"  # earlier entries of the log
+PART: Final = "+"  # begins the content of a part, so that no part is blank
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
+LOCKS: Final[WeakKeyDictionary[LiveMemory, tuple[asyncio.AbstractEventLoop, asyncio.Lock]]] = (
+    WeakKeyDictionary()
+)
+RUNNING: Final[dict[asyncio.Task[Any], None]] = {}  # else the loop may lose a task that nothing awaits
+
+
+@attrs.frozen
+class LogEntry:
+    """A value of a log, with the ids of its records, the one that counts first."""
+
+    ids: tuple[str, ...]
+    value: Any
+    at_ms: int
+    log: str
+    notes: dict[str, str]
+
+
+Logs = dict[str, list[LogEntry]]
+
+
+# The methods of a framework: each is written once, and runs in the loop of the memory.
+
+
+class Keeper(Protocol):
+    """What keeps things in a memory, as all classes of the integrations do."""
+
+    memory: LiveMemory | BlockingMemory
+
+
+K = TypeVar("K", bound=Keeper)
+
+
+def make_twins(
+    method: Callable[Concatenate[K, LiveMemory, P], Coroutine[Any, Any, T]],
+) -> tuple[Callable[Concatenate[K, P], T], Callable[Concatenate[K, P], Coroutine[Any, Any, T]]]:
+    """Return the method as one that waits, which needs a memory of `open_blocking`, and as an asynchronous
+    one. Either is given what the method is given, without the memory."""
+
+    @wraps(method)
+    def call(self: K, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if isinstance(self.memory, BlockingMemory):
+            own = self.memory.memory
+            return self.memory.run(run_alone(own, method(self, own, *args, **kwargs)))
+        raise LiveError(
+            "the memory is asynchronous: call the asynchronous method, or open it by open_blocking"
+        )
+
+    @wraps(method)
+    async def call_async(self: K, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if isinstance(self.memory, BlockingMemory):
+            own = self.memory.memory
+            return await asyncio.wrap_future(
+                self.memory.begin(run_alone(own, method(self, own, *args, **kwargs)))
+            )
+        return await run_alone(self.memory, method(self, self.memory, *args, **kwargs))
+
+    return call, call_async
+
+
+async def run_alone(memory: LiveMemory, work: Coroutine[Any, Any, T]) -> T:
+    """Do the work when all earlier work on this memory has ended, whatever becomes of the caller (law 3)."""
+    loop = asyncio.get_running_loop()
+    known, lock = LOCKS.get(memory, (None, asyncio.Lock()))
+    if known is not loop:  # closed there, and opened here
+        lock = asyncio.Lock()
+        LOCKS[memory] = loop, lock
+
+    async def run_locked() -> T:
+        async with lock:
+            return await work
+
+    task = loop.create_task(run_locked())
+    RUNNING[task] = None
+    task.add_done_callback(RUNNING.pop)
+    return await asyncio.shield(task)
+
+
+# Logs.
+
+
+async def read_logs(memory: LiveMemory, tag: str) -> Logs:
+    """Return the entries of all logs with this tag, by the name of the log, the oldest first."""
+    logs: Logs = {}
+    for entry in list_heads(await list_records(memory, tag)):
+        logs.setdefault(entry.log, []).append(entry)
+    return logs
+
+
+async def append(
+    memory: LiveMemory, tags: Sequence[str], value: object, drops: str = "", **notes: str
+) -> None:
+    """Add an entry to the log that the first tag names; `drops`: the id of an entry, or ALL.
+
+    Raises LiveError for a value that is too long, RequestRefused for a tag that is.
+    """
+    pieces = cut(
+        SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    )
+    ids = list[str]()
+    for piece in pieces[1:]:
+        ids.append(await add(memory, PART + piece, tags, {PART: ""}))
+    rest = {f"{PART}{number}": key for number, key in enumerate(ids)}
+    await add(memory, pieces[0], tags, {**({"drops": drops} if drops else {}), **notes, **rest})
+    if drops:
+        await sweep(memory, tags[0])
+
+
+async def score(memory: LiveMemory, tag: str, query: str) -> dict[str, int]:
+    """Return the relevance of the records with this tag that have words of the query, by id."""
+    scores, depth = dict[str, int](), 0
+    while depth <= SEARCH_DEPTH_MAX:
+        request = SearchArchival(0, query, RECALL_LIMIT_MAX, (tag,), depth)
+        page = (await memory.ask(request, RecordsShown)).value
+        scores |= {it.id: ppm for it, ppm in zip(page.records, page.scores_ppm, strict=True)}
+        if len(page.records) < RECALL_LIMIT_MAX:
+            break
+        depth += RECALL_LIMIT_MAX
+    return scores
+
+
+async def clear(memory: LiveMemory, tags: Sequence[str]) -> bool:
+    """Remove all entries of the log that the first tag names, and return whether there was one."""
+    entries = (await read_logs(memory, tags[0])).get(tags[0], [])
+    if len(entries) > 1:
+        await add(memory, "null", tags, {"drops": ALL, "empty": ""})
+    elif entries:
+        await delete(memory, entries[0].ids[:1])
+    await sweep(memory, tags[0])
+    return bool(entries)
+
+
+async def sweep(memory: LiveMemory, log: str) -> None:
+    """Delete the records of a log that no read shows; last the one that says so of the others."""
+    records = await list_records(memory, log)
+    kept = {key for entry in list_heads(records) for key in entry.ids}
+    *dead, last = [it.id for it in records if it.id not in kept and it.tags[0] == log] or [""]
+    await delete(memory, dead)
+    await delete(memory, [last] if last else [])
+
+
+# Lists: logs whose entries are lists of items, each as many as were added together.
+
+
+async def read_items(memory: LiveMemory, log: str) -> list[Any]:
+    return [item for entry in (await read_logs(memory, log)).get(log, []) for item in entry.value]
+
+
+async def save_items(memory: LiveMemory, tags: Sequence[str], items: list[Any]) -> None:
+    """Let the list have these items. If they go on from those that it has, only the others are written."""
+    items = json.loads(json.dumps(items))  # tuples are lists there
+    known = await read_items(memory, tags[0])
+    if not items:
+        await clear(memory, tags)
+    elif items[: len(known)] != known:
+        await append(memory, tags, items, ALL)
+    elif more := items[len(known) :]:
+        await append(memory, tags, more)
+
+
+async def pop_item(memory: LiveMemory, tags: Sequence[str]) -> Any:
+    """Remove the last item and return it; None if there is none."""
+    entries = (await read_logs(memory, tags[0])).get(tags[0])
+    if not entries:
+        return None
+    *others, item = entries[-1].value
+    if others:
+        await append(memory, tags, others, drops=entries[-1].ids[0])
+    else:
+        await delete(memory, entries[-1].ids[:1])
+        await sweep(memory, tags[0])
+    return item
+
+
+# Records.
+
+
+def list_heads(records: Iterable[Archival]) -> list[LogEntry]:
+    """Return the entries of these records, in their order, without those that a later one drops."""
+    by_id = {it.id: it for it in records}
+    kept: dict[str, dict[str, Archival]] = {}
+    for it in by_id.values():
+        notes, log = dict(it.metadata), kept.setdefault(it.tags[0], {})
+        if PART in notes:
+            continue
+        if notes.get("drops") == ALL:
+            log.clear()
+        log.pop(notes.get("drops", ""), None)
+        if "empty" not in notes:
+            log[it.id] = it
+    heads = sorted((it for log in kept.values() for it in log.values()), key=lambda it: it.seq)
+    return [read_entry(it, by_id) for it in heads]
+
+
+def read_entry(head: Archival, by_id: dict[str, Archival]) -> LogEntry:
+    notes = dict(head.metadata)
+    rest = [key for name, key in notes.items() if name.startswith(PART)]
+    text = head.content + "".join(by_id[key].content.removeprefix(PART) for key in rest)
+    return LogEntry((head.id, *rest), json.loads(text), head.at_ms, head.tags[0], notes)
+
+
+def cut(text: str) -> list[str]:
+    """Return the text in pieces that a record can hold. Raises LiveError."""
+    data, pieces = text.encode(), list[str]()
+    if len(data) > VALUE_BYTES_MAX:
+        raise LiveError(f"the value has {len(data)} bytes as JSON; at most {VALUE_BYTES_MAX} can be kept")
+    while data:
+        piece = data[:PIECE_BYTES].decode(errors="ignore")  # without a character that is cut off
+        pieces.append(piece)
+        data = data[len(piece.encode()) :]
+    return pieces
+
+
+async def list_records(memory: LiveMemory, tag: str) -> list[Archival]:
+    found, cursor = list[Archival](), None
+    while True:
+        page = (await memory.ask(ListArchival(0, RECALL_LIMIT_MAX, cursor, (tag,)), RecordsShown)).value
+        found += page.records
+        if (cursor := page.next) is None:
+            return found
+
+
+async def add(memory: LiveMemory, content: str, tags: Sequence[str], notes: dict[str, str]) -> str:
+    request = AddArchival(0, content, tuple(tags), tuple(notes.items()))
+    return (await memory.ask(request, Appended)).value.ids[0]
+
+
+async def delete(memory: LiveMemory, ids: Sequence[str]) -> None:
+    """Delete records together, as one wait for the disk then serves many of them."""
+    work = (memory.ask(DeleteArchival(0, key), RecordDeleted) for key in ids)
+    await asyncio.gather(*work)
