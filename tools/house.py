@@ -91,6 +91,8 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("host",),
         ("memory",),
         ("blocking", "mcp", "chats", "readable"),
+        ("integrations.records",),
+        ("integrations",),
         ("command",),
         ("__main__",),
     ),
@@ -268,6 +270,7 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
     "umi_core.kelpie.wire",
     "umi_sim.__main__",
     "umi_live.__main__",
+    "umi_live.integrations.",  # by users, for one framework each
     "umi_sim.cli.root",
     "umi_sim.cli.",
     "umi_sim.testing.conformance",

@@ -5,6 +5,7 @@
     mcp.py         a server of the Model Context Protocol
     doctor.py      a look at every row of a file
     blocking.py    open_blocking: the same for code that is not asynchronous
+    integrations/  the memory in LangGraph, the OpenAI Agents SDK, Pydantic AI and LlamaIndex
     transfer.py    a scope as a file of lines, and back
     contents.py    what concerns a file and not one memory: rows that come in, a user who goes
     deletion.py    all that is kept of a user, taken out of the file

@@ -1,10 +1,4 @@
-"""LangGraph: a checkpointer in a memory on disk.
-
-    async with open_memory("agent.db", user="ann", agent="helper") as memory:
-        graph = builder.compile(checkpointer=UmiSaver(memory))
-
-With a memory of `open_blocking` the methods that are not asynchronous work as well.
-"""
+"""LangGraph: a checkpointer in a memory on disk: `builder.compile(checkpointer=UmiSaver(memory))`."""
 
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -20,7 +14,6 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(needs_extra(error, "langgraph"), name=error.name) from None
 
-__all__ = ["UmiSaver"]
 THREADS: Final = "langgraph_threads"
 Config = dict[str, Any]
 
@@ -28,7 +21,8 @@ Config = dict[str, Any]
 class UmiSaver(base.BaseCheckpointSaver[int]):
     """Checkpoints and their writes by thread. A read reads all of a thread; a write adds one entry to it.
 
-    A checkpoint may have 6.7 million bytes. `copy_thread`, `delete_for_runs` and `prune` are not supported.
+    A checkpoint may have 6.7 million bytes. `copy_thread`, `delete_for_runs` and `prune` are not supported;
+    methods that are not asynchronous need a memory of `open_blocking`.
     """
 
     def __init__(self, memory: LiveMemory | BlockingMemory, *, serde: Any = None) -> None:
@@ -42,19 +36,17 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
     async def add_checkpoint(
         self, memory: LiveMemory, config: Config, checkpoint: Any, metadata: Any, new_versions: Any
     ) -> Config:
-        at = (*place_of(config), checkpoint["id"])
-        own, parent = base.get_checkpoint_metadata(config, metadata), base.get_checkpoint_id(config)
-        data = {"checkpoint": self.dump(checkpoint), "metadata": self.dump(own)}
-        await records.append(memory, tags_of(config), {"at": at, "parent": parent, **data})
+        at, own = (*place_of(config), checkpoint["id"]), base.get_checkpoint_metadata(config, metadata)
+        value = {"at": at, "parent": base.get_checkpoint_id(config), "checkpoint": self.dump(checkpoint)}
+        await records.append(memory, tags_of(config), {**value, "metadata": self.dump(own)})
         return config_of(*at)
 
     async def add_writes(
         self, memory: LiveMemory, config: Config, writes: Any, task_id: str, task_path: str = ""
     ) -> None:
         at = (*place_of(config), config["configurable"]["checkpoint_id"])
-        told = [(channel, self.dump(value)) for channel, value in writes]
-        value = {"at": at, "task": task_id, "path": task_path, "writes": told}
-        await records.append(memory, tags_of(config), value)
+        told = {"writes": [(channel, self.dump(value)) for channel, value in writes]}
+        await records.append(memory, tags_of(config), {"at": at, "task": task_id, "path": task_path, **told})
 
     async def remove_thread(self, memory: LiveMemory, thread_id: str) -> None:
         await records.clear(memory, tags_of(config_of(thread_id)))
@@ -65,12 +57,10 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
     delete_thread, adelete_thread = records.make_twins(remove_thread)
 
     def get_tuple(self, config: Config) -> base.CheckpointTuple | None:
-        return next(self.list(config_of(*place_of(config), base.get_checkpoint_id(config)), limit=1), None)
+        return next(self.list(at_root(config), limit=1), None)
 
     async def aget_tuple(self, config: Config) -> base.CheckpointTuple | None:
-        return await anext(
-            self.alist(config_of(*place_of(config), base.get_checkpoint_id(config)), limit=1), None
-        )
+        return await anext(self.alist(at_root(config), limit=1), None)
 
     def list(self, config: Config | None, **options: Any) -> Iterator[base.CheckpointTuple]:
         yield from self.select(self.read(config), config or config_of(""), **options)
@@ -84,22 +74,20 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
     ) -> Iterator[base.CheckpointTuple]:
         """Yield the checkpoints that are asked for, the newest first."""
         wanted, end = config["configurable"], base.get_checkpoint_id(before or config_of(""))
-        saved = [it for it in values if "checkpoint" in it]
-        for it in sorted(saved, key=lambda it: str(it["at"][2]), reverse=True):
-            thread, space, key = it["at"]
+        saved = {tuple(it["at"][::-1]): it for it in values if "checkpoint" in it}
+        for (key, space, thread), it in sorted(saved.items(), key=lambda pair: pair[0], reverse=True):
             is_there = wanted.get("checkpoint_ns") in (None, space) and (not end or key < end)
-            is_asked = is_there and (base.get_checkpoint_id(config) or key) == key
-            metadata = self.load(it["metadata"])
-            if is_asked and limit != 0 and (filter or {}).items() <= metadata.items():
-                limit = None if limit is None else limit - 1
-                parent = config_of(thread, space, it["parent"]) if it["parent"] else None
-                writes = self.read_writes([each for each in values if each["at"] == it["at"]])
-                checkpoint = self.load(it["checkpoint"])
-                yield base.CheckpointTuple(config_of(*it["at"]), checkpoint, metadata, parent, writes)
+            if is_there and wanted.get("checkpoint_id") in (None, "", key) and limit != 0:
+                metadata = self.load(it["metadata"])
+                if (filter or {}).items() <= metadata.items():
+                    limit = None if limit is None else limit - 1
+                    parent = config_of(thread, space, it["parent"]) if it["parent"] else None
+                    writes = self.read_writes([each for each in values if each["at"] == it["at"]])
+                    own, checkpoint = config_of(*it["at"]), self.load(it["checkpoint"])
+                    yield base.CheckpointTuple(own, checkpoint, metadata, parent, writes)
 
     def read_writes(self, values: Any) -> Sequence[tuple[str, str, Any]]:
-        """Return the writes of a checkpoint in the order of a run: a repeated one counts once, an error or an
-        interrupt in place of the one before."""
+        """Return writes as a run does them. A repeated one counts once; an error replaces the one before."""
         found: dict[tuple[str, int], Any] = {}
         for it in values:
             for number, (channel, data) in enumerate(it.get("writes", ())):
@@ -114,6 +102,10 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
 
     def load(self, data: tuple[str, str]) -> Any:
         return self.serde.loads_typed((data[0], b64decode(data[1])))
+
+
+def at_root(config: Config) -> Config:
+    return {"configurable": {"checkpoint_ns": "", **config["configurable"]}}
 
 
 def place_of(config: Config) -> tuple[str, str]:

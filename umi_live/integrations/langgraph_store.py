@@ -3,7 +3,7 @@
     async with open_memory("agent.db", user="ann", agent="helper") as memory:
         graph = builder.compile(store=UmiStore(memory))
 
-With a memory of `open_blocking` the methods that are not asynchronous work as well.
+Its other methods need a memory of `open_blocking`.
 """
 
 import json
@@ -24,7 +24,6 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(needs_extra(error, "langgraph"), name=error.name) from None
 
-__all__ = ["UmiStore"]
 OPERATORS: Final = {
     "$eq": operator.eq, "$ne": operator.ne, "$gt": operator.gt, "$gte": operator.ge,
     "$lt": operator.lt, "$lte": operator.le,
@@ -93,10 +92,8 @@ async def list_items(memory: LiveMemory, tag: str, query: str | None = None) -> 
 
 def read_item(entry: LogEntry, score: float | None = None) -> base.SearchItem:
     *namespace, key = json.loads(entry.log.partition(" ")[2])
-    created, updated = (
-        datetime.fromtimestamp(int(ms) / 1_000, UTC)
-        for ms in (entry.notes.get("created", entry.at_ms), entry.at_ms)
-    )
+    times = int(entry.notes.get("created", entry.at_ms)), entry.at_ms
+    created, updated = (datetime.fromtimestamp(ms / 1_000, UTC) for ms in times)
     return base.SearchItem(tuple(namespace), key, entry.value, created, updated, score)
 
 

@@ -18,7 +18,6 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(needs_extra(error, "llama-index"), name=error.name) from None
 
-__all__ = ["UmiMemory"]
 CHATS: Final = "llama_index chats"
 
 
@@ -48,7 +47,7 @@ class UmiMemory(BaseMemory):
         return [ChatMessage.model_validate(it) for it in await records.read_items(memory, self.tags[0])]
 
     async def read_for(
-        self, memory: LiveMemory, input: str | None = None, **kwargs: Any
+        self, memory: LiveMemory, /, input: str | None = None, **kwargs: Any
     ) -> list[ChatMessage]:
         return await self.read(memory)
 

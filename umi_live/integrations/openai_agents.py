@@ -22,7 +22,6 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
 
-__all__ = ["UmiSession"]
 SESSIONS: Final = "openai_agents sessions"
 
 

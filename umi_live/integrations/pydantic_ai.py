@@ -24,7 +24,6 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-__all__ = ["UmiHistory"]
 CONVERSATIONS: Final = "pydantic_ai conversations"
 
 

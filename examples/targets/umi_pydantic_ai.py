@@ -1,0 +1,45 @@
+"""umi_live as a history of Pydantic AI 2.68.0: umi-sim target umi_pydantic_ai:History"""
+
+import asyncio
+
+from pydantic_ai import messages as said
+
+from umi_live import LiveError, open_memory
+from umi_live.integrations.pydantic_ai import UmiHistory
+from umi_sim.targets import Sessions
+
+PARTS = {"user": (said.ModelRequest, said.UserPromptPart), "assistant": (said.ModelResponse, said.TextPart)}
+ROLES = {"request": "user", "response": "assistant"}
+said.ModelMessagesTypeAdapter.dump_python([])  # makes its schema now: in a run `datetime` is another class
+
+
+class History(Sessions):
+    durable = erases = True
+    values = "text"
+    refuses, fails = (LiveError,), ()  # ids beyond 230 bytes
+
+    async def make(self):
+        self.saving = asyncio.Lock()
+        self.memory = await open_memory(self.folder / "umi.db", user="ann", agent="helper").__aenter__()
+
+    async def close(self):
+        await self.memory.__aexit__(None, None, None)
+
+    async def replace(self, session, items):
+        await self._save(session, items, is_more=False)
+
+    async def add(self, session, items):
+        await self._save(session, items, is_more=True)
+
+    async def _save(self, session, items, is_more):
+        messages = [PARTS[it["role"]][0]([PARTS[it["role"]][1](it["content"])]) for it in items]
+        async with self.saving:  # of the whole conversation, so one run goes on at a time
+            known = await UmiHistory(session, self.memory).load() if is_more else []
+            await UmiHistory(session, self.memory).save([*known, *messages])
+
+    async def get(self, session):
+        found = await UmiHistory(session, self.memory).load()
+        return [{"role": ROLES[it.kind], "content": part.content} for it in found for part in it.parts]
+
+    async def clear(self, session):
+        await UmiHistory(session, self.memory).clear()
