@@ -1,0 +1,110 @@
+"""Goal: LangGraph finds what it keeps, as its own suite for checkpointers and its store promise."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+pytest.importorskip("langgraph.checkpoint.base", reason="the extra `langgraph` is not installed")
+
+from langgraph.store.base import BaseStore, GetOp, PutOp
+
+from umi_live import LiveError, open_blocking, open_memory
+from umi_live.integrations.langgraph_saver import UmiSaver
+from umi_live.integrations.langgraph_store import UmiStore
+
+TEA: dict[str, Any] = {"text": "Ann likes tea.", "cups": 3, "at": {"city": "Porto"}}
+
+
+def test_the_suite_of_langgraph_finds_a_complete_checkpointer(tmp_path: Path) -> None:
+    suite = pytest.importorskip(
+        "langgraph.checkpoint.conformance", reason="langgraph-checkpoint-conformance is not installed"
+    )
+    paths = iter(tmp_path / f"{number}.db" for number in range(100))
+
+    @suite.checkpointer_test(name="Umi")  # type: ignore[untyped-decorator]  # it is not looked at
+    async def saver() -> Any:
+        async with open_memory(next(paths), user="ann", agent="helper") as memory:
+            yield UmiSaver(memory)
+
+    report = asyncio.run(suite.validate(saver))
+    failed = {name: found.failures for name, found in report.results.items() if found.passed is False}
+    assert failed == {}
+    assert report.passed_all_base()
+
+
+def test_a_graph_goes_on_where_it_was_interrupted_by_the_end_of_its_process(tmp_path: Path) -> None:
+    graphs = pytest.importorskip("langgraph.graph", reason="langgraph is not installed")
+    types = pytest.importorskip("langgraph.types")
+
+    def ask(state: dict[str, Any], *, store: BaseStore) -> dict[str, Any]:
+        store.put(("asked",), "q", {"text": "Which tea?"})
+        return {"tea": types.interrupt("Which tea?")}
+
+    def run(what: Any) -> Any:
+        with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+            builder = graphs.StateGraph(dict)
+            builder.add_node("ask", ask)
+            builder.set_entry_point("ask")
+            graph = builder.compile(checkpointer=UmiSaver(memory), store=UmiStore(memory))
+            found = graph.invoke(what, {"configurable": {"thread_id": "1"}})
+            assert UmiStore(memory).get(("asked",), "q").value == {"text": "Which tea?"}
+            return found
+
+    assert run({"who": "Ann"})["__interrupt__"][0].value == "Which tea?"
+    assert run(types.Command(resume="green"))["tea"] == "green"
+
+
+def test_items_are_found_by_namespace_key_filter_and_words(tmp_path: Path) -> None:
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+        store = UmiStore(memory)
+        store.put(("ann", "food"), "tea", {"text": "Ann likes jam."})
+        store.put(("ann", "work"), "job", {"text": "Ann works in a café.", "cups": "three"})
+        store.put(("bob", "food"), "tea", {"text": "Bob likes tea."})
+        created = store.get(("ann", "food"), "tea").created_at
+        store.put(("ann", "food"), "tea", TEA)
+        item = store.get(("ann", "food"), "tea")
+        assert (item.value, item.created_at) == (TEA, created)
+        assert item.updated_at > created
+        assert store.get(("ann", "food"), "coffee") is None
+        assert [it.key for it in store.search(("ann",))] == ["tea", "job"]  # the newest first
+        assert [it.key for it in store.search(("ann",), limit=1, offset=1)] == ["job"]
+        for wanted in (
+            {"cups": {"$gt": 2}},
+            {"cups": 3},
+            {"at": {"city": "Porto"}},
+            {"cups": {"$gte": 3, "$ne": 4}},
+        ):
+            assert [it.key for it in store.search(("ann",), filter=wanted)] == ["tea"], wanted
+        assert store.search(("ann",), filter={"cups": {"$lt": 3}}) == []
+        assert {it.namespace for it in store.search((), query="tea")} == {("ann", "food"), ("bob", "food")}
+        [best, other] = store.search((), query="Bob tea")
+        assert (best.value["text"], best.score > other.score) == ("Bob likes tea.", True)
+        assert [it.key for it in store.search((), query="cafe")] == ["job"]
+        store.delete(("bob", "food"), "tea")
+        assert store.list_namespaces() == [("ann", "food"), ("ann", "work")]
+        assert store.list_namespaces(max_depth=1) == [("ann",)]
+        assert store.list_namespaces(suffix=("food",), prefix=("*",)) == [("ann", "food")]
+        results = store.batch(
+            [PutOp(("a",), "k", {"v": 1}), GetOp(("a",), "k"), PutOp(("a",), "k", {"v": 2})]
+        )
+        assert results == [None, None, None]  # reads see what was there before
+        assert store.get(("a",), "k").value == {"v": 2}
+
+
+def test_what_a_store_cannot_promise_is_refused_with_the_limit(tmp_path: Path) -> None:
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+        store = UmiStore(memory)
+        with pytest.raises(NotImplementedError, match="TTL is not supported by UmiStore"):
+            store.put(("ann",), "tea", TEA, ttl=1)
+        with pytest.raises(LiveError, match="1 to 256 bytes"):
+            store.put(("ann",), "k" * 300, TEA)
+        with pytest.raises(LiveError, match="at most 8999910 can be kept"):
+            store.put(("ann",), "k", {"text": "x" * 9_000_000})
+        store.put(("ann",), "k", {"text": "x"})
+        with pytest.raises(ValueError, match=r"\$like is no operator of a filter; there are: \$eq, \$ne"):
+            store.search(("ann",), filter={"text": {"$like": "x"}})
+        with pytest.raises(NotImplementedError):
+            UmiSaver(memory).prune(["1"])

@@ -1,0 +1,73 @@
+"""Goal: a session of the OpenAI Agents SDK is what its protocol says, on disk."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+pytest.importorskip("agents", reason="the extra `openai-agents` is not installed")
+
+from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
+from agents.memory import Session, SessionSettings
+
+from umi_live import open_blocking, open_memory
+from umi_live.integrations.openai_agents import UmiSession
+
+
+def said(text: str) -> Any:
+    return {"role": "user", "content": text}
+
+
+def test_items_come_back_in_order_and_the_last_one_can_be_taken_out(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with open_memory(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+            session, other = UmiSession("1", memory), UmiSession("2", memory)
+            assert isinstance(session, Session)
+            assert await session.pop_item() is None
+            await session.add_items([])
+            await session.add_items([said("a"), said("b")])
+            await other.add_items([said("other")])
+            await UmiSession("1", memory).add_items([said("c")])
+            assert await session.get_items() == [said(it) for it in "abc"]
+            assert await session.get_items(2) == [said("b"), said("c")]
+            assert await session.get_items(0) == []
+            limited = UmiSession("1", memory, SessionSettings(limit=1))
+            assert await limited.get_items() == [said("c")]
+            assert [await session.pop_item(), await session.pop_item()] == [said("c"), said("b")]
+            assert await session.get_items() == [said("a")]
+            await session.clear_session()
+            assert (await session.get_items(), await other.get_items()) == ([], [said("other")])
+
+    asyncio.run(work())
+
+
+def test_a_run_of_an_agent_knows_what_was_said_in_an_earlier_process(tmp_path: Path) -> None:
+    seen = list[Any]()
+
+    class Echo(Model):  # type: ignore[misc]  # it is not looked at
+        async def get_response(self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+            seen.append([it["content"] for it in input])
+            part = {"type": "output_text", "text": "Hello.", "annotations": []}
+            message = {
+                "id": "m",
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": [part],
+            }
+            types = pytest.importorskip("openai.types.responses")
+            output = [types.ResponseOutputMessage.model_validate(message)]
+            return ModelResponse(output=output, usage=Usage(), response_id=None)
+
+        def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+            raise NotImplementedError
+
+    set_tracing_disabled(True)
+    for text in ("Hi, I am Ann.", "Who am I?"):
+        with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+            agent = Agent(name="helper", model=Echo())
+            asyncio.run(Runner.run(agent, text, session=UmiSession("1", memory)))
+    assert seen[0] == ["Hi, I am Ann."]
+    assert (seen[1][0], seen[1][1][0]["text"], seen[1][2]) == ("Hi, I am Ann.", "Hello.", "Who am I?")
