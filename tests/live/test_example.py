@@ -1,4 +1,4 @@
-"""Goal: the chat agent to copy remembers from one process to the next; an agent server has three to copy."""
+"""Goal: the programs to copy show what they say: five to begin with, three for an agent server."""
 
 import os
 import subprocess
@@ -12,28 +12,64 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def chat(file: Path, *said: str, **more: str) -> list[str]:
+def run(script: str, folder: Path, *args: str, said: str = "", **more: str) -> list[str]:
+    """Return the lines that a program of `examples` prints."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "chat" / "chat.py")],
-        input="\n".join((*said, "", "")),
+        [sys.executable, str(ROOT / "examples" / script), *args],
+        input=said,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CHAT_FILE": str(file), **more},
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **more},
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[1:]
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
 
 
-def test_it_still_knows_in_the_next_process(tmp_path: Path) -> None:
-    assert chat(tmp_path / "chat.db", "I like green tea.") == ["I know nothing of that yet."]
-    assert chat(tmp_path / "chat.db", "What do I like?") == ["I remember:", "- Ann: I like green tea."]
+def test_a_chat_still_knows_in_the_next_process(tmp_path: Path) -> None:
+    assert run("first/chat.py", tmp_path, said="I like green tea.\n\n") == ["I know nothing of that yet."]
+    assert run("first/chat.py", tmp_path, said="What do I like?\n\n") == ["- I like green tea."]
 
 
 def test_a_model_that_is_not_there_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     nobody = "http://127.0.0.1:9/v1#m"
-    said = chat(tmp_path / "chat.db", "I like green tea.", CHAT_MODEL=nobody)
+    said = run("first/chat.py", tmp_path, said="I like green tea.\n\n", CHAT_MODEL=nobody)
     assert said == ["(The model did not answer: no connection, or one that breaks off.)"]
-    assert chat(tmp_path / "chat.db", "What do I like?")[1:] == ["- I like green tea.: I like green tea."]
+    assert run("first/chat.py", tmp_path, said="What do I like?\n\n") == ["- I like green tea."]
+
+
+def test_documents_are_searched_down_to_their_texts_and_kept_once(tmp_path: Path) -> None:
+    (tmp_path / "lisbon.txt").write_text("Ann lives in Lisbon. The trams are yellow.")
+    first = run("first/documents.py", tmp_path, "lisbon.txt", "--", "Where does Ann live?")
+    assert first[0] == "lisbon.txt: created, 2 facts"
+    assert first[1:] == ["resources: Ann lives in Lisbon. The trams are yellow.", "entities: Ann lives in Lisbon."]
+    assert run("first/documents.py", tmp_path, "lisbon.txt")[0].startswith("lisbon.txt: unchanged")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("handoff", ["the draft: Lisbon has seven hills.", "facts of its own: 0"]),
+        (
+            "tenants",
+            [
+                "('ann', ['I live in Porto.'])",
+                "('bob', ['I live in Bern.'])",
+                "('cem', ['I live in Izmir.'])",
+                "of bob there are 0",
+            ],
+        ),
+        ("custom_step", ["Ann likes tea.", "Ann pays with [number]."]),
+    ],
+)
+def test_the_other_first_programs_show_what_they_say(name: str, lines: list[str], tmp_path: Path) -> None:
+    assert sorted(run(f"first/{name}.py", tmp_path)) == sorted(lines)
+
+
+def test_the_first_programs_are_short() -> None:
+    scripts = sorted((ROOT / "examples" / "first").glob("*.py"))
+    assert [it.name for it in scripts if len(it.read_text().splitlines()) > 30] == []
+    assert len(scripts) == 5
 
 
 @pytest.mark.parametrize(
@@ -51,12 +87,4 @@ def test_a_model_that_is_not_there_is_told_and_nothing_is_lost(tmp_path: Path) -
     ],
 )
 def test_an_agent_server_uses_it_in_three_ways_and_moves_over(name: str, said: str, tmp_path: Path) -> None:
-    script = ROOT / "examples" / "kelpie" / f"{name}.py"
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "agent.db")],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert said in done.stdout
+    assert said in "\n".join(run(f"kelpie/{name}.py", tmp_path, str(tmp_path / "agent.db")))
