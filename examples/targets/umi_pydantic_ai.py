@@ -25,16 +25,10 @@ class History(Sessions):
     async def close(self):
         await self.memory.__aexit__(None, None, None)
 
-    async def replace(self, session, items):
-        await self._save(session, items, is_more=False)
-
     async def add(self, session, items):
-        await self._save(session, items, is_more=True)
-
-    async def _save(self, session, items, is_more):
         messages = [PARTS[it["role"]][0]([PARTS[it["role"]][1](it["content"])]) for it in items]
-        async with self.saving:  # of the whole conversation, so one run goes on at a time
-            known = await UmiHistory(session, self.memory).load() if is_more else []
+        async with self.saving:  # of the whole conversation, which is another one if `load` joins messages
+            known = await UmiHistory(session, self.memory).load()
             await UmiHistory(session, self.memory).save([*known, *messages])
 
     async def get(self, session):
@@ -42,4 +36,5 @@ class History(Sessions):
         return [{"role": ROLES[it.kind], "content": part.content} for it in found for part in it.parts]
 
     async def clear(self, session):
-        await UmiHistory(session, self.memory).clear()
+        async with self.saving:
+            await UmiHistory(session, self.memory).clear()

@@ -11,6 +11,7 @@ pytest.importorskip("agents", reason="the extra `openai-agents` is not installed
 
 from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
 from agents.memory import Session, SessionSettings
+from openai.types.responses import ResponseOutputMessage
 
 from umi_live import open_blocking, open_memory
 from umi_live.integrations.openai_agents import UmiSession
@@ -43,31 +44,32 @@ def test_items_come_back_in_order_and_the_last_one_can_be_taken_out(tmp_path: Pa
     asyncio.run(work())
 
 
-def test_a_run_of_an_agent_knows_what_was_said_in_an_earlier_process(tmp_path: Path) -> None:
-    seen = list[Any]()
+SEEN = list[Any]()
 
-    class Echo(Model):  # type: ignore[misc]  # it is not looked at
-        async def get_response(self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
-            seen.append([it["content"] for it in input])
-            part = {"type": "output_text", "text": "Hello.", "annotations": []}
-            message = {
-                "id": "m",
-                "type": "message",
-                "role": "assistant",
-                "status": "completed",
-                "content": [part],
-            }
-            types = pytest.importorskip("openai.types.responses")
-            output = [types.ResponseOutputMessage.model_validate(message)]
-            return ModelResponse(output=output, usage=Usage(), response_id=None)
 
-        def stream_response(self, *args: Any, **kwargs: Any) -> Any:
-            raise NotImplementedError
+class Hello(Model):  # type: ignore[misc]  # it is not looked at
+    """Says hello, and notes what it was shown."""
 
+    async def get_response(self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+        SEEN.append([it["content"] for it in input])
+        part = {"type": "output_text", "text": "Hello.", "annotations": []}
+        message = {"id": "m", "type": "message", "role": "assistant", "status": "completed"}
+        said = ResponseOutputMessage.model_validate(message | {"content": [part]})
+        return ModelResponse(output=[said], usage=Usage(), response_id=None)
+
+    def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+def make_agent() -> Any:
     set_tracing_disabled(True)
+    return Agent(name="helper", model=Hello())
+
+
+def test_a_run_of_an_agent_knows_what_was_said_in_an_earlier_process(tmp_path: Path) -> None:
+    SEEN.clear()
     for text in ("Hi, I am Ann.", "Who am I?"):
         with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
-            agent = Agent(name="helper", model=Echo())
-            asyncio.run(Runner.run(agent, text, session=UmiSession("1", memory)))
-    assert seen[0] == ["Hi, I am Ann."]
-    assert (seen[1][0], seen[1][1][0]["text"], seen[1][2]) == ("Hi, I am Ann.", "Hello.", "Who am I?")
+            asyncio.run(Runner.run(make_agent(), text, session=UmiSession("1", memory)))
+    assert SEEN[0] == ["Hi, I am Ann."]
+    assert (SEEN[1][0], SEEN[1][1][0]["text"], SEEN[1][2]) == ("Hi, I am Ann.", "Hello.", "Who am I?")
