@@ -8,8 +8,14 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import apsw
 
+from umi_core.conditions import Condition
+from umi_core.kelpie.rows import Archival
+from umi_core.messages.effects import ByFilter, Commit, Write
+from umi_core.rows import Address
+from umi_core.values import Scope
 from umi_live import StoreError, schema
 from umi_live.schema import VERSION, open_connection
+from umi_live.sqlite import SqliteStorage
 
 
 def made(path: Path, *statements: str) -> bytes:
@@ -85,3 +91,17 @@ def test_a_migration_that_dies_leaves_the_file_as_it_was(
     assert connection.pragma("user_version") == VERSION
     assert connection.execute("select count(*) from sqlite_schema where name = 't'").fetchone() == (0,)
     connection.close()
+
+
+def test_records_of_a_file_without_an_index_of_tags_are_found_by_them(tmp_path: Path) -> None:
+    path, scope, key = str(tmp_path / "agent.db"), Scope("ann", "helper"), "arc_000000000001"
+    storage = SqliteStorage(path)
+    record = Archival(key, 1, "Ann likes tea.", ("tea",), (), 1)
+    storage.commit(Commit((Write(Address(scope, "archival", key), record),), ()), 1)
+    storage.connection.execute("delete from tie; pragma user_version = 4")
+    storage.close()
+    for _ in range(2):
+        storage = SqliteStorage(path)
+        found = storage.read(0, ByFilter(scope, ("archival",), (Condition("tags", "contains", "tea"),)))
+        assert [row.body for row in found.rows] == [record]
+        storage.close()

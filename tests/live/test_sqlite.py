@@ -14,6 +14,7 @@ import attrs
 from hypothesis import settings
 
 from umi_core.conditions import Condition, admits
+from umi_core.kelpie.rows import Archival
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByWords, Commit, CountRows, Expect, Query, Write
@@ -216,12 +217,16 @@ NAMED: Final[tuple[Body, ...]] = (
     Relation("rel_1", "knows", ("ent_1", 0), ("ent_2", 0), 0, "", "model", 1),
     Relation("rel_2", "knows", ("ent_1", 0), ("ent_1", 0), 0, "", "model", 1),
     Membership("mem_1", "ent_1", 1, "res_1", "user", 1),
+    Archival("arc_000000000001", 1, "Ann likes tea.", ("tea", "life"), (), 1),
+    Archival("arc_000000000002", 2, "Ann likes jam.", ("life",), (), 1),
+    Archival("arc_000000000003", 3, "Ann likes it.", (), (), 1),
 )
 NAMING: Final = (
     *(Condition(field, "contains", key) for field in ("about", "touches", "sources") for key in (
         "ent_1", "ent_2", "res_1", "res_2", "nobody",
     )),
     *(Condition("sources", operator, ()) for operator in ("eq", "ne")),
+    *(Condition("tags", "contains", tag) for tag in ("tea", "life", "nobody")),
 )  # fmt: skip
 
 
@@ -235,13 +240,15 @@ def test_what_rows_name_is_found_as_by_a_look_at_each_and_no_other_row_is_read()
     storage.commit(Commit(tuple(put), ()), 1)
     rows["fct_1"] = fact("fct_1", ("ent_2",), ("res_2",))
     rows["rel_1"] = Relation("rel_1", "knows", ("ent_2", 0), ("res_1", 0), 0, "", "model", 1)
-    del rows["fct_2"], rows["past_fct_3"]
-    changed = ("fct_1", "rel_1", "fct_2", "past_fct_3")
+    rows["arc_000000000003"] = Archival("arc_000000000003", 3, "Ann likes it.", ("tea",), (), 1)
+    del rows["fct_2"], rows["past_fct_3"], rows["arc_000000000002"]
+    changed = ("fct_1", "rel_1", "fct_2", "past_fct_3", "arc_000000000002", "arc_000000000003")
     kinds = {body.own_id(): body.row_kind for body in NAMED}
     storage.commit(
         Commit(tuple(Write(Address(scope, kinds[key], key), rows.get(key)) for key in changed), ()), 2
     )
-    for condition, kind in itertools.product(NAMING, ("entity", "ended", "relation", "membership")):
+    searched = ("entity", "ended", "relation", "membership", "archival")
+    for condition, kind in itertools.product(NAMING, searched):
         held = [key for key, it in rows.items() if it.row_kind == kind and admits((condition,), it)]
         found = storage.read(0, ByFilter(scope, (kind,), (condition,))).rows
         assert [row.address.id for row in found] == sorted(held), (condition, kind)
@@ -255,7 +262,12 @@ def test_what_rows_name_is_found_as_by_a_look_at_each_and_no_other_row_is_read()
 def test_facts_about_an_entity_are_looked_up_and_not_searched_for(tmp_path: Path) -> None:
     """Else what they cost would grow with all other facts."""
     storage = SqliteStorage(str(tmp_path / "agent.db"))
-    for field, kinds in (("about", ("entity", "ended")), ("touches", ("entity", "relation", "membership"))):
+    named = (
+        ("about", ("entity", "ended")),
+        ("touches", ("entity", "relation", "membership")),
+        ("tags", ("archival",)),
+    )
+    for field, kinds in named:
         for kind in kinds:
             sql, bindings, _ = clause((Condition(field, "contains", "ent_1"),), kind, 1)
             query = f"explain query plan select body from row where {LIVE} and id > ? {sql} order by id"

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 pytest.importorskip("langgraph.checkpoint.base", reason="the extra `langgraph` is not installed")
 
+from langgraph.checkpoint.base import ERROR, empty_checkpoint
 from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from umi_live import LiveError, open_blocking, open_memory
@@ -55,6 +56,17 @@ def test_a_graph_goes_on_where_it_was_interrupted_by_the_end_of_its_process(tmp_
 
     assert run({"who": "Ann"})["__interrupt__"][0].value == "Which tea?"
     assert run(types.Command(resume="green"))["tea"] == "green"
+
+
+def test_an_error_takes_the_place_of_the_one_before_and_another_write_counts_once(tmp_path: Path) -> None:
+    config = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+        saver = UmiSaver(memory)
+        at = saver.put(config, empty_checkpoint(), {}, {})
+        for number in range(2):
+            saver.put_writes(at, [("cups", number)], "task")
+            saver.put_writes(at, [(ERROR, number)], "task")
+        assert saver.get_tuple(config).pending_writes == [("task", ERROR, 1), ("task", "cups", 0)]
 
 
 def test_items_are_found_by_namespace_key_filter_and_words(tmp_path: Path) -> None:

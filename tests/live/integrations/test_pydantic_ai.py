@@ -70,7 +70,7 @@ def test_a_run_that_goes_on_adds_what_is_new_and_another_history_takes_its_place
     with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
         history, agent = UmiHistory("1", memory), Agent(FunctionModel(answer))
         for prompt in ("Hello.", "And now?"):
-            result = agent.run_sync(prompt, message_history=history.load_sync())
+            result = asyncio.run(agent.run(prompt, message_history=history.load_sync()))
             history.save_sync(result.all_messages())
         assert history.load_sync() == result.all_messages()
         stored = memory.run(records.read_logs(memory.memory, history.tags[0]))[history.tags[0]]

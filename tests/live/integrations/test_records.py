@@ -170,7 +170,7 @@ def test_changes_wait_for_each_other_and_one_that_is_cancelled_ends(tmp_path: Pa
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.gather(*(notes.add_async(note) for note in "abc"))
-        assert [await notes.pop_async() for _ in range(4)] == ["c", "b", "a", None]
+        assert await asyncio.gather(*(notes.pop_async() for _ in range(4))) == ["c", "b", "a", None]
 
     use(tmp_path, work)
 
