@@ -66,7 +66,8 @@ def test_an_error_takes_the_place_of_the_one_before_and_another_write_counts_onc
         for number in range(2):
             saver.put_writes(at, [("cups", number)], "task")
             saver.put_writes(at, [(ERROR, number)], "task")
-        assert saver.get_tuple(config).pending_writes == [("task", ERROR, 1), ("task", "cups", 0)]
+        [found] = saver.list(config)
+        assert found.pending_writes == [("task", ERROR, 1), ("task", "cups", 0)]
 
 
 def test_items_are_found_by_namespace_key_filter_and_words(tmp_path: Path) -> None:

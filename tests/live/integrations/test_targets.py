@@ -1,6 +1,5 @@
 """Goal: what integrations keep survives concurrent requests, cancellations and crashes."""
 
-import gc
 import runpy
 from pathlib import Path
 
@@ -14,7 +13,6 @@ TARGETS = Path(__file__).parents[3] / "examples/targets"
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("name", "adapter", "package"),
     [
@@ -29,4 +27,3 @@ def test_it_keeps_its_promises(name: str, adapter: str, package: str) -> None:
     """More of it: umi-sim target umi_openai_agents:Session --seconds 60, in examples/targets."""
     pytest.importorskip(package, reason=f"{package} is not installed")
     assert hunt(runpy.run_path(str(TARGETS / f"{name}.py"))[adapter], range(4)).first is None
-    gc.collect()  # what simulated processes have left when they died, which is not told of at the end
