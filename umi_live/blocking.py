@@ -78,7 +78,7 @@ class BlockingMemory:
 
     @property
     def usage(self) -> Usage:
-        """What this object has used of models and embedders so far, also for the upkeep of the memory."""
+        """Return what was used of models and embedders so far, also by the upkeep of the memory."""
         return self.memory.usage
 
     def entity_id_of(self, name: str) -> str:

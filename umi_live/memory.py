@@ -666,7 +666,7 @@ class LiveMemory:
 
     @property
     def usage(self) -> Usage:
-        """What this object has used of models and embedders so far, also for the upkeep of the memory."""
+        """Return what was used of models and embedders so far, also by the upkeep of the memory."""
         return self.used if self.host is None else self.used + self.host.usage
 
     async def drive(self, request: Request) -> effects.Outcome:

@@ -61,7 +61,7 @@ Logs = dict[str, list[LogEntry]]
 
 
 class Keeper(Protocol):
-    """What keeps things in a memory, as all classes of the integrations do."""
+    """Something that keeps records in a memory, as all classes of the integrations do."""
 
     memory: LiveMemory | BlockingMemory
 
