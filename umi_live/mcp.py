@@ -41,24 +41,34 @@ REPLACES: Final = ToolAnnotations(
 
 def server_of(memory: LiveMemory) -> MCPServer:
     """The memory must be open as long as the server runs. What goes wrong is told as the error of a tool."""
+    return make_server(lambda: memory, str)
+
+
+def make_server(find_memory: Callable[[], LiveMemory], describe: Callable[[LiveError], str]) -> MCPServer:
+    """Make a server that looks for the memory at each call; `describe` tells a client what went wrong."""
     server: MCPServer = MCPServer("umi", instructions=TOLD, version=own_version())
-    tools = Tools(memory)
-    server.add_tool(explain_errors(tools.remember), annotations=ADDS)
-    server.add_tool(explain_errors(tools.recall), annotations=READS)
-    server.add_tool(explain_errors(tools.search), annotations=READS)
-    server.add_tool(explain_errors(tools.memorize), annotations=REPLACES)
-    server.add_tool(explain_errors(tools.facts), annotations=READS)
-    server.add_tool(explain_errors(tools.history), annotations=READS)
-    server.add_tool(explain_errors(tools.topics), annotations=READS)
-    server.add_tool(explain_errors(tools.facts_in), annotations=READS)
-    server.add_tool(explain_errors(tools.forget), annotations=REPLACES)
-    server.add_tool(explain_errors(tools.forget_all_about), annotations=REPLACES)
-    server.add_tool(explain_errors(tools.blocks), annotations=READS)
-    server.add_tool(explain_errors(tools.set_block), annotations=REPLACES)
+    tools = Tools(find_memory)
+    for tool, hints in (
+        (tools.remember, ADDS),
+        (tools.recall, READS),
+        (tools.search, READS),
+        (tools.memorize, REPLACES),
+        (tools.facts, READS),
+        (tools.history, READS),
+        (tools.topics, READS),
+        (tools.facts_in, READS),
+        (tools.forget, REPLACES),
+        (tools.forget_all_about, REPLACES),
+        (tools.blocks, READS),
+        (tools.set_block, REPLACES),
+    ):
+        server.add_tool(explain_errors(tool, describe), annotations=hints)
     return server
 
 
-def explain_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def explain_errors(
+    tool: Callable[P, Awaitable[T]], describe: Callable[[LiveError], str]
+) -> Callable[P, Awaitable[T]]:
     """Turn every error of a tool into its sentence; a client would see anything else only as a crash."""
 
     @wraps(tool)
@@ -66,7 +76,7 @@ def explain_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]
         try:
             return await tool(*args, **kwargs)
         except LiveError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(describe(error)) from error
 
     return call_tool
 
@@ -91,7 +101,11 @@ def past_line(row: Entity | Ended, ends_ms: Mapping[str, int]) -> Line:
 class Tools:
     """The tools that a client may call. A docstring here is what its model reads."""
 
-    memory: LiveMemory
+    find_memory: Callable[[], LiveMemory]
+
+    @property
+    def memory(self) -> LiveMemory:
+        return self.find_memory()
 
     async def remember(self, text: str, speaker: str | None = None) -> list[Line]:
         """Keep what a text says, for later conversations. `speaker`: who says "I" in it, if not the user.

@@ -521,7 +521,9 @@ def check_request(request: Request, draw: Draw) -> None:
     got = parse(request.op_id, line.method, line.path, line.headers, line.body, author)
     what = f"over HTTP, {line.method} {line.path} {line.body}"
     if isinstance(got, Malformed) and isinstance(line.meant, int):
-        wanted = line.meant, HEADERS, {"error": "Malformed", "detail": str(got.reason)}
+        allow = {"allow": ", ".join(got.allowed)} if got.allowed else {}
+        assert not allow or line.meant == 405, what
+        wanted = line.meant, HEADERS | allow, {"error": "Malformed", "detail": str(got.reason)}
         response = unpack_response(malformed(got))
         assert response == wanted, what
         assert not line.names or str(got.reason).endswith(line.names), what

@@ -4,7 +4,8 @@
 
 Law 1. Pure and total: any method, path, headers and body give a request, or `Malformed` with what is wrong.
 Law 2. Nothing is decided here: what a block or a message may be, the memory says. Law 3. The agent comes from
-the path and the author from the server, neither ever from a body.
+the path and the author from the server, neither ever from a body. Law 4. A field has a meaning only if its
+row of `ROUTES` names it, so a description that is made of the table is complete.
 """
 
 import json
@@ -40,6 +41,7 @@ class Malformed(Data):
 
     reason: str
     status: int = 400
+    allowed: tuple[str, ...] = ()  # the methods of a path, if it has others than the one that was used
 
 
 @attrs.frozen
@@ -73,6 +75,42 @@ class HttpRequest(Data):
         return {name: frozen(self.body[name]) for name in names if self.body.get(name) is not None}
 
 
+def read_names(text: str) -> Mapping[str, str]:
+    """Return names of the wire with those of the fields of the request: `limit=limit_bytes label`."""
+    return {wire: field or wire for wire, _, field in (name.partition("=") for name in text.split())}
+
+
+@attrs.frozen
+class Route(Data):
+    """What is asked at a path. `query`, `needed`, `body`: the fields that it has, and nothing else has a meaning.
+
+    `tells`: a line for people. `requests`: what `make` returns. `reply`: the value of the reply. `older`:
+    former names of fields.
+    """
+
+    tells: str
+    make: Made
+    requests: tuple[type[Request], ...]
+    reply: Any
+    query: Mapping[str, str] = attrs.field(default="", converter=read_names)
+    needed: Mapping[str, str] = attrs.field(default="", converter=read_names)
+    body: Mapping[str, str] = attrs.field(default="", converter=read_names)
+    older: Mapping[str, str] = attrs.field(default="", converter=read_names)
+
+    def pick_known(self, given: Mapping[str, Any], *known: Mapping[str, str]) -> Json:
+        """Return what was given of these fields; an older name counts if the new one is absent."""
+        renamed = {self.older.get(name, name): value for name, value in given.items() if name in self.older}
+        return {
+            name: value for name, value in (renamed | dict(given)).items() if any(name in it for it in known)
+        }
+
+    def list_ignored(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(sorted(set(given) - {*self.needed, *self.body, *self.older}))
+
+
+Table = Mapping[tuple[str, str, bool], Route]
+
+
 def frozen(value: Any) -> Any:
     """Return lists as tuples and objects as pairs, as requests hold them."""
     if isinstance(value, list):
@@ -84,60 +122,85 @@ def frozen(value: Any) -> Any:
 
 
 def parse(
-    op_id: OpId, method: str, path: str, headers: Mapping[str, str], body: str, author: str = MODEL
+    op_id: OpId,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    body: str,
+    author: str = MODEL,
+    routes: Table | None = None,
 ) -> AgentCall | Malformed:
     """Return the request, or why it is malformed. Header names may be in any case; an empty body is none.
 
     `author`: the authenticated author, `user` or `model`; nothing in the request can say it. Tools are a
-    model's.
+    model's. `routes`: a table that has more than `ROUTES`.
     """
     where, _, query = path.partition("?")
-    # Split first, then decoded: a label with %2F in it is one part of the path.
-    parts = tuple(unquote(part) for part in where.strip("/").split("/"))
-    if parts[:2] != ROOT or len(parts) < 3:
+    found = locate(where)
+    if found is None:
         return Malformed("no such path", 404)
+    agent, at, name = found
+    table = ROUTES if routes is None else routes
+    route = table.get((method.upper(), at, bool(name)))
+    if route is None:
+        allowed = tuple(sorted(it for it, *place in table if place == [at, bool(name)]))
+        known = any(at == place for _, place, _ in table)
+        return Malformed("no such method here", 405 if known else 404, allowed)
+    given = json_object(body)
+    if given is None:
+        return Malformed("the body is no JSON object, has a name twice, or is nested too deeply")
+    fields = route.pick_known(given, route.needed, route.body)
+    missing = [it for it in route.needed if it not in fields]
+    if missing:
+        return Malformed(f"missing, or not of its form: {missing[0]}")
+    key = next((text for each, text in headers.items() if each.lower() in KEY_HEADERS), None)
+    asked = route.pick_known(dict(parse_qsl(query, keep_blank_values=True)), route.query)
+    try:
+        request = route.make(op_id, HttpRequest(name, asked, fields, key, author))
+    except ValueError as wrong:  # it names the field
+        return Malformed(f"missing, or not of its form: {wrong.args[0]}")
+    return AgentCall(agent, request, route.list_ignored(given))
+
+
+def locate(path: str) -> tuple[str, str, str] | None:
+    """Return the agent of a path without its query, the route, and the name behind it; None if it has none."""
+    # Split first, then decoded: a label with %2F in it is one part of the path.
+    parts = tuple(unquote(part) for part in path.strip("/").split("/"))
+    if parts[:2] != ROOT or len(parts) < 3:
+        return None
     agent, route, name = parts[2], "".join(parts[3:4]), "/".join(parts[4:])
     # The path of older clients: /v1/agents/a1/core-memory/blocks/human.
     if (route, parts[4:5]) == ("core-memory", ("blocks",)):
         route, name = "blocks", "/".join(parts[5:])
-    if route == "tools":
-        route = f"{route}/{name}"
-    shape = (method.upper(), route, bool(name))
-    made = ROUTES.get(shape)
-    if made is None:
-        return Malformed("no such method here", 405 if route in KNOWN else 404)
-    fields = json_object(body)
-    if fields is None:
-        return Malformed("the body is no JSON object, or nested too deeply")
-    key = next((text for each, text in headers.items() if each.lower() in KEY_HEADERS), None)
-    try:
-        request = made(
-            op_id, HttpRequest(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key, author)
-        )
-    # A KeyError is a field that is not there; a ValueError names one that has another form.
-    except (KeyError, ValueError) as missing:
-        return Malformed(f"missing, or not of its form: {missing.args[0]}")
-    return AgentCall(agent, request, tuple(sorted(it for it in fields if it not in BODIES.get(made, ()))))
+    return agent, f"{route}/{name}" if route == "tools" else route, name
 
 
 KEY_HEADERS: Final = ("idempotency-key", "x-idempotency-key")
 
 
-def json_object(body: str) -> Json | None:
+def json_object(body: str, levels: int = LEVELS_MAX) -> Json | None:
+    """Return the object of a body, which is empty for an empty one; None if there is none in so many levels."""
     if not body.strip():
         return {}
     try:
-        value = json.loads(body, parse_constant=no_json)
+        value = json.loads(body, parse_constant=no_json, object_pairs_hook=read_object)
     except (ValueError, RecursionError):
         return None
     # Bounded here, since everything that reads the body later recurses.
-    return value if isinstance(value, dict) and is_flat(value, LEVELS_MAX) else None
+    return value if isinstance(value, dict) and is_flat(value, levels) else None
 
 
 def is_flat(value: Any, levels: int) -> bool:
     """Check whether the value is nested in at most so many levels."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels > 0 and all(is_flat(part, levels - 1) for part in parts)
+
+
+def read_object(pairs: list[tuple[str, Any]]) -> Json:
+    """Return an object, each of whose names stands once. Raises ValueError."""
+    if len(found := dict(pairs)) < len(pairs):  # readers would take different ones for what was meant
+        raise ValueError("a name twice")
+    return found
 
 
 def no_json(word: str) -> None:
@@ -203,9 +266,8 @@ def update(op_id: OpId, it: HttpRequest) -> Request:
 
 
 def add_archival(op_id: OpId, it: HttpRequest) -> Request:
-    content = it.body["content"] if "content" in it.body else it.body["text"]
     return api.AddArchival(
-        op_id, content, request_key=it.key, **it.pick_fields("tags", "metadata", "extract", "speaker")
+        op_id, it.body["content"], request_key=it.key, **it.pick_fields("tags", "metadata", "extract", "speaker")
     )
 
 
@@ -213,7 +275,7 @@ def find_archival(op_id: OpId, it: HttpRequest) -> Request:
     """Return a list request without a question, and a search with one."""
     if question := it.query.get("q"):
         return api.SearchArchival(op_id, question, page(it), skip=number(it, "skip") or 0)
-    return api.ListArchival(op_id, page(it), it.query.get("cursor", it.query.get("after")))
+    return api.ListArchival(op_id, page(it), it.query.get("cursor"))
 
 
 def find_messages(op_id: OpId, it: HttpRequest) -> Request:
@@ -283,50 +345,100 @@ def count_skipped(asked: HttpRequest) -> Any:
 
 PAGE_OF_TOOLS: Final = 10
 
-ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
-    ("DELETE", "", False): lambda op_id, it: api.DeleteAgent(op_id, it.key),
-    ("POST", "", False): lambda op_id, it: api.OpenAgent(op_id, it.key),
-    ("GET", "blocks", False): lambda op_id, it: api.ListBlocks(op_id),
-    ("POST", "blocks", False): create,
-    ("GET", "blocks", True): lambda op_id, it: api.FindBlock(op_id, it.name),
-    ("PATCH", "blocks", True): update,
-    ("DELETE", "blocks", True): lambda op_id, it: api.DeleteBlock(
-        op_id, it.name, author=it.author, request_key=it.key
+ROUTES: Final[Table] = {
+    ("DELETE", "", False): Route(
+        "Delete the agent and all that it has.",
+        lambda op_id, it: api.DeleteAgent(op_id, it.key), (api.DeleteAgent,), results.AgentSwitched,
     ),
-    ("GET", "history", True): lambda op_id, it: api.BlockHistory(
-        op_id, it.name, number(it, "after"), page(it)
+    ("POST", "", False): Route(
+        "Let a deleted agent begin anew.",
+        lambda op_id, it: api.OpenAgent(op_id, it.key), (api.OpenAgent,), results.AgentSwitched,
     ),
-    ("GET", "messages", False): find_messages,
-    ("POST", "messages", False): add_messages,
-    ("GET", "archival", False): find_archival,
-    ("POST", "archival", False): add_archival,
-    ("GET", "archival", True): lambda op_id, it: api.GetArchival(op_id, it.name),
-    ("DELETE", "archival", True): lambda op_id, it: api.DeleteArchival(op_id, it.name, it.key),
-    ("GET", "prompt", False): lambda op_id, it: api.BuildSystemPrompt(
-        op_id, it.query.get("system", ""), it.query.get("format", "xml")
+    ("GET", "blocks", False): Route(
+        "List all blocks.", lambda op_id, it: api.ListBlocks(op_id), (api.ListBlocks,), results.BlocksShown
     ),
-    ("POST", "tools/core_memory_append", True): tool_append,
-    ("POST", "tools/core_memory_replace", True): tool_replace,
-    ("POST", "tools/archival_memory_insert", True): tool_insert,
-    ("POST", "tools/archival_memory_search", True): tool_search_archival,
-    ("POST", "tools/conversation_search", True): tool_search_messages,
-    ("POST", "tools/conversation_search_date", True): tool_search_dates,
-}
+    ("POST", "blocks", False): Route(
+        "Create a block.", create, (api.CreateBlock,), results.BlockWritten,
+        needed="label", body="value kind description limit=limit_bytes read_only",
+    ),
+    ("GET", "blocks", True): Route(
+        "Read a block by its label or id.",
+        lambda op_id, it: api.FindBlock(op_id, it.name), (api.FindBlock,), results.ApiBlock,
+    ),
+    ("PATCH", "blocks", True): Route(
+        "Change a block; what is left out stays as it is.", update, (api.UpdateBlock,), results.BlockWritten,
+        body="value description limit=limit_bytes read_only expected_version",
+    ),
+    ("DELETE", "blocks", True): Route(
+        "Delete a block and the texts of its history.",
+        lambda op_id, it: api.DeleteBlock(op_id, it.name, author=it.author, request_key=it.key),
+        (api.DeleteBlock,), results.BlockWritten,
+    ),
+    ("GET", "history", True): Route(
+        "List the changes of a block, by its id.",
+        lambda op_id, it: api.BlockHistory(op_id, it.name, number(it, "after"), page(it)),
+        (api.BlockHistory,), results.ChangesShown, query="after limit",
+    ),
+    ("GET", "messages", False): Route(
+        "List messages, or search them by words and time.", find_messages,
+        (api.ListMessages, api.SearchMessages), results.MessagesShown | results.MessagesFound,
+        query="before after limit q=query from=from_ms until=until_ms skip",
+    ),
+    ("POST", "messages", False): Route(
+        "Add the messages of one turn.", add_messages, (api.AddMessages,), results.Appended, needed="messages"
+    ),
+    ("GET", "archival", False): Route(
+        "List records, or search them by words.", find_archival,
+        (api.ListArchival, api.SearchArchival), results.RecordsShown,
+        query="q=query limit skip cursor", older="after=cursor",
+    ),
+    ("POST", "archival", False): Route(
+        "Add a record; with extract its facts, too.", add_archival,
+        (api.AddArchival,), results.Appended | RecordAdded,
+        needed="content", body="tags metadata extract speaker", older="text=content",
+    ),
+    ("GET", "archival", True): Route(
+        "Read a record.",
+        lambda op_id, it: api.GetArchival(op_id, it.name), (api.GetArchival,), results.RecordsShown,
+    ),
+    ("DELETE", "archival", True): Route(
+        "Delete a record, and the facts that only it told.",
+        lambda op_id, it: api.DeleteArchival(op_id, it.name, it.key),
+        (api.DeleteArchival,), results.RecordDeleted | RecordForgotten,
+    ),
+    ("GET", "prompt", False): Route(
+        "Write the blocks as a system prompt.",
+        lambda op_id, it: api.BuildSystemPrompt(
+            op_id, it.query.get("system", ""), it.query.get("format", "xml")
+        ),
+        (api.BuildSystemPrompt,), results.Prompt, query="system format=form",
+    ),
+    ("POST", "tools/core_memory_append", True): Route(
+        "Append to a block, as a model.", tool_append, (api.AppendToBlock,), results.BlockWritten,
+        needed="label=block content=text",
+    ),
+    ("POST", "tools/core_memory_replace", True): Route(
+        "Replace a text in a block, as a model.", tool_replace, (api.ReplaceInBlock,), results.BlockWritten,
+        needed="label=block old_content=old new_content=new", body="all=every",
+    ),
+    ("POST", "tools/archival_memory_insert", True): Route(
+        "Add a record, as a model.", tool_insert, (api.AddArchival,), results.Appended, needed="content"
+    ),
+    ("POST", "tools/archival_memory_search", True): Route(
+        "Search records by words, ten on a page.", tool_search_archival,
+        (api.SearchArchival,), results.RecordsShown, needed="query", body="page=skip",
+    ),
+    ("POST", "tools/conversation_search", True): Route(
+        "Search messages by words, ten on a page.", tool_search_messages,
+        (api.SearchMessages,), results.MessagesFound, needed="query", body="page=skip",
+    ),
+    ("POST", "tools/conversation_search_date", True): Route(
+        "Search messages of a range of days, ten on a page.", tool_search_dates,
+        (api.SearchMessages,), results.MessagesFound,
+        needed="start_date=from_ms end_date=until_ms", body="page=skip",
+    ),
+}  # fmt: skip
 """By method, route, and whether a name follows."""
-BODIES: Final[Mapping[Made, tuple[str, ...]]] = {
-    create: ("label", "value", "kind", "description", "limit", "read_only"),
-    update: ("value", "description", "limit", "read_only", "expected_version"),
-    add_messages: ("messages",),
-    add_archival: ("content", "text", "tags", "metadata", "extract", "speaker"),
-    tool_append: ("label", "content"),
-    tool_replace: ("label", "old_content", "new_content", "all"),
-    tool_insert: ("content",),
-    tool_search_archival: ("query", "page"),
-    tool_search_messages: ("query", "page"),
-    tool_search_dates: ("start_date", "end_date", "page"),
-}
-"""The fields of a body that mean something; the others are ignored, and listed."""
-KNOWN: Final = frozenset(route for _, route, _ in ROUTES)
 
 
 # To HTTP.
@@ -343,12 +455,12 @@ STATUS: Final[Mapping[type, int]] = {
 """Status by error of the caller; 400 for all others."""
 
 
-def respond(outcome: Outcome) -> Response:
-    """Return the response for this outcome."""
+def respond(outcome: Outcome, show: Callable[[Any], object] | None = None) -> Response:
+    """Return the response for this outcome. `show`: writes the value if it is none of this API."""
     if isinstance(outcome, Done):
         repeated = getattr(outcome.value, "repeated", False)
         headers = (JSON_TYPE, ("x-idempotency-replayed", "true")) if repeated else (JSON_TYPE,)
-        return Response(200, headers, json.dumps(as_json(outcome.value), ensure_ascii=False))
+        return Response(200, headers, json.dumps((show or as_json)(outcome.value), ensure_ascii=False))
     if isinstance(outcome, Refused):
         return build_error(
             STATUS.get(type(outcome.error), 400), type(outcome.error).__name__, str(outcome.error)
@@ -367,7 +479,9 @@ def build_error(status: int, name: str, sentence: str) -> Response:
 
 
 def malformed(found: Malformed) -> Response:
-    return build_error(found.status, "Malformed", found.reason)
+    response = build_error(found.status, "Malformed", found.reason)
+    allow = (("allow", ", ".join(found.allowed)),) if found.allowed else ()
+    return attrs.evolve(response, headers=(*response.headers, *allow))
 
 
 def as_json(value: object) -> object:
@@ -420,4 +534,5 @@ def fields(value: Any) -> Json:
 
 WIRE_NAMES: Final = {
     "limit_bytes": "limit", "at_ms": "at", "created_ms": "created_at", "updated_ms": "updated_at",
+    "time_ms": "time",
 }  # fmt: skip

@@ -82,6 +82,8 @@ def test_the_agent_itself_is_a_path(method: str, request_: type[api.AgentRequest
         ("PUT /v1/agents/a1/tools/core_memory_append", "", 405),
         ("POST /v1/agents/a1/tools/nothing", "", 404),
         ("POST /v1/agents/a1/blocks", '{"label": NaN}', 400),
+        ("POST /v1/agents/a1/blocks", '{"label": "x", "label": "y"}', 400),
+        ("POST /v1/agents/a1/archival", '{"content": "x", "metadata": {"a": "b", "a": "c"}}', 400),
         ("POST /v1/agents/a1/blocks", "{}", 400), ("POST /v1/agents/a1/blocks", "[1]", 400),
         ("POST /v1/agents/a1/blocks", "{", 400), ("GET /v1/agents/a1/messages?limit=x", "", 400),
         ("GET /v1/agents/a1/messages?from=yesterday", "", 400),
@@ -94,6 +96,21 @@ def test_what_cannot_be_meant_says_so(line: str, body: str, status: int) -> None
     found = parse(1, method, path, {}, body)
     assert isinstance(found, Malformed)
     assert (found.status, malformed(found).status) == (status, status)
+
+
+def test_a_path_says_which_methods_it_has() -> None:
+    for path, allowed in (("blocks", "GET, POST"), ("blocks/x", "DELETE, GET, PATCH"), ("history", None)):
+        found = parse(1, "PUT", f"/v1/agents/a1/{path}", {}, "")
+        assert isinstance(found, Malformed)
+        assert dict(malformed(found).headers).get("allow") == allowed
+
+
+def test_a_former_name_of_a_field_counts_if_the_new_one_is_absent() -> None:
+    for body, content in (('{"text": "x"}', "x"), ('{"text": "x", "content": "y"}', "y")):
+        found = parse(1, "POST", "/v1/agents/a1/archival", {}, body)
+        assert isinstance(found, AgentCall)
+        assert found.request == api.AddArchival(1, content)
+        assert found.ignored == ()
 
 
 def test_a_page_before_the_first_one_the_memory_refuses() -> None:
@@ -115,7 +132,7 @@ def test_what_is_no_message_the_memory_refuses(body: str) -> None:
 @pytest.mark.parametrize("deep", ['{"a": ' * 400 + "1" + "}" * 400, "[" * 900 + "]" * 900, "[" * 10**5])
 def test_a_body_is_not_followed_into_the_depth(deep: str) -> None:
     found = parse(1, "POST", "/v1/agents/a1/archival", {}, f'{{"text": "x", "metadata": {deep}}}')
-    assert found == Malformed("the body is no JSON object, or nested too deeply")
+    assert found == Malformed("the body is no JSON object, has a name twice, or is nested too deeply")
 
 
 def test_a_place_that_is_no_number_is_not_taken_for_none() -> None:

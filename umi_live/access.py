@@ -1,0 +1,155 @@
+"""Access to a server: who may ask what, by a file with the hashes of tokens, and how much of it.
+
+"9f86d081884c7d65...": the SHA-256 of a token, with the user for whom it acts:
+
+    "9f86d081..." = { user = "ann", agents = ["helper"], author = "user" }
+
+Law 1. No token is stored. Law 2. A token is compared with every row, each in constant time. Law 3. A file that
+others than its owner may read or write is refused.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from umi_core.domains import bad_scope
+from umi_core.text import show_value
+from umi_core.values import AUTHORS, MODEL, Scope
+from umi_live.errors import LiveError
+from umi_live.files import create_file
+
+HASH: Final = re.compile("[0-9a-f]{64}")
+TOKEN_BYTES: Final = 32
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def limit(default: float, tells: str) -> Any:
+    return attrs.field(default=default, metadata={"tells": tells})
+
+
+@attrs.frozen
+class ServeLimits:
+    """What a client may use of a server. The command has an option for each field."""
+
+    body_bytes: int = limit(1_048_576, "Most bytes of a body.")
+    header_bytes: int = limit(16_384, "Most bytes of a request line and its headers.")
+    rate: float = limit(50.0, "Most requests of a user in a second; twice as many after a pause.")
+    concurrent: int = limit(64, "Most requests of a user at a time.")
+    connections: int = limit(512, "Most connections at a time.")
+    seconds: float = limit(30.0, "Most time of a request.")
+    slow_seconds: float = limit(10.0, "Most time for a client to send a request, or to read a response.")
+    memories: int = limit(64, "Most memories that stay open while nothing is asked of them.")
+
+
+@attrs.frozen
+class Caller:
+    """For whom a token acts. `agents`: the only ones it may name; None: any. `author`: as whom it writes."""
+
+    user: str
+    agents: tuple[str, ...] | None = None
+    author: str = MODEL
+
+    def may_use(self, agent: str) -> bool:
+        return self.agents is None or agent in self.agents
+
+    def write_line(self, token: str) -> str:
+        """Return the line of the file for this token."""
+        parts = [f"user = {quote(self.user)}"]
+        if self.agents is not None:
+            parts.append(f"agents = [{', '.join(map(quote, self.agents))}]")
+        if self.author != MODEL:
+            parts.append(f"author = {quote(self.author)}")
+        return f'"{hash_token(token)}" = {{ {", ".join(parts)} }}'
+
+
+@attrs.frozen
+class TokenTable:
+    """The callers by the hashes of their tokens."""
+
+    rows: tuple[tuple[str, Caller], ...]
+
+    def find(self, token: str) -> Caller | None:
+        given, found = hash_token(token), None
+        for known, caller in self.rows:  # all of them: how long it takes tells nothing
+            if hmac.compare_digest(given, known):
+                found = caller
+        return found
+
+
+def hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def make_token() -> str:
+    return f"umi_{secrets.token_urlsafe(TOKEN_BYTES)}"
+
+
+def quote(text: str) -> str:
+    """Return a text as TOML writes it; a part of a scope has no character that JSON writes otherwise."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def read_tokens(path: str) -> TokenTable:
+    """Read the file of tokens. Raises LiveError, OSError."""
+    with open(path, "rb") as file:
+        check_private(path, os.fstat(file.fileno()))
+        try:
+            rows = tomllib.loads(file.read().decode())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise LiveError(f"{path}: is no TOML: {error}") from None
+    if not rows:
+        raise LiveError(f"{path}: has no token; `umi-live token USER --tokens {path}` adds one")
+    return TokenTable(tuple((key, read_caller(f"{path}: {key[:12]}", key, row)) for key, row in rows.items()))
+
+
+def check_private(path: str, found: os.stat_result) -> None:
+    if found.st_uid != os.geteuid():
+        raise LiveError(f"{path}: belongs to another user of this machine; copy it")
+    if found.st_mode & OTHERS:
+        raise LiveError(f"{path}: others may read or write it; run `chmod 600 {path}`")
+
+
+def read_caller(where: str, key: str, row: Any) -> Caller:
+    """Return the caller of a row. Raises LiveError, which says where."""
+    if not HASH.fullmatch(key):
+        raise LiveError(f"{where}: is no SHA-256; `umi-live token USER` prints a line")
+    known = [field.name for field in attrs.fields(Caller)]
+    if not isinstance(row, dict) or "user" not in row or set(row) - set(known):
+        raise LiveError(f"{where}: needs user, may have agents and author, and nothing else")
+    agents, author = row.get("agents"), row.get("author", MODEL)
+    if agents is not None and not isinstance(agents, list):
+        raise LiveError(f"{where}: agents is no list of names")
+    if author not in AUTHORS:
+        raise LiveError(f"{where}: author is {show_value(author)}, expected {' or '.join(AUTHORS)}")
+    caller = Caller(row["user"], None if agents is None else tuple(agents), author)
+    try:
+        check_names(caller)
+    except LiveError as error:
+        raise LiveError(f"{where}: {error}") from None
+    return caller
+
+
+def check_names(caller: Caller) -> None:
+    """Raise LiveError for a user or an agent that no memory can have."""
+    for agent in caller.agents or ("agent",):
+        if (error := bad_scope(Scope(caller.user, agent))) is not None:
+            raise LiveError(str(error))
+
+
+def append_token(path: str, line: str) -> None:
+    """Add a line to the file of tokens, which is made if there is none. Raises LiveError, OSError."""
+    try:
+        os.close(create_file(path))
+    except FileExistsError:
+        check_private(path, os.stat(path))
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")

@@ -1,0 +1,121 @@
+"""The description of a server in the words of OpenAPI 3.1, made of the table by which it reads requests.
+
+Law 1. No path, field or reply is listed here: `umi_core.kelpie.wire.Route` has them, and a field without a row
+of the table has no meaning.
+"""
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, Final, Literal, get_args, get_origin
+
+import attrs
+
+from umi_core.domains import plain_type
+from umi_core.kelpie.results import ApiBlock, Appended, BlocksShown
+from umi_core.kelpie.wire import WIRE_NAMES, Json, Route, Table
+from umi_core.messages.requests import arguments_of
+from umi_core.messages.results import RecordAdded, Stored
+from umi_core.values import Pairs
+from umi_live.errors import own_version
+
+TEXT: Final[Json] = {"type": "string"}
+TIME: Final[Json] = {"type": ["string", "null"], "format": "date-time"}
+PLAIN: Final = {str: TEXT, int: {"type": "integer"}, bool: {"type": "boolean"}, type(None): {"type": "null"}}
+ERROR: Final[Json] = {
+    "type": "object",
+    "required": ["error", "detail"],
+    "properties": {"error": TEXT, "detail": TEXT},
+}
+AGENT: Final[Json] = {"name": "agent", "in": "path", "required": True, "schema": TEXT}
+NAME: Final[Json] = {"name": "name", "in": "path", "required": True, "schema": TEXT}
+KEY: Final[Json] = {
+    "name": "idempotency-key", "in": "header", "schema": TEXT,
+    "description": "A request is done once under its key, however often it is sent within 24 hours.",
+}  # fmt: skip
+
+
+def describe_api(routes: Table, statuses: Mapping[int, str]) -> Json:
+    """Return the whole description. `statuses`: those of errors, with what each means."""
+    paths: dict[str, Json] = {}
+    for (method, at, named), route in routes.items():
+        path = "/".join(("/v1/agents/{agent}", *filter(None, [at]))) + path_of_name(at, named)
+        paths.setdefault(path, {})[method.lower()] = describe_route(route, "{name}" in path, statuses)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Umi, the memory of an agent", "version": own_version()},
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {
+                str(status): {"description": tells, "content": as_content(ERROR)}
+                for status, tells in statuses.items()
+            },
+        },
+        "security": [{"token": []}],
+    }
+
+
+def path_of_name(at: str, named: bool) -> str:
+    """Return the part of a path for a name; a tool is called by its route alone."""
+    return "/{name}" if named and not at.startswith("tools/") else ""
+
+
+def describe_route(route: Route, named: bool, statuses: Mapping[int, str]) -> Json:
+    fields = {it.name: it.type for cls in route.requests for it in arguments_of(cls)}
+    parameters = [AGENT, *([NAME] if named else []), *([KEY] if "request_key" in fields else [])]
+    parameters += [
+        {"name": wire, "in": "query", "schema": schema_of_field(wire, field, fields)}
+        for wire, field in route.query.items()
+    ]
+    found: Json = {
+        "summary": route.tells,
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": "Done.", "content": as_content(schema_of(route.reply))},
+            **{str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses},
+        },
+    }
+    if route.needed or route.body:
+        properties = {
+            wire: schema_of_field(wire, field, fields) for wire, field in (route.needed | route.body).items()
+        }
+        body = {"type": "object", "required": list(route.needed), "properties": properties}
+        found["requestBody"] = {"required": bool(route.needed), "content": as_content(body)}
+    return found
+
+
+def as_content(schema: Json) -> Json:
+    return {"application/json": {"schema": schema}}
+
+
+def schema_of_field(wire: str, field: str, fields: Mapping[str, Any]) -> Json:
+    """Return the schema of a field that a client sends; a time is sent as RFC 3339."""
+    is_time = field.endswith("_ms") and not wire.endswith("_ms")
+    return TEXT if is_time else schema_of(fields[field])
+
+
+def schema_of(kind: Any) -> Json:
+    """Return the schema of the values of a type, as `wire.fields` and `wire.frozen` write and read them."""
+    if isinstance(kind, UnionType):
+        return {"anyOf": [schema_of(part) for part in get_args(kind)]}
+    if kind in PLAIN:
+        return PLAIN[kind]
+    if kind == Pairs:
+        return {"type": "object", "additionalProperties": TEXT}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": schema_of(get_args(kind)[0])}
+    if get_origin(kind) is Literal:
+        return {"enum": list(get_args(kind))}
+    return schema_of(tuple[ApiBlock, ...]) if kind is BlocksShown else schema_of_class(kind)
+
+
+def schema_of_class(kind: Any) -> Json:
+    """Return the schema of a value of a reply; details of a message stand among its other fields."""
+    properties = {
+        WIRE_NAMES.get(it.name, it.name): TIME if it.name.endswith("_ms") else schema_of(plain_type(it.type))
+        for it in attrs.fields(kind)
+        if it.name not in ("details", "facts")
+    }
+    properties |= {"ids": schema_of(tuple[str, ...])} if issubclass(kind, Appended) else {}
+    properties |= {"entities": schema_of(tuple[Stored, ...])} if issubclass(kind, RecordAdded) else {}
+    return {"type": "object", "required": list(properties), "properties": properties}

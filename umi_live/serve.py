@@ -1,0 +1,576 @@
+"""A server for the memories of a file: HTTP and the Model Context Protocol, for many users by their tokens.
+
+    POST /v1/agents/helper/remember {"text": "Ann likes tea."}
+    POST /v1/agents/helper/mcp      the tools of umi_live/mcp.py
+
+Law 1. A request acts for the user of its token alone; nothing else in it names one. Law 2. A reply is an object
+of JSON, also of an error, and has no path, no traceback and no text of another user. Law 3. What a client can
+make large, slow or many has a limit, and a request that is cut off by one is done completely or not at all.
+Law 4. What comes through MCP is a model's, whatever the token says.
+
+Needs the extra `serve`: `pip install 'umi-sim[serve]'`.
+"""
+
+import asyncio
+import ipaddress
+import json
+import logging
+import math
+import socket
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import Any, ClassVar, Final, Self
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import attrs
+import h11
+import uvicorn
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from umi_core.data import Data
+from umi_core.kelpie import wire
+from umi_core.kelpie.wire import AgentCall, HttpRequest, Json, Malformed, Route
+from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
+from umi_core.messages.requests import Forget, Recall, Remember
+from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered
+from umi_core.rows import fact_of
+from umi_core.text import SURROGATE
+from umi_core.values import Turn
+from umi_live.access import Caller, ServeLimits, TokenTable
+from umi_live.errors import Closed, InDoubt, LiveError, NotDone, RequestFailed, ScopeTaken, StoreError
+from umi_live.mcp import make_server
+from umi_live.memory import LiveMemory
+from umi_live.openapi import describe_api
+
+LOG: Final = logging.getLogger("umi_live.serve")
+DESCRIPTION: Final = "/openapi.json"
+MCP: Final = "mcp"
+MCP_LEVELS_MAX: Final = 32  # of a message; capabilities of a client may be nested
+ONCE: Final = ("authorization", "host", "idempotency-key", "origin", "x-idempotency-key")
+IGNORED_CHARS_MAX: Final = 200
+STATUSES: Final[Mapping[int, str]] = {
+    400: "The request is malformed, or a value in it cannot be meant.",
+    401: "No token, or an unknown one.",
+    403: "The token is not for this agent or user, or a model may not change this block.",
+    404: "No such path, block, record or agent.",
+    405: "The path has other methods; Allow lists them.",
+    408: "The body came too slowly.",
+    409: "Something is in the way: a label is taken, or a block has another version.",
+    413: "The body is too large.",
+    415: "The body is compressed.",
+    421: "Without tokens, the host must be a name of this machine.",
+    422: "Well formed, and cannot be done.",
+    429: "Too many requests in a second; Retry-After says when to come back.",
+    500: "A bug; the log of the server has it.",
+    503: "Busy, closing, or the file or a model failed: nothing was changed.",
+    504: "It may have been done or not: ask again with the same idempotency-key.",
+}  # fmt: skip
+
+
+# Routes of facts, beside those of an agent server.
+
+
+@attrs.frozen
+class FactWritten(Data):
+    """A fact of a remember. The texts are empty if it was forgotten meanwhile."""
+
+    id: str
+    change: str
+    name: str
+    content: str
+
+
+@attrs.frozen
+class FactsWritten(Data):
+    entities: tuple[FactWritten, ...]
+    ended: tuple[str, ...]
+    degraded: tuple[Degraded, ...]
+    repeated: bool
+
+
+@attrs.frozen
+class FactsFound(Data):
+    hits: tuple[Hit, ...]
+    query: str
+    degraded: tuple[Degraded, ...]
+
+
+def remember(op_id: OpId, it: HttpRequest) -> Remember:
+    event_ms = wire.instant(it.body.get("event_time"), "event_time")
+    options = it.pick_fields("speaker", "importance_ppm", "metadata", "source")
+    return Remember(op_id, it.body["text"], event_time_ms=event_ms, request_key=it.key, **options)
+
+
+def recall(op_id: OpId, it: HttpRequest) -> Recall:
+    turns = tuple(map(read_turn, it.body.get("turns") or ()))
+    options = it.pick_fields("limit", "deep", "types", "min_score_ppm")
+    return Recall(op_id, it.body["query"], turns=turns, **options)
+
+
+def read_turn(given: Any) -> Turn:
+    """Raises ValueError."""
+    if not isinstance(given, dict) or set(given) != {"role", "text"}:
+        raise ValueError("turns")
+    return Turn(**given)
+
+
+ROUTES: Final[wire.Table] = {
+    ("POST", "remember", False): Route(
+        "Keep what a text says, each statement as a fact.", remember, (Remember,), FactsWritten,
+        needed="text", body="speaker importance_ppm event_time=event_time_ms metadata source",
+    ),
+    ("POST", "recall", False): Route(
+        "Find facts, the best first.", recall, (Recall,), FactsFound,
+        needed="query", body="limit deep types turns min_score_ppm",
+    ),
+    ("DELETE", "facts", True): Route(
+        "Forget a fact.", lambda op_id, it: Forget(op_id, it.name, it.key), (Forget,), Forgotten
+    ),
+    **wire.ROUTES,
+}  # fmt: skip
+
+
+async def respond(memory: LiveMemory, outcome: Outcome) -> wire.Response:
+    """Return the response for this outcome; a fact that was written has its text beside its id."""
+    match outcome:
+        case Done(value=Remembered() as value, degraded=degraded):
+            facts = [fact_of(await memory.entity(it.id)) for it in value.entities]
+            rows = tuple(
+                FactWritten(it.id, it.change, fact.name if fact else "", fact.content if fact else "")
+                for it, fact in zip(value.entities, facts, strict=True)
+            )
+            return wire.respond(Done(FactsWritten(rows, value.ended, degraded, value.repeated)), as_json)
+        case Done(value=Recalled() as value, degraded=degraded):
+            return wire.respond(Done(FactsFound(value.hits, value.resolution.query, degraded)), as_json)
+        case Done(value=Forgotten()):
+            return wire.respond(outcome, as_json)
+    return wire.respond(outcome)
+
+
+def as_json(value: Any) -> object:
+    """Return a value under the names of the wire, pairs as objects."""
+    if isinstance(value, tuple):
+        return list(map(as_json, value))
+    if not attrs.has(type(value)):
+        return value
+    pairs = {"replaced": dict(value.replaced)} if isinstance(value, Hit) else {}
+    return {name: as_json(part) for name, part in wire.fields(value).items()} | pairs
+
+
+# Memories: those that were asked last stay open.
+
+
+class Seat:
+    """The place of one memory, open or not. `count`: requests that use it, or wait for it."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.memory: LiveMemory | None = None
+        self.count = 0
+
+
+class MemoryPool:
+    """Opens memories when they are asked, and closes those that were not asked for longest."""
+
+    def __init__(self, make: Callable[[str, str], LiveMemory], size: int) -> None:
+        self.make, self.size = make, size
+        self.seats: dict[tuple[str, str], Seat] = {}  # the last one was asked last
+        self.closing: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def use(self, user: str, agent: str) -> AsyncIterator[LiveMemory]:
+        """Raises LiveError if the memory cannot be opened."""
+        key = user, agent
+        seat = self.seats[key] = self.seats.pop(key, None) or Seat()
+        seat.count += 1
+        try:
+            async with seat.lock:
+                if seat.memory is None:
+                    memory = self.make(user, agent)
+                    seat.memory = await memory.__aenter__()
+            yield seat.memory
+        finally:
+            seat.count -= 1
+            idle = [it for it, found in self.seats.items() if not found.count]
+            surplus = len(self.seats) - self.size
+            broken = seat.memory is None or seat.memory.host is None or seat.memory.host.is_closed
+            for it in [*idle[: max(0, surplus)], *([key] if broken and key in idle else [])]:
+                self.start_closing(it)
+
+    def start_closing(self, key: tuple[str, str]) -> None:
+        task = asyncio.create_task(self.close_seat(key))  # whatever becomes of the request that led to it
+        self.closing.add(task)
+        task.add_done_callback(self.closing.discard)
+
+    async def close_seat(self, key: tuple[str, str]) -> None:
+        """Close a memory, unless it is asked again before its turn comes."""
+        seat = self.seats.get(key)
+        if seat is None:
+            return
+        async with seat.lock:
+            memory, seat.memory = seat.memory, None
+            if memory is not None:
+                try:
+                    await memory.__aexit__(None, None, None)
+                except Exception:
+                    LOG.exception("a memory did not close")
+        if not seat.count and self.seats.get(key) is seat:
+            del self.seats[key]
+
+    async def close(self) -> None:
+        """Close all memories, once no request uses one."""
+        for key in list(self.seats):
+            self.start_closing(key)
+        while self.closing:
+            await asyncio.wait(list(self.closing))
+
+
+# The door.
+
+
+class Denied(Exception):
+    """A request that is answered before a memory sees it."""
+
+    def __init__(self, status: int, name: str, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        told = wire.build_error(status, name, detail)
+        extra = tuple((key.replace("_", "-"), value) for key, value in headers.items())
+        self.response = attrs.evolve(told, headers=(*told.headers, *extra))
+
+
+@attrs.define
+class Allowance:
+    """The requests that a user may still make at once; it grows with time."""
+
+    left: float
+    at: float
+
+    def take(self, rate: float, now: float) -> float:
+        """Take one, and return 0; else the seconds until there is one."""
+        self.left, self.at = min(self.left + (now - self.at) * rate, max(1.0, 2 * rate)), now
+        if self.left < 1:
+            return (1 - self.left) / rate
+        self.left -= 1
+        return 0.0
+
+
+CURRENT: ContextVar[LiveMemory] = ContextVar("memory of the request")
+
+
+class MemoryServer:
+    """An application of ASGI. Open inside `async with`; closing waits for what was begun.
+
+    `tokens`: None for a server of this machine alone, all of whose requests act for `user`.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[str, str], LiveMemory],
+        tokens: TokenTable | None,
+        user: str = "me",
+        limits: ServeLimits = ServeLimits(),  # noqa: B008 frozen
+    ) -> None:
+        self.tokens, self.own, self.limits = tokens, Caller(user), limits
+        self.pool = MemoryPool(make, limits.memories)
+        self.allowances: dict[str, Allowance] = {}
+        self.running = Counter[str]()
+        self.description = json.dumps(describe_api(ROUTES, STATUSES)).encode()
+        self.tools = make_server(CURRENT.get, describe_error)
+        self.tools.streamable_http_app(
+            json_response=True, stateless_http=True, host="", max_request_body_size=limits.body_bytes
+        )
+        self.ending = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self.ending.push_async_callback(self.pool.close)
+        await self.ending.enter_async_context(self.tools.session_manager.run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.ending.aclose()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise ValueError(f"{scope['type']}: this application speaks HTTP alone")
+        asked, began = Asked(Request(scope, receive)), time.monotonic()
+        try:
+            response = await self.answer(asked)
+        except Denied as denied:
+            response = write_response(denied.response)
+        except ClientDisconnect:
+            LOG.info("%s %s - gone", asked.user, asked.shown)
+            return
+        except Exception:
+            LOG.exception("%s %s: a bug", asked.user, asked.shown)
+            response = write_response(wire.build_error(500, "Bug", "a bug; the log of the server has it"))
+        if not asked.is_read:  # what is left of the body would be taken for the next request
+            response.headers["connection"] = "close"
+        spent_ms = (time.monotonic() - began) * 1_000
+        LOG.info("%s %s %d %.0f ms", asked.user, asked.shown, response.status_code, spent_ms)
+        await response(scope, receive, send)
+
+    async def answer(self, asked: "Asked") -> Response:
+        """Return the response. Raises Denied."""
+        self.check_headers(asked.headers)
+        path, query = asked.read_target()
+        if path == DESCRIPTION and asked.method == "GET":
+            return Response(self.description, media_type="application/json")
+        caller = self.find_caller(asked.headers)
+        asked.user = caller.user
+        self.take_turn(caller.user)
+        place = wire.locate(path)
+        if place is None:
+            raise Denied(404, "Malformed", "no such path")
+        agent, at, name = place
+        asked.show(at, bool(name))
+        if not caller.may_use(agent):
+            raise Denied(403, "Forbidden", "this token is not for that agent")
+        body = await asked.read_body(self.limits)
+        if "user" in dict(parse_qsl(query)):
+            raise Denied(403, "Forbidden", NO_USER)
+        with self.count_running(caller.user):
+            try:
+                async with asyncio.timeout(self.limits.seconds):
+                    if (at, name) == (MCP, ""):
+                        return await self.answer_mcp(asked, caller.user, agent, body)
+                    return await self.answer_route(asked, caller, f"{path}?{query}", body)
+            except TimeoutError:
+                told = f"not done within {self.limits.seconds:g} seconds; it may be done yet: {AGAIN}"
+                raise Denied(504, "TimedOut", told) from None
+            except LiveError as error:
+                return write_response(respond_error(error))
+
+    async def answer_route(self, asked: "Asked", caller: Caller, path: str, body: str) -> Response:
+        call = wire.parse(0, asked.method, path, asked.headers, body, caller.author, ROUTES)
+        if isinstance(call, Malformed):
+            return write_response(wire.malformed(call))
+        if "user" in call.ignored:
+            raise Denied(403, "Forbidden", NO_USER)
+        async with self.pool.use(caller.user, call.agent) as memory:
+            found = await respond(memory, await memory.drive(call.request))
+        response = write_response(found)
+        if call.ignored:
+            told = json.dumps(call.ignored)[1:-1]
+            response.headers["x-ignored-fields"] = told[:IGNORED_CHARS_MAX]
+        return response
+
+    async def answer_mcp(self, asked: "Asked", user: str, agent: str, body: str) -> Response:
+        if asked.method != "POST":
+            raise Denied(405, "Malformed", "no such method here", allow="POST")
+        message = wire.json_object(body, MCP_LEVELS_MAX)
+        if message is None or SURROGATE.search(json.dumps(message, ensure_ascii=False)):
+            raise Denied(400, "Malformed", "the body is no JSON object, has a name twice, or no Unicode")
+        async with self.pool.use(user, agent) as memory:
+            CURRENT.set(memory)
+            return await collect_response(self.tools.session_manager.handle_request, asked, body)
+
+    def check_headers(self, headers: Headers) -> None:
+        """Refuse pages of other origins, and without tokens names of this machine that others gave it."""
+        if twice := [name for name in ONCE if len(headers.getlist(name)) > 1]:
+            raise Denied(400, "Malformed", f"the header {twice[0]} stands there twice")
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self.tokens is None and not is_local_name(host):
+            raise Denied(421, "Misdirected", "without tokens the host must be localhost, 127.0.0.1 or [::1]")
+        if origin is not None and origin.partition("://")[2] != host:
+            raise Denied(403, "Forbidden", "a page of another origin asks")
+        if headers.get("content-encoding", "identity") != "identity":
+            raise Denied(415, "Malformed", "send the body as it is, not compressed")
+
+    def find_caller(self, headers: Headers) -> Caller:
+        if self.tokens is None:
+            return self.own
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        caller = self.tokens.find(token.strip()) if scheme.lower() == "bearer" else None
+        if caller is None:
+            told = "send a token that the server knows: authorization: Bearer TOKEN"
+            raise Denied(401, "Unauthorized", told, www_authenticate="Bearer")
+        return caller
+
+    def take_turn(self, user: str) -> None:
+        rate, now = self.limits.rate, time.monotonic()
+        wait = self.allowances.setdefault(user, Allowance(math.inf, now)).take(rate, now)
+        if wait:
+            told = f"more than {rate:g} requests in a second"
+            raise Denied(429, "TooMany", told, retry_after=str(math.ceil(wait)))
+
+    @contextmanager
+    def count_running(self, user: str) -> Iterator[None]:
+        if self.running[user] >= self.limits.concurrent:
+            told = f"{self.limits.concurrent} requests of this user are running"
+            raise Denied(503, "TooMany", told, retry_after="1")
+        self.running[user] += 1
+        try:
+            yield
+        finally:
+            self.running[user] -= 1
+
+
+AGAIN: Final = "ask again with the same idempotency-key"
+NO_USER: Final = "the user comes from the token; leave the field user out"
+
+
+class Asked:
+    """A request over HTTP, as it is read. `shown`: what the log says of it, which has nothing of its content."""
+
+    def __init__(self, request: Request) -> None:
+        self.request, self.headers, self.method = request, request.headers, request.method
+        self.user, self.shown, self.is_read = "-", "-", False
+
+    def show(self, at: str, named: bool) -> None:
+        known = at == MCP or any(at == place for _, place, _ in ROUTES)
+        method = self.method if self.method in METHODS else "-"
+        self.shown = f"{method} {at if known else '-'}{'/*' if named else ''}"
+
+    def read_target(self) -> tuple[str, str]:
+        """Return path and query as they were sent. Raises Denied if they are not in Unicode."""
+        scope = self.request.scope
+        path, query = scope["raw_path"].partition(b"?")[0], scope["query_string"]
+        try:
+            unquote_to_bytes(path).decode(), unquote_to_bytes(query).decode()
+        except UnicodeDecodeError:
+            raise Denied(400, "Malformed", "path and query must be UTF-8, written with %") from None
+        return path.decode("latin-1"), query.decode("latin-1")
+
+    async def read_body(self, limits: ServeLimits) -> str:
+        """Return the body. Raises Denied, ClientDisconnect."""
+        body, told = bytearray(), f"the body has more than {limits.body_bytes} bytes"
+        length = self.headers.get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length[:20]) > limits.body_bytes:
+            raise Denied(413, "TooLarge", told)
+        try:
+            async with asyncio.timeout(limits.slow_seconds):
+                async for part in self.request.stream():
+                    body += part
+                    if len(body) > limits.body_bytes:
+                        raise Denied(413, "TooLarge", told)
+        except TimeoutError:
+            told = f"the body did not come within {limits.slow_seconds:g} seconds"
+            raise Denied(408, "TooSlow", told) from None
+        self.is_read = True
+        try:
+            return body.decode()
+        except UnicodeDecodeError:
+            raise Denied(400, "Malformed", "the body is not UTF-8") from None
+
+
+METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
+
+def is_local_name(host: str) -> bool:
+    """Check a Host header: a page can have a name of its own point here, but not one of these."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
+    return name.lower() in ("localhost", "127.0.0.1", "[::1]")
+
+
+def respond_error(error: LiveError) -> wire.Response:
+    """Return the response for an exception of a memory."""
+    match error:
+        case RequestFailed(error=failed) if failed is not None:
+            return wire.respond(Failed(failed))
+        case InDoubt():
+            return wire.respond(Unknown())
+        case NotDone(error=refused) if refused is not None:
+            return wire.respond(Refused(refused))
+    return wire.build_error(503, type(error).__name__, describe_error(error))
+
+
+def describe_error(error: LiveError) -> str:
+    """Return what a client is told: never the place of the file, which only the log has."""
+    if isinstance(error, StoreError):
+        LOG.error("%s", error)
+        return "the file of the memory cannot be used; the log of the server says why"
+    return str(error)
+
+
+def write_response(found: wire.Response) -> Response:
+    # A lone surrogate can be in a value that an error names.
+    return Response(found.body.encode(errors="replace"), found.status, dict(found.headers))
+
+
+async def collect_response(app: Callable[..., Any], asked: Asked, body: str) -> Response:
+    """Return what an application answers, as a whole: a request that is cut off has no half of a reply."""
+    parts = [{"type": "http.request", "body": body.encode(), "more_body": False}]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return parts.pop() if parts else await asked.request.receive()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await app(asked.request.scope, receive, send)
+    response = Response(b"".join(it.get("body", b"") for it in sent), sent[0]["status"])
+    response.raw_headers = [it for it in sent[0]["headers"] if it[0].lower() != b"connection"]
+    return response
+
+
+# The wire below: connections, and the end.
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP for clients that may be slow on purpose: a connection that waits for its client has little time."""
+
+    limits: ClassVar[ServeLimits]
+    waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn
+        super().connection_made(transport)
+        self.wait_for_client()
+        if len(self.connections) > self.limits.connections:
+            transport.write(b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.stop_waiting()
+        elif self.waiting is None:  # more bytes give no more time
+            self.wait_for_client()
+
+    def on_response_complete(self) -> None:
+        self.stop_waiting()
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self.wait_for_client()
+
+    def wait_for_client(self) -> None:
+        self.waiting = self.loop.call_later(self.limits.slow_seconds, self.transport.abort)
+
+    def stop_waiting(self) -> None:
+        if self.waiting is not None:
+            self.waiting.cancel()
+            self.waiting = None
+
+
+def listen(host: str, port: int, has_tokens: bool) -> socket.socket:
+    """Return a socket that listens. Raises LiveError, beyond this machine without tokens too."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        if not has_tokens and not ipaddress.ip_address(address[0]).is_loopback:
+            raise LiveError(f"{host}: is not this machine alone; without --tokens only localhost is listened on")
+        return socket.create_server(address[:2], family=family)
+    except OSError as error:
+        raise LiveError(f"{host}:{port}: {error.strerror}") from None
+
+
+async def run_server(server: MemoryServer, listening: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT; then no request begins, and those that run end."""
+    protocol = type("LimitedProtocol", (BoundedProtocol,), {"limits": server.limits})
+    config = uvicorn.Config(
+        server, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False,
+        proxy_headers=False, server_header=False, h11_max_incomplete_event_size=server.limits.header_bytes,
+        timeout_graceful_shutdown=math.ceil(server.limits.seconds + server.limits.slow_seconds),
+    )  # fmt: skip
+    async with server:
+        await uvicorn.Server(config).serve(sockets=[listening])
