@@ -3,6 +3,9 @@
     memory.py      open_memory: what a person writes
     command.py     the command `umi-live`
     mcp.py         a server of the Model Context Protocol
+    serve.py       a server over HTTP, for many users
+    access.py      the tokens of a server, and its limits
+    openapi.py     the description of a server
     doctor.py      a look at every row of a file
     blocking.py    open_blocking: the same for code that is not asynchronous
     integrations/  the memory in LangGraph, the OpenAI Agents SDK, Pydantic AI and LlamaIndex

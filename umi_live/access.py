@@ -4,8 +4,8 @@
 
     "9f86d081..." = { user = "ann", agents = ["helper"], author = "user" }
 
-Law 1. No token is stored. Law 2. A token is compared with every row, each in constant time. Law 3. A file that
-others than its owner may read or write is refused.
+Law 1. No token is stored. Law 2. A token is compared with every row, each in constant time. Law 3. A file
+that others than its owner may read or write is refused.
 """
 
 import hashlib

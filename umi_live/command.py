@@ -1,7 +1,9 @@
 """The command `umi-live`: a memory on disk from a shell. Whatever goes wrong is one line and status 2."""
 
 import asyncio
+import logging
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
@@ -16,8 +18,9 @@ from umi_core.chats.formats import FORMATS
 from umi_core.language.words import auto_name
 from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
-from umi_core.values import MEMORY_TYPES
+from umi_core.values import AUTHORS, MEMORY_TYPES, MODEL
 from umi_live import contents
+from umi_live.access import Caller, ServeLimits, append_token, check_names, make_token, read_tokens
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.chats import (
     count_left_out,
@@ -36,6 +39,7 @@ from umi_live.readable import FORMS
 from umi_live.schema import OpenOptions, sentence
 from umi_live.services import ServiceFailed
 from umi_live.sqlite import SqliteStorage
+from umi_live.store import Store
 from umi_live.transfer import export_lines, is_export
 
 KEY: Final = "UMI_LIVE_KEY"
@@ -73,17 +77,24 @@ class MemoryOptions:
 
     async def work(self, use: Callable[[LiveMemory], Awaitable[None]], *, read_only: bool = False) -> None:
         """Work with the memory open. Model and embedder must answer first: nothing changes without them."""
-        memory = open_memory(
-            self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder,
+        memory = self.make_memory(self.user, self.agent, read_only)
+        await self.probe_services(memory)
+        async with memory:
+            await use(memory)
+
+    def make_memory(self, user: str, agent: str, read_only: bool = False) -> LiveMemory:
+        return open_memory(
+            self.db, user=user, agent=agent, model=self.model, embedder=self.embedder,
             key=os.environ.get(KEY), record=self.record, read_only=read_only, categories=self.categories,
             seal=read_key(self.seal_key_file), seal_anchor=self.seal_anchor,
         )  # fmt: skip
+
+    async def probe_services(self, memory: LiveMemory) -> None:
+        """Check that the model and the embedder of a memory answer. Raises LiveError."""
         if self.model:
             await probe(self.model, memory.model.ask("probe", "Reply with the word yes.", PROBE_MS))
         if self.embedder:
             await probe(self.embedder, memory.embedder.embed(("yes",), PROBE_MS))
-        async with memory:
-            await use(memory)
 
     @property
     def seal(self) -> SealOptions | None:
@@ -143,6 +154,18 @@ FILE_OPTIONS: Final = (
         help="Where the newest commit of a sealed file is noted.",
     ),
 )  # fmt: skip
+
+
+def limit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each limit of a server."""
+    for field in reversed(attrs.fields(ServeLimits)):
+        kind = click.IntRange(1) if field.type is int else click.FloatRange(0, min_open=True)
+        option = click.option(
+            f"--{field.name.replace('_', '-')}", type=kind, default=field.default, show_default=True,
+            help=field.metadata["tells"],
+        )  # fmt: skip
+        command = option(command)
+    return command
 
 
 def taking(*options: Decorator) -> Decorator:
@@ -386,6 +409,69 @@ def serve_mcp(target: MemoryOptions) -> None:
         await server_of(memory).run_stdio_async()
 
     asyncio.run(target.work(use))
+
+
+@cli.command()
+@taking(*OPTIONS[:2], *OPTIONS[3:6], *FILE_OPTIONS)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65_535))
+@click.option("--tokens", type=click.Path(dir_okay=False), help="Who may ask: lines of `umi-live token`.")
+@limit_options
+def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **given: Any) -> None:
+    """Serve the memories of the file over HTTP, to programs and, below /mcp, to agents.
+
+    Without --tokens all requests act for --user, and only this machine is listened to.
+    """
+    try:
+        from umi_live.serve import MemoryServer, listen, run_server
+    except ModuleNotFoundError as error:
+        raise LiveError(f"{error.name} is not installed: pip install 'umi-sim[serve]'") from None
+
+    table = None if tokens is None else read_tokens(tokens)
+    check_names(Caller(target.user))
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    for name in ("httpx", "mcp", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+    async def run() -> None:
+        store = await Store.open(
+            target.db, seal=target.seal
+        )  # so that memories open fast, and a wrong file soon
+        try:
+            memory = target.make_memory(target.user, "probe")
+            await target.probe_services(memory)
+            await memory.model.close()
+            await memory.embedder.close()
+            with listen(host, port, table is not None) as listening:
+                address = "{}:{}".format(*listening.getsockname())
+                click.echo(f"umi-live: {target.db} is served at http://{address}; Ctrl-C ends it", err=True)
+                server = MemoryServer(target.make_memory, table, target.user, ServeLimits(**given))
+                await run_server(server, listening)
+        finally:
+            await store.leave()
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # which the server sends again after its end
+        signal.signal(number, lambda *_: None)
+    asyncio.run(run())
+
+
+@cli.command()
+@click.option("--agent", "agents", multiple=True, help="An agent that it may name; else any. Repeat it.")
+@click.option(
+    "--author", type=click.Choice(AUTHORS), default=MODEL, show_default=True,
+    help="As whom it writes blocks. Only the user may write the system block.",
+)  # fmt: skip
+@click.option("--tokens", type=click.Path(dir_okay=False), help="Add its line to this file of `serve`.")
+@click.argument("user")
+def token(user: str, agents: tuple[str, ...], author: str, tokens: str | None) -> None:
+    """Make a token of a user for `serve`, and print it: no file has it. Without --tokens its line follows."""
+    caller = Caller(user, agents or None, author)
+    check_names(caller)
+    made = make_token()
+    line = caller.write_line(made)
+    if tokens is not None:
+        append_token(tokens, line)
+    click.echo(made if tokens is not None else f"{made}\n{line}")
 
 
 @cli.command("import")

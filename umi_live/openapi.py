@@ -1,7 +1,6 @@
 """The description of a server in the words of OpenAPI 3.1, made of the table by which it reads requests.
 
-Law 1. No path, field or reply is listed here: `umi_core.kelpie.wire.Route` has them, and a field without a row
-of the table has no meaning.
+Law 1. No path, field or reply is listed here: `umi_core.kelpie.wire.Route` has them.
 """
 
 from collections.abc import Mapping
@@ -76,9 +75,8 @@ def describe_route(route: Route, named: bool, statuses: Mapping[int, str]) -> Js
         },
     }
     if route.needed or route.body:
-        properties = {
-            wire: schema_of_field(wire, field, fields) for wire, field in (route.needed | route.body).items()
-        }
+        named_fields = {**route.needed, **route.body}.items()
+        properties = {wire: schema_of_field(wire, field, fields) for wire, field in named_fields}
         body = {"type": "object", "required": list(route.needed), "properties": properties}
         found["requestBody"] = {"required": bool(route.needed), "content": as_content(body)}
     return found

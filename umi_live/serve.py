@@ -3,10 +3,10 @@
     POST /v1/agents/helper/remember {"text": "Ann likes tea."}
     POST /v1/agents/helper/mcp      the tools of umi_live/mcp.py
 
-Law 1. A request acts for the user of its token alone; nothing else in it names one. Law 2. A reply is an object
-of JSON, also of an error, and has no path, no traceback and no text of another user. Law 3. What a client can
-make large, slow or many has a limit, and a request that is cut off by one is done completely or not at all.
-Law 4. What comes through MCP is a model's, whatever the token says.
+Law 1. A request acts for the user of its token alone; nothing else in it names one. Law 2. A reply is JSON,
+also of an error, and has no path, no traceback and no text of another user. Law 3. What a client can make
+large, slow or many has a limit, and a request that is cut off by one is done completely or not at all. Law 4.
+What comes through MCP is a model's, whatever the token says.
 
 Needs the extra `serve`: `pip install 'umi-sim[serve]'`.
 """
@@ -19,24 +19,23 @@ import math
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar, Final, Self
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
 import attrs
-import h11
 import uvicorn
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from umi_core.data import Data
 from umi_core.kelpie import wire
-from umi_core.kelpie.wire import AgentCall, HttpRequest, Json, Malformed, Route
+from umi_core.kelpie.wire import HttpRequest, Malformed, Route
 from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.requests import Forget, Recall, Remember
 from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered
@@ -44,7 +43,7 @@ from umi_core.rows import fact_of
 from umi_core.text import SURROGATE
 from umi_core.values import Turn
 from umi_live.access import Caller, ServeLimits, TokenTable
-from umi_live.errors import Closed, InDoubt, LiveError, NotDone, RequestFailed, ScopeTaken, StoreError
+from umi_live.errors import InDoubt, LiveError, NotDone, RequestFailed, StoreError
 from umi_live.mcp import make_server
 from umi_live.memory import LiveMemory
 from umi_live.openapi import describe_api
@@ -167,7 +166,7 @@ def as_json(value: Any) -> object:
 # Memories: those that were asked last stay open.
 
 
-class Seat:
+class PooledMemory:
     """The place of one memory, open or not. `count`: requests that use it, or wait for it."""
 
     def __init__(self) -> None:
@@ -175,61 +174,74 @@ class Seat:
         self.memory: LiveMemory | None = None
         self.count = 0
 
+    async def close(self) -> None:
+        """Close the memory, if one is open; whatever it raises is only logged."""
+        memory, self.memory = self.memory, None
+        if memory is not None:
+            try:
+                await memory.__aexit__(None, None, None)
+            except Exception:
+                LOG.exception("a memory did not close")
+
+
+def is_broken(memory: LiveMemory) -> bool:
+    """Check whether a memory takes no requests any more, after a bug or a change by another program."""
+    return memory.host is None or memory.host.is_closed
+
 
 class MemoryPool:
     """Opens memories when they are asked, and closes those that were not asked for longest."""
 
     def __init__(self, make: Callable[[str, str], LiveMemory], size: int) -> None:
         self.make, self.size = make, size
-        self.seats: dict[tuple[str, str], Seat] = {}  # the last one was asked last
-        self.closing: set[asyncio.Task[None]] = set()
+        self.seats: dict[tuple[str, str], PooledMemory] = {}  # the last one was asked last
+        self.closing: dict[asyncio.Task[None], None] = {}
 
     @asynccontextmanager
     async def use(self, user: str, agent: str) -> AsyncIterator[LiveMemory]:
         """Raises LiveError if the memory cannot be opened."""
         key = user, agent
-        seat = self.seats[key] = self.seats.pop(key, None) or Seat()
+        seat = self.seats[key] = self.seats.pop(key) if key in self.seats else PooledMemory()
         seat.count += 1
         try:
             async with seat.lock:
-                if seat.memory is None:
-                    memory = self.make(user, agent)
-                    seat.memory = await memory.__aenter__()
-            yield seat.memory
+                if seat.memory is None or is_broken(seat.memory):
+                    await asyncio.shield(asyncio.ensure_future(seat.close()))
+                    seat.memory = await self.make(user, agent).__aenter__()
+                memory = seat.memory
+            yield memory
         finally:
             seat.count -= 1
             idle = [it for it, found in self.seats.items() if not found.count]
-            surplus = len(self.seats) - self.size
-            broken = seat.memory is None or seat.memory.host is None or seat.memory.host.is_closed
-            for it in [*idle[: max(0, surplus)], *([key] if broken and key in idle else [])]:
+            surplus = max(0, len(self.seats) - self.size)
+            for it in idle[:surplus]:
                 self.start_closing(it)
+            if seat.memory is None:
+                self.start_closing(key)
 
-    def start_closing(self, key: tuple[str, str]) -> None:
-        task = asyncio.create_task(self.close_seat(key))  # whatever becomes of the request that led to it
-        self.closing.add(task)
-        task.add_done_callback(self.closing.discard)
+    def start_closing(self, key: tuple[str, str], force: bool = False) -> None:
+        # In a task of its own, which the end of the request that led to it does not cancel.
+        task = asyncio.create_task(self.close_seat(key, force))
+        self.closing[task] = None
+        task.add_done_callback(self.closing.pop)
 
-    async def close_seat(self, key: tuple[str, str]) -> None:
+    async def close_seat(self, key: tuple[str, str], force: bool) -> None:
         """Close a memory, unless it is asked again before its turn comes."""
         seat = self.seats.get(key)
         if seat is None:
             return
         async with seat.lock:
-            memory, seat.memory = seat.memory, None
-            if memory is not None:
-                try:
-                    await memory.__aexit__(None, None, None)
-                except Exception:
-                    LOG.exception("a memory did not close")
+            if not seat.count or force:
+                await seat.close()
         if not seat.count and self.seats.get(key) is seat:
             del self.seats[key]
 
     async def close(self) -> None:
-        """Close all memories, once no request uses one."""
+        """Close all memories, each when the requests that it has begun have ended."""
         for key in list(self.seats):
-            self.start_closing(key)
+            self.start_closing(key, force=True)
         while self.closing:
-            await asyncio.wait(list(self.closing))
+            await asyncio.gather(*self.closing)
 
 
 # The door.
@@ -310,8 +322,6 @@ class MemoryServer:
         except Exception:
             LOG.exception("%s %s: a bug", asked.user, asked.shown)
             response = write_response(wire.build_error(500, "Bug", "a bug; the log of the server has it"))
-        if not asked.is_read:  # what is left of the body would be taken for the next request
-            response.headers["connection"] = "close"
         spent_ms = (time.monotonic() - began) * 1_000
         LOG.info("%s %s %d %.0f ms", asked.user, asked.shown, response.status_code, spent_ms)
         await response(scope, receive, send)
@@ -357,8 +367,9 @@ class MemoryServer:
             found = await respond(memory, await memory.drive(call.request))
         response = write_response(found)
         if call.ignored:
-            told = json.dumps(call.ignored)[1:-1]
-            response.headers["x-ignored-fields"] = told[:IGNORED_CHARS_MAX]
+            response.headers["x-ignored-fields"] = quote(",".join(call.ignored), ",", errors="replace")[
+                :IGNORED_CHARS_MAX
+            ]
         return response
 
     async def answer_mcp(self, asked: "Asked", user: str, agent: str, body: str) -> Response:
@@ -378,7 +389,8 @@ class MemoryServer:
         host, origin = headers.get("host", ""), headers.get("origin")
         if self.tokens is None and not is_local_name(host):
             raise Denied(421, "Misdirected", "without tokens the host must be localhost, 127.0.0.1 or [::1]")
-        if origin is not None and origin.partition("://")[2] != host:
+        is_foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        if is_foreign or (origin is not None and origin.partition("://")[2] != host):
             raise Denied(403, "Forbidden", "a page of another origin asks")
         if headers.get("content-encoding", "identity") != "identity":
             raise Denied(415, "Malformed", "send the body as it is, not compressed")
@@ -417,11 +429,11 @@ NO_USER: Final = "the user comes from the token; leave the field user out"
 
 
 class Asked:
-    """A request over HTTP, as it is read. `shown`: what the log says of it, which has nothing of its content."""
+    """A request over HTTP, as it is read. `shown`: what the log says of it, without its contents."""
 
     def __init__(self, request: Request) -> None:
         self.request, self.headers, self.method = request, request.headers, request.method
-        self.user, self.shown, self.is_read = "-", "-", False
+        self.user, self.shown = "-", "-"
 
     def show(self, at: str, named: bool) -> None:
         known = at == MCP or any(at == place for _, place, _ in ROUTES)
@@ -453,7 +465,6 @@ class Asked:
         except TimeoutError:
             told = f"the body did not come within {limits.slow_seconds:g} seconds"
             raise Denied(408, "TooSlow", told) from None
-        self.is_read = True
         try:
             return body.decode()
         except UnicodeDecodeError:
@@ -506,6 +517,8 @@ async def collect_response(app: Callable[..., Any], asked: Asked, body: str) -> 
         sent.append(message)
 
     await app(asked.request.scope, receive, send)
+    if not sent:
+        raise ClientDisconnect
     response = Response(b"".join(it.get("body", b"") for it in sent), sent[0]["status"])
     response.raw_headers = [it for it in sent[0]["headers"] if it[0].lower() != b"connection"]
     return response
@@ -514,8 +527,11 @@ async def collect_response(app: Callable[..., Any], asked: Asked, body: str) -> 
 # The wire below: connections, and the end.
 
 
+FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
 class BoundedProtocol(H11Protocol):
-    """HTTP for clients that may be slow on purpose: a connection that waits for its client has little time."""
+    """HTTP for clients that may be slow on purpose: a connection may wait for its client a short time."""
 
     limits: ClassVar[ServeLimits]
     waiting: asyncio.TimerHandle | None = None
@@ -524,7 +540,9 @@ class BoundedProtocol(H11Protocol):
         super().connection_made(transport)
         self.wait_for_client()
         if len(self.connections) > self.limits.connections:
-            transport.write(b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            transport.write(
+                b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            )
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -533,7 +551,8 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
             self.stop_waiting()
         elif self.waiting is None:  # more bytes give no more time
             self.wait_for_client()
@@ -558,7 +577,9 @@ def listen(host: str, port: int, has_tokens: bool) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         if not has_tokens and not ipaddress.ip_address(address[0]).is_loopback:
-            raise LiveError(f"{host}: is not this machine alone; without --tokens only localhost is listened on")
+            raise LiveError(
+                f"{host}: is not this machine alone; without --tokens only localhost is listened on"
+            )
         return socket.create_server(address[:2], family=family)
     except OSError as error:
         raise LiveError(f"{host}:{port}: {error.strerror}") from None

@@ -82,7 +82,7 @@ def read_names(text: str) -> Mapping[str, str]:
 
 @attrs.frozen
 class Route(Data):
-    """What is asked at a path. `query`, `needed`, `body`: the fields that it has, and nothing else has a meaning.
+    """What is asked at a path. `query`, `needed`, `body`: all fields that have a meaning there.
 
     `tells`: a line for people. `requests`: what `make` returns. `reply`: the value of the reply. `older`:
     former names of fields.
@@ -163,7 +163,7 @@ def parse(
 
 
 def locate(path: str) -> tuple[str, str, str] | None:
-    """Return the agent of a path without its query, the route, and the name behind it; None if it has none."""
+    """Return agent, route, and the name behind it, of a path without its query; None if it has none."""
     # Split first, then decoded: a label with %2F in it is one part of the path.
     parts = tuple(unquote(part) for part in path.strip("/").split("/"))
     if parts[:2] != ROOT or len(parts) < 3:
@@ -179,7 +179,7 @@ KEY_HEADERS: Final = ("idempotency-key", "x-idempotency-key")
 
 
 def json_object(body: str, levels: int = LEVELS_MAX) -> Json | None:
-    """Return the object of a body, which is empty for an empty one; None if there is none in so many levels."""
+    """Return the object of a body, an empty one of an empty body; None if it is none of so many levels."""
     if not body.strip():
         return {}
     try:
@@ -267,7 +267,10 @@ def update(op_id: OpId, it: HttpRequest) -> Request:
 
 def add_archival(op_id: OpId, it: HttpRequest) -> Request:
     return api.AddArchival(
-        op_id, it.body["content"], request_key=it.key, **it.pick_fields("tags", "metadata", "extract", "speaker")
+        op_id,
+        it.body["content"],
+        request_key=it.key,
+        **it.pick_fields("tags", "metadata", "extract", "speaker"),
     )
 
 
