@@ -13,7 +13,7 @@ from umi_core.domains import plain_type
 from umi_core.kelpie.results import ApiBlock, Appended, BlocksShown
 from umi_core.kelpie.wire import WIRE_NAMES, Json, Route, Table
 from umi_core.messages.requests import arguments_of
-from umi_core.messages.results import RecordAdded, Stored
+from umi_core.messages.results import RecordAdded, Remembered, Stored
 from umi_core.values import Pairs
 from umi_live.errors import own_version
 
@@ -112,7 +112,7 @@ def schema_of_class(kind: Any) -> Json:
     properties = {
         WIRE_NAMES.get(it.name, it.name): TIME if it.name.endswith("_ms") else schema_of(plain_type(it.type))
         for it in attrs.fields(kind)
-        if it.name not in ("details", "facts")
+        if not (it.name == "details" or it.type is Remembered)
     }
     properties |= {"ids": schema_of(tuple[str, ...])} if issubclass(kind, Appended) else {}
     properties |= {"entities": schema_of(tuple[Stored, ...])} if issubclass(kind, RecordAdded) else {}

@@ -39,7 +39,7 @@ from umi_core.kelpie.wire import HttpRequest, Malformed, Route
 from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.requests import Forget, Recall, Remember
 from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered
-from umi_core.rows import fact_of
+from umi_core.rows import Entity, fact_of
 from umi_core.text import SURROGATE
 from umi_core.values import Turn
 from umi_live.access import Caller, ServeLimits, TokenTable
@@ -78,7 +78,7 @@ STATUSES: Final[Mapping[int, str]] = {
 
 @attrs.frozen
 class FactWritten(Data):
-    """A fact of a remember. The texts are empty if it was forgotten meanwhile."""
+    """A fact of a remember; `change` is created, unchanged or ended. No texts: it was forgotten meanwhile."""
 
     id: str
     change: str
@@ -88,8 +88,7 @@ class FactWritten(Data):
 
 @attrs.frozen
 class FactsWritten(Data):
-    entities: tuple[FactWritten, ...]
-    ended: tuple[str, ...]
+    facts: tuple[FactWritten, ...]
     degraded: tuple[Degraded, ...]
     repeated: bool
 
@@ -140,17 +139,19 @@ async def respond(memory: LiveMemory, outcome: Outcome) -> wire.Response:
     """Return the response for this outcome; a fact that was written has its text beside its id."""
     match outcome:
         case Done(value=Remembered() as value, degraded=degraded):
-            facts = [fact_of(await memory.entity(it.id)) for it in value.entities]
-            rows = tuple(
-                FactWritten(it.id, it.change, fact.name if fact else "", fact.content if fact else "")
-                for it, fact in zip(value.entities, facts, strict=True)
-            )
-            return wire.respond(Done(FactsWritten(rows, value.ended, degraded, value.repeated)), as_json)
+            changes = [(it.id, it.change) for it in value.entities] + [(key, "ended") for key in value.ended]
+            found = [(key, change, fact_of(await memory.entity(key))) for key, change in changes]
+            rows = tuple(FactWritten(key, change, *texts_of(fact)) for key, change, fact in found)
+            return wire.respond(Done(FactsWritten(rows, degraded, value.repeated)), as_json)
         case Done(value=Recalled() as value, degraded=degraded):
             return wire.respond(Done(FactsFound(value.hits, value.resolution.query, degraded)), as_json)
         case Done(value=Forgotten()):
             return wire.respond(outcome, as_json)
     return wire.respond(outcome)
+
+
+def texts_of(fact: Entity | None) -> tuple[str, str]:
+    return ("", "") if fact is None else (fact.name, fact.content)
 
 
 def as_json(value: Any) -> object:
@@ -434,6 +435,7 @@ class Asked:
     def __init__(self, request: Request) -> None:
         self.request, self.headers, self.method = request, request.headers, request.method
         self.user, self.shown = "-", "-"
+        self.show("-", False)
 
     def show(self, at: str, named: bool) -> None:
         known = at == MCP or any(at == place for _, place, _ in ROUTES)
@@ -540,9 +542,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_made(transport)
         self.wait_for_client()
         if len(self.connections) > self.limits.connections:
-            transport.write(
-                b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-            )
+            transport.write(FULL)
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:

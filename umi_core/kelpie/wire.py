@@ -143,9 +143,10 @@ def parse(
     table = ROUTES if routes is None else routes
     route = table.get((method.upper(), at, bool(name)))
     if route is None:
+        if not any(at == place for _, place, _ in table):
+            return Malformed("no such path", 404)
         allowed = tuple(sorted(it for it, *place in table if place == [at, bool(name)]))
-        known = any(at == place for _, place, _ in table)
-        return Malformed("no such method here", 405 if known else 404, allowed)
+        return Malformed("no such method here", 405, allowed)
     given = json_object(body)
     if given is None:
         return Malformed("the body is no JSON object, has a name twice, or is nested too deeply")
