@@ -179,5 +179,5 @@ def answer_claim(commit: Commit) -> StoreAnswer:
 
 def close_again(opening: "asyncio.Future[Store]") -> None:
     """Close a store whose caller was cancelled while it was opened."""
-    if opening.exception() is None:
+    if not opening.cancelled() and opening.exception() is None:  # cancelled: the loop ends
         opening.result().close()

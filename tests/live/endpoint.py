@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -10,6 +10,8 @@ from umi_core.language.prompts import FIXED
 from umi_live.local import DIMS, RuleModel, hash_text
 
 Failing = Callable[[], str]  # a key of FAILURES, or nothing
+Waiting = Callable[[], Awaitable[None]]
+PROBE: Final = "Reply with the word yes."  # of a command, before it begins
 
 MODEL, EMBEDDER = "#rules", f"#hash:{DIMS}"
 NO_HEADERS: Final[dict[str, str]] = {}
@@ -63,16 +65,18 @@ OF_EMBEDDER: Final = tuple(name for name in FAILURES if b'"finish_reason"' not i
 
 
 @asynccontextmanager
-async def serving(fails: Failing) -> AsyncIterator[str]:
-    """The address of an endpoint; `fails` is asked at every request."""
-    server = await asyncio.start_server(lambda *ends: serve(fails, *ends), "127.0.0.1", 0)
+async def serving(fails: Failing, hold: Waiting | None = None) -> AsyncIterator[str]:
+    """The address of an endpoint. At every request `fails` is asked, and `hold` is waited for."""
+    server = await asyncio.start_server(lambda *ends: serve(fails, hold, *ends), "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
 
 
-async def serve(fails: Failing, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def serve(
+    fails: Failing, hold: Waiting | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     try:
-        while await serve_one(fails, reader, writer):
+        while await serve_one(fails, hold, reader, writer):
             pass
     except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
         pass
@@ -80,11 +84,15 @@ async def serve(fails: Failing, reader: asyncio.StreamReader, writer: asyncio.St
         writer.close()
 
 
-async def serve_one(fails: Failing, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+async def serve_one(
+    fails: Failing, hold: Waiting | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> bool:
     head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
     length = int(head.split("content-length: ")[1].split("\r\n")[0])
     path, body = head.split()[1], json.loads(await reader.readexactly(length))
     failure = fails()
+    if hold is not None and PROBE not in str(body):
+        await hold()
     status, headers, data = FAILURES[failure] if failure else (200, NO_HEADERS, await truth(path, body))
     if status == "hang":
         await reader.read()
@@ -103,5 +111,7 @@ async def truth(path: str, body: Any) -> bytes:
     prompt = body["messages"][0]["content"]
     if isinstance(prompt, list):
         return chat(content=f"<content>{json.dumps(prompt[1])}</content>")
+    if prompt == PROBE:
+        return chat(content="yes")
     task = next(task for task, blocks in FIXED.items() if prompt.startswith(blocks[0]))
     return chat(content=await RuleModel().ask(task, prompt, 0))

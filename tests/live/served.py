@@ -1,0 +1,103 @@
+"""A server in this process for tests: one of two users, asked through its application or through a socket."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.from_thread
+import apsw
+import attrs
+import httpx
+
+from umi_live import LiveMemory, Model, open_memory
+from umi_live.access import Caller, ServeLimits, TokenTable, hash_token
+from umi_live.local import RuleModel
+from umi_live.serve import MemoryServer, listen, run_server
+
+ANN, BOB, MODEL_OF_ANN = "umi_token-of-ann", "umi_token-of-bob", "umi_token-of-a-model-of-ann"
+TOKENS: Final = TokenTable(
+    (
+        (hash_token(ANN), Caller("ann", ("helper",), "user")),
+        (hash_token(MODEL_OF_ANN), Caller("ann", ("helper", "other"))),
+        (hash_token(BOB), Caller("bob")),
+    )
+)
+AGENT: Final = "/v1/agents/helper"
+QUICK: Final = ServeLimits(rate=1e9, body_bytes=200_000, slow_seconds=60.0)
+
+
+class HeldModel:
+    """Answers by rules once it is let go, and counts the questions that wait."""
+
+    name = "held"
+
+    def __init__(self) -> None:
+        self.let_go, self.asked = asyncio.Event(), asyncio.Event()
+
+    async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+        self.asked.set()
+        await self.let_go.wait()
+        return await RuleModel().ask(task, prompt, timeout_ms)
+
+    async def close(self) -> None: ...
+
+
+def make_server(
+    path: Path,
+    tokens: TokenTable | None = TOKENS,
+    limits: ServeLimits = QUICK,
+    model: Model | None = None,
+) -> MemoryServer:
+    def make(user: str, agent: str) -> LiveMemory:
+        return open_memory(path, user=user, agent=agent, model=model)
+
+    return MemoryServer(make, tokens, "me", limits)
+
+
+@attrs.frozen
+class AskingClient:
+    """Asks as one user. `base`: the path of an agent, or nothing."""
+
+    server: MemoryServer
+    http: httpx.AsyncClient
+    token: str | None = ANN
+    base: str = AGENT
+
+    async def __call__(self, method: str, path: str = "", body: Any = None, **more: Any) -> httpx.Response:
+        headers = {} if self.token is None else {"authorization": f"Bearer {self.token}"}
+        headers |= more.pop("headers", {})
+        if body is not None:
+            more["content"] = json.dumps(body)
+        return await self.http.request(method, self.base + path, headers=headers, **more)
+
+
+@asynccontextmanager
+async def asking(path: Path, **options: Any) -> AsyncIterator[AskingClient]:
+    """A client of a new server, in the same loop."""
+    async with AsyncExitStack() as ending:
+        server = await ending.enter_async_context(make_server(path, **options))
+        transport = httpx.ASGITransport(app=server)
+        http = httpx.AsyncClient(transport=transport, base_url="http://localhost")
+        yield AskingClient(server, await ending.enter_async_context(http))
+
+
+@contextmanager
+def listening(server: MemoryServer) -> Iterator[int]:
+    """The port of a server that runs in another thread."""
+    with ExitStack() as ending:
+        portal = ending.enter_context(anyio.from_thread.start_blocking_portal())
+        sock = ending.enter_context(listen("127.0.0.1", 0, True))
+        running = portal.start_task_soon(run_server, server, sock)
+        ending.callback(running.cancel)
+        yield sock.getsockname()[1]
+
+
+def count_rows(path: Path) -> Mapping[str, int]:
+    """Return how many rows of each kind the file has, but for those that each opening writes."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    rows = connection.execute("select kind, count(*) from row where kind != 'epoch' group by kind").fetchall()
+    connection.close()
+    return {str(kind): int(str(count)) for kind, count in rows}
