@@ -107,16 +107,19 @@ def remember(op_id: OpId, it: HttpRequest) -> Remember:
 
 
 def recall(op_id: OpId, it: HttpRequest) -> Recall:
-    turns = tuple(map(read_turn, it.body.get("turns") or ()))
     options = it.pick_fields("limit", "deep", "types", "min_score_ppm")
-    return Recall(op_id, it.body["query"], turns=turns, **options)
+    return Recall(op_id, it.body["query"], turns=read_turns(it.body.get("turns")), **options)
 
 
-def read_turn(given: Any) -> Turn:
-    """Raises ValueError."""
-    if not isinstance(given, dict) or set(given) != {"role", "text"}:
+def read_turns(given: Any) -> tuple[Turn, ...]:
+    """Return the turns of a conversation, none of null. Raises ValueError."""
+    turns = [] if given is None else given
+    if not isinstance(turns, list) or not all(isinstance(it, dict) and set(it) == TURN for it in turns):
         raise ValueError("turns")
-    return Turn(**given)
+    return tuple(Turn(**it) for it in turns)
+
+
+TURN: Final = {"role", "text"}
 
 
 ROUTES: Final[wire.Table] = {

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -85,11 +86,13 @@ async def asking(path: Path, **options: Any) -> AsyncIterator[AskingClient]:
 
 
 @contextmanager
-def listening(server: MemoryServer) -> Iterator[int]:
-    """The port of a server that runs in another thread."""
+def listening(server: MemoryServer, send_bytes: int | None = None) -> Iterator[int]:
+    """The port of a server that runs in another thread. `send_bytes`: what the system takes of a reply."""
     with ExitStack() as ending:
         portal = ending.enter_context(anyio.from_thread.start_blocking_portal())
         sock = ending.enter_context(listen("127.0.0.1", 0, True))
+        if send_bytes is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
         running = portal.start_task_soon(run_server, server, sock)
         ending.callback(running.cancel)
         yield sock.getsockname()[1]
