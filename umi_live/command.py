@@ -418,9 +418,13 @@ def serve_mcp(target: MemoryOptions) -> None:
 @click.option("--tokens", type=click.Path(dir_okay=False), help="Who may ask: lines of `umi-live token`.")
 @limit_options
 def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **given: Any) -> None:
-    """Serve the memories of the file over HTTP, to programs and, below /mcp, to agents.
+    """Serve the memories of the file over HTTP, and over MCP at /v1/agents/AGENT/mcp.
 
     Without --tokens all requests act for --user, and only this machine is listened to.
+
+    \b
+    umi-live token ann --tokens tokens.toml
+    umi-live serve --db agent.db --tokens tokens.toml
     """
     try:
         from umi_live.serve import MemoryServer, listen, run_server

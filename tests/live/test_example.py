@@ -78,7 +78,6 @@ def test_the_first_programs_are_short() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("replacement", "Ann likes coffee."),
         ("hybrid", "Known:\n- Ann: I like green tea.\n1 message"),
         ("records", "what it told: ['forgotten', 'unchanged']\nleft: Tom: Tom likes chess."),
         (

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import secrets
 import signal
 import sys
@@ -36,7 +37,7 @@ from tests.live.served import (
     make_server,
 )
 from umi_live import LiveError, StoreError, open_memory
-from umi_live.access import Caller, append_token, make_token, read_tokens
+from umi_live.access import Caller, ServeLimits, append_token, make_token, read_tokens
 from umi_live.command import main
 from umi_live.serve import ROUTES, STATUSES, listen
 
@@ -176,6 +177,15 @@ def test_every_field_of_the_description_has_a_meaning(tmp_path: Path) -> None:
             assert count == sum(len(it.needed) + len(it.body) for it in ROUTES.values())
 
     run(live)
+
+
+def test_the_docs_have_each_limit_and_each_status() -> None:
+    page = (ROOT / "docs" / "hosting.md").read_text().split("## A server")[1].split("\n## ")[0]
+    statuses = dict(re.findall(r"^\| (\d{3}) \| (.*) \|$", page, re.MULTILINE))
+    assert statuses == {str(status): told for status, told in STATUSES.items()}
+    limits = re.findall(r"^\| `--([a-z-]+)`.*? \| (\d+) \|", page, re.MULTILINE)
+    wanted = [(it.name.replace("_", "-"), f"{it.default:g}") for it in attrs.fields(ServeLimits)]
+    assert [(name, f"{float(value):g}") for name, value in limits] == wanted
 
 
 # Users.
