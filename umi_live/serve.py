@@ -240,12 +240,14 @@ class MemoryPool:
         if not seat.count and self.seats.get(key) is seat:
             del self.seats[key]
 
-    async def close(self) -> None:
-        """Close all memories, each when the requests that it has begun have ended."""
+    async def close(self, seconds: float) -> None:
+        """Close all memories, each when the requests that it has begun have ended, or the time has."""
         for key in list(self.seats):
             self.start_closing(key, force=True)
         while self.closing:
-            await asyncio.gather(*self.closing)
+            _, left = await asyncio.wait(list(self.closing), timeout=seconds)
+            for task in left:  # a file that another program has locked, for example
+                task.cancel()
 
 
 # The door.
@@ -305,7 +307,7 @@ class MemoryServer:
         self.ending = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self.ending.push_async_callback(self.pool.close)
+        self.ending.push_async_callback(self.pool.close, self.limits.seconds)
         await self.ending.enter_async_context(self.tools.session_manager.run())
         return self
 

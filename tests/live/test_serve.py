@@ -41,6 +41,7 @@ from umi_live.access import Caller, ServeLimits, append_token, make_token, read_
 from umi_live.command import main
 from umi_live.serve import ROUTES, STATUSES, listen
 
+MCP: Final = {"accept": "application/json", "content-type": "application/json"}
 TEA: Final = {"text": "Ann likes green tea."}
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -274,8 +275,7 @@ def test_no_model_writes_the_system_block_by_any_door(tmp_path: Path) -> None:
                 arguments = {"kind": name, "text": "evil", "label": "System", "author": "user"}
                 message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                            "params": {"name": "set_block", "arguments": arguments}}  # fmt: skip
-                headers = {"accept": "application/json", "content-type": "application/json"}
-                told = await value_of(ask("POST", "/mcp", message, headers=headers))
+                told = await value_of(ask("POST", "/mcp", message, headers=MCP))
                 assert told["result"]["isError"] is True
             assert (await ask("GET", "/blocks")).content == before
 
@@ -345,8 +345,11 @@ def test_a_request_that_takes_too_long_goes_on_to_its_end(tmp_path: Path) -> Non
             key = {"idempotency-key": "k"}
             told = await value_of(ask("POST", "/remember", TEA, headers=key), 504)
             assert (told["error"], "same idempotency-key" in told["detail"]) == ("TimedOut", True)
+            params = {"name": "remember", "arguments": {"text": "Tom likes jam."}}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            assert (await value_of(ask("POST", "/mcp", call, headers=MCP), 504))["error"] == "TimedOut"
             model.let_go.set()
-            while "receipt" not in count_rows(tmp_path / "a.db"):
+            while count_rows(tmp_path / "a.db").get("entity") != 2:
                 await asyncio.sleep(0.01)
             again = await value_of(ask("POST", "/remember", TEA, headers=key))
             assert (again["repeated"], len(again["facts"])) == (True, 1)
