@@ -292,8 +292,8 @@ class MemoryServer:
         self,
         make: Callable[[str, str], LiveMemory],
         tokens: TokenTable | None,
-        user: str = "me",
-        limits: ServeLimits = ServeLimits(),  # noqa: B008 frozen
+        user: str,
+        limits: ServeLimits,
     ) -> None:
         self.tokens, self.own, self.limits = tokens, Caller(user), limits
         self.pool = MemoryPool(make, limits.memories)
