@@ -542,6 +542,7 @@ class BoundedProtocol(H11Protocol):
 
     limits: ClassVar[ServeLimits]
     waiting: asyncio.TimerHandle | None = None
+    has_begun = False  # a part of the next request is there
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn
         super().connection_made(transport)
@@ -559,16 +560,18 @@ class BoundedProtocol(H11Protocol):
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
             self.stop_waiting()
-        elif self.waiting is None:  # more bytes give no more time
+        elif not self.has_begun:  # only the first bytes of a request give more time
             self.wait_for_client()
+            self.has_begun = True
 
     def on_response_complete(self) -> None:
-        self.stop_waiting()
+        self.has_begun = False
         super().on_response_complete()
         if self.cycle.response_complete:
             self.wait_for_client()
 
     def wait_for_client(self) -> None:
+        self.stop_waiting()
         self.waiting = self.loop.call_later(self.limits.slow_seconds, self.transport.abort)
 
     def stop_waiting(self) -> None:
@@ -596,6 +599,7 @@ async def run_server(server: MemoryServer, listening: socket.socket) -> None:
     config = uvicorn.Config(
         server, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False,
         proxy_headers=False, server_header=False, h11_max_incomplete_event_size=server.limits.header_bytes,
+        timeout_keep_alive=math.ceil(server.limits.slow_seconds) + 1,  # BoundedProtocol is sooner
         timeout_graceful_shutdown=math.ceil(server.limits.seconds + server.limits.slow_seconds),
     )  # fmt: skip
     async with server:

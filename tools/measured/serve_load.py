@@ -186,7 +186,8 @@ async def run_load(client_count: int, seconds: float, folder: Path) -> LoadRepor
                 errors.append(line.decode().strip())
 
     reading, began = asyncio.create_task(read_log()), time.monotonic()
-    limits = httpx.Limits(max_connections=client_count)
+    # Idle connections are left long before the server closes them, or a request could cross the end of one.
+    limits = httpx.Limits(max_connections=client_count, keepalive_expiry=2.0)
     async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as http:
         clients = [LoadClient(it, http, tokens[it % USER_COUNT], report) for it in range(client_count)]
 
