@@ -46,9 +46,7 @@ class ServeLimits:
     concurrent: int = limit(64, "Most requests of a user at a time.")
     connections: int = limit(512, "Most connections at a time.")
     seconds: float = limit(30.0, "Most time of a request.")
-    slow_seconds: float = limit(
-        10.0, "Most time for a client to send a request, to read a reply, or between two."
-    )
+    slow_seconds: float = limit(10.0, "Most time for a client to send a request, read a reply, or pause.")
     memories: int = limit(64, "Most memories that stay open while nothing is asked of them.")
 
 
