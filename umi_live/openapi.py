@@ -14,7 +14,7 @@ from umi_core.kelpie.results import ApiBlock, Appended, BlocksShown
 from umi_core.kelpie.wire import WIRE_NAMES, Json, Route, Table
 from umi_core.messages.requests import arguments_of
 from umi_core.messages.results import RecordAdded, Remembered, Stored
-from umi_core.values import Pairs
+from umi_core.values import Pairs, Turn
 from umi_live.errors import own_version
 
 TEXT: Final[Json] = {"type": "string"}
@@ -104,6 +104,12 @@ def schema_of(kind: Any) -> Json:
         return {"type": "array", "items": schema_of(get_args(kind)[0])}
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
+    if kind is Turn:  # sent as a message
+        return {
+            "type": "object",
+            "required": ["role", "content"],
+            "properties": {"role": TEXT, "content": TEXT},
+        }
     return schema_of(tuple[ApiBlock, ...]) if kind is BlocksShown else schema_of_class(kind)
 
 

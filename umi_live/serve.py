@@ -116,10 +116,10 @@ def read_turns(given: Any) -> tuple[Turn, ...]:
     turns = [] if given is None else given
     if not isinstance(turns, list) or not all(isinstance(it, dict) and set(it) == TURN for it in turns):
         raise ValueError("turns")
-    return tuple(Turn(**it) for it in turns)
+    return tuple(Turn(it["role"], it["content"]) for it in turns)
 
 
-TURN: Final = {"role", "text"}
+TURN: Final = {"role", "content"}  # as a message has them
 
 
 ROUTES: Final[wire.Table] = {

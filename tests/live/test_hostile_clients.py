@@ -24,6 +24,10 @@ from umi_live.serve import ROUTES, MemoryServer
 Headers = list[tuple[bytes, bytes]]
 MCP_HEADERS: Final[Headers] = [(b"content-type", b"application/json"), (b"accept", b"application/json")]
 SECRET: Final = "marzipan"
+MODERN: Final = "2026-07-28"  # of the protocol, whose messages are read in another way
+META: Final = {
+    "io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {},
+}  # fmt: skip
 
 
 @attrs.frozen
@@ -120,6 +124,14 @@ def list_inputs() -> Iterator[HostileInput]:
             headers = MCP_HEADERS if path == "/mcp" else []
             yield HostileInput(method, AGENT + path, 400, made, headers)
         yield HostileInput(method, AGENT + path, 413, LARGE, MCP_HEADERS)
+    params = {"name": "facts", "arguments": {"name": "\ud800"}, "_meta": META}
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    modern = [
+        (b"mcp-protocol-version", MODERN.encode()),
+        (b"mcp-method", b"tools/call"),
+        (b"mcp-name", b"facts"),
+    ]
+    yield HostileInput("POST", f"{AGENT}/mcp", 400, message, MCP_HEADERS + modern)
     for told in AUTHORIZATIONS:
         headers = [] if told is None else [(b"authorization", told)]
         yield HostileInput("GET", f"{AGENT}/blocks", 401, b"", headers, None)

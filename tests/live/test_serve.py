@@ -91,7 +91,7 @@ def test_turns_and_times_reach_the_memory(tmp_path: Path) -> None:
         async with asking(tmp_path / "a.db") as ask:
             body = {**TEA, "event_time": "2024-05-01", "metadata": {"lang": "en"}}
             await value_of(ask("POST", "/remember", body))
-            turns = [{"role": "user", "text": "Tell me about Ann."}]
+            turns = [{"role": "user", "content": "Tell me about Ann."}]
             found = await value_of(ask("POST", "/recall", {"query": "tea", "turns": turns, "limit": 1}))
             assert [it["time"] for it in found["hits"]] == ["2024-05-01T00:00:00.000Z"]
             assert (
@@ -105,7 +105,9 @@ def test_turns_and_times_reach_the_memory(tmp_path: Path) -> None:
 
 
 CALLS: Final = (
-    ("POST", "remember", TEA), ("POST", "recall", {"query": "tea"}), ("DELETE", "facts/fct_1", None),
+    ("POST", "remember", TEA),
+    ("POST", "recall", {"query": "tea", "turns": [{"role": "user", "content": "x"}]}),
+    ("DELETE", "facts/fct_1", None),
     ("POST", "blocks", {"label": "human", "value": "x"}), ("GET", "blocks", None),
     ("GET", "blocks/human", None), ("PATCH", "blocks/human", {"value": "y"}),
     ("GET", "history/BLOCK", None),
