@@ -314,22 +314,29 @@ def test_what_is_no_request_ends_the_connection(
 def test_a_client_that_trickles_gains_no_time(port: int) -> None:
     """Bytes that come again and again do not keep a connection open before a request, or within one."""
     for head, end in ((b"", b""), (HEAD + b"\r\ncontent-length: 100000\r\n\r\n", b" 408 ")):
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
-            client.sendall(head)
-            client.settimeout(0.02)
-            got = b""
-            while True:
-                try:
-                    client.sendall(b"x")
-                    part = client.recv(65_536)
-                    if not part:
-                        break
-                    got += part
-                except TimeoutError:
-                    continue
-                except ConnectionError:
-                    break
-            assert end in got
+        got, is_over = trickle(port, head)
+        assert is_over
+        assert end in got
+
+
+def trickle(port: int, head: bytes) -> tuple[bytes, bool]:
+    """Send a byte now and then, and return what comes, and whether the connection was closed."""
+    got = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(head)
+        client.settimeout(0.02)
+        for _ in range(1_000):
+            try:
+                client.sendall(b"x")
+                part = client.recv(65_536)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return got, True
+            if not part:
+                return got, True
+            got += part
+    return got, False
 
 
 def test_a_client_that_reads_nothing_is_let_go(tmp_path: Path) -> None:
