@@ -151,6 +151,14 @@ def test_every_route_replies_as_the_description_says(tmp_path: Path) -> None:
                 if body is not None:
                     sent = told["requestBody"]["content"]["application/json"]["schema"]
                     Draft202012Validator(sent).validate(body)
+            shown = [told for it in description["paths"].values() for told in it.values()]
+            for route in ROUTES.values():
+                (told,) = [it for it in shown if it["summary"] == route.tells]
+                sent = told.get("requestBody", {"content": {"application/json": {"schema": {}}}})
+                fields = sent["content"]["application/json"]["schema"].get("properties", {})
+                assert set(fields) == {*route.needed, *route.body}
+                queries = {it["name"] for it in told["parameters"] if it["in"] == "query"}
+                assert queries == set(route.query)
             assert met == {(path, method) for path, it in description["paths"].items() for method in it}
             assert set(description["components"]["responses"]) == {str(it) for it in STATUSES}
 
