@@ -1,6 +1,7 @@
 """The command `umi-live`: a memory on disk from a shell. Whatever goes wrong is one line and status 2."""
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -48,6 +49,7 @@ ROWS: Final = "rows"
 UMI: Final = "umi"
 PROGRAMS: Final = (*FORMATS, UMI)
 UNREAD_SHOWN_MAX: Final = 10
+NO_FIELDS: Final[Mapping[str, object]] = {}
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -65,6 +67,12 @@ class MemoryOptions:
     seal_key_file: str | None = None
     seal_anchor: str | None = None
     categories: Mapping[str, str] | None = None
+    parameters: Mapping[str, object] | None = None
+    as_json: bool = False
+
+    def show(self, line: str, row: Mapping[str, object]) -> None:
+        """Print a line for people, or with --json the same as an object of JSON."""
+        click.echo(json.dumps(row, ensure_ascii=False) if self.as_json else line)
 
     def must_exist(self) -> None:
         if not os.path.exists(self.db) or not os.path.getsize(self.db):
@@ -81,10 +89,13 @@ class MemoryOptions:
         await self.probe_services(memory)
         async with memory:
             await use(memory)
+        if memory.usage.call_count:
+            click.echo(f"umi-live: models: {memory.usage}", err=True)
 
     def make_memory(self, user: str, agent: str, read_only: bool = False) -> LiveMemory:
         return open_memory(
             self.db, user=user, agent=agent, model=self.model, embedder=self.embedder,
+            parameters=self.parameters,
             key=os.environ.get(KEY), record=self.record, read_only=read_only, categories=self.categories,
             seal=read_key(self.seal_key_file), seal_anchor=self.seal_anchor,
         )  # fmt: skip
@@ -128,11 +139,36 @@ def read_categories(
     return {name.strip(): about.strip() for name, about in pairs} or None
 
 
+def read_parameter_option(
+    context: click.Context, option: click.Parameter, given: str | None
+) -> Mapping[str, object] | None:
+    """Return an object of JSON; None if none was given."""
+    if given is None:
+        return None
+    try:
+        parameters = json.loads(given)
+    except (ValueError, RecursionError):
+        parameters = None
+    if not isinstance(parameters, dict):
+        told = f'{given[:100]!r} is no object of JSON, as {{"temperature": 1}} is'
+        raise click.BadParameter(told, context, option)
+    return parameters
+
+
 OPTIONS: Final = (
     click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory."),
     click.option("--user", default="me", show_default=True, help="The user it is about."),
     click.option("--agent", default="agent", show_default=True, help="Whose memory it is."),
-    click.option("--model", help=f"https://HOST/v1#MODEL, with its key in {KEY}. Else simple rules."),
+    click.option(
+        "--model",
+        help=f"https://HOST/v1#MODEL, or anthropic+https://..., its key in {KEY}. Else simple rules.",
+    ),
+    click.option(
+        "--parameters",
+        metavar="JSON",
+        callback=read_parameter_option,
+        help="What each request to the model says besides; null leaves out `temperature`.",
+    ),
     click.option("--embedder", help="https://HOST/v1#MODEL:DIMENSIONS. Else a hash of words."),
     click.option(
         "--category",
@@ -185,7 +221,11 @@ def taking(*options: Decorator) -> Decorator:
     return decorate
 
 
+JSON_OPTION: Final = click.option(
+    "--json", "as_json", is_flag=True, help="Print an object of JSON in each line."
+)
 on_target: Final = taking(*OPTIONS, *FILE_OPTIONS)
+on_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION)
 on_file: Final = taking(OPTIONS[0], *FILE_OPTIONS)  # of which `--db` is the first
 
 
@@ -201,7 +241,7 @@ def cli() -> None:
 
 
 @cli.command()
-@on_target
+@on_shown
 @click.option("--speaker", help="Who says `I` in the text. Else the user.")
 @click.argument("text")
 def remember(target: MemoryOptions, text: str, speaker: str | None) -> None:
@@ -209,13 +249,20 @@ def remember(target: MemoryOptions, text: str, speaker: str | None) -> None:
 
     async def use(memory: LiveMemory) -> None:
         told = await memory.remember(text, speaker=speaker)
-        for stored in told.value.entities:
-            click.echo(f"{stored.change:<9}  {line_of(await memory.entity(stored.id), stored.id)}")
-        for key in told.value.ended:
-            click.echo(f"{'ended':<9}  {line_of(await memory.entity(key), key)}")
+        changes = [(stored.change, stored.id) for stored in told.value.entities]
+        for change, key in (*changes, *(("ended", key) for key in told.value.ended)):
+            row = await memory.entity(key)
+            target.show(f"{change:<9}  {line_of(row, key)}", {"change": change, **describe_fact(row, key)})
         tell(told.degraded)
 
     asyncio.run(target.work(use))
+
+
+def describe_fact(row: Entity | Ended | None, key: str) -> dict[str, object]:
+    """Return a fact as an object of JSON; only its id if it was forgotten meanwhile."""
+    fact = fact_of(row)
+    shown = () if fact is None else ("type", "name", "content", "time_ms")
+    return {"id": key, **{name: getattr(fact, name) for name in shown}}
 
 
 def line_of(row: Entity | Ended | None, key: str) -> str:
@@ -230,7 +277,7 @@ def statement_of(name: str, content: str) -> str:
 
 
 @cli.command()
-@on_target
+@on_shown
 @click.option("--limit", type=int, help="How many at most.")
 @click.argument("query")
 def recall(target: MemoryOptions, query: str, limit: int | None) -> None:
@@ -241,18 +288,18 @@ def recall(target: MemoryOptions, query: str, limit: int | None) -> None:
         paths = await memory.paths_of([hit.id for hit in hits])
         for hit in hits:
             line = statement_of(hit.name, hit.content)
-            click.echo(f"{hit.score_ppm // 10_000:>3} %  {line}{topics_of(paths[hit.id])}")
-            for _, content in hit.replaced:
-                click.echo(f"       was:  {content}")
-            if hit.next_id:
-                click.echo(f"       then: {hit.next_content}")
+            lines = [f"{hit.score_ppm // 10_000:>3} %  {line}{topics_of(paths[hit.id])}"]
+            lines += [f"       was:  {content}" for _, content in hit.replaced]
+            lines += [f"       then: {hit.next_content}"] if hit.next_id else []
+            row = attrs.asdict(hit, recurse=False)
+            target.show("\n".join(lines), {**row, "topics": paths[hit.id]})
         tell(hits.degraded)
 
     asyncio.run(target.read(use))
 
 
 @cli.command()
-@on_target
+@on_shown
 @click.option("--uri", help="What the text is called; a later one of this name takes its place.")
 @click.option(
     "--type", "memory_types", multiple=True, type=click.Choice(MEMORY_TYPES), help="What to look for."
@@ -270,10 +317,12 @@ def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types:
         ids = [stored.id for stored in told.value.entities]
         paths = await memory.paths_of(ids)
         for stored in told.value.entities:
-            line = line_of(await memory.entity(stored.id), stored.id)
-            click.echo(f"{stored.change:<9}  {line}{topics_of(paths[stored.id])}")
-        count = len(ids)
-        click.echo(f"{told.value.change:<9}  {told.value.resource_id}, {count} fact{'s' * (count != 1)}")
+            fact = await memory.entity(stored.id)
+            row = {"change": stored.change, **describe_fact(fact, stored.id), "topics": paths[stored.id]}
+            target.show(f"{stored.change:<9}  {line_of(fact, stored.id)}{topics_of(paths[stored.id])}", row)
+        resource, count = told.value.resource_id, len(ids)
+        line = f"{told.value.change:<9}  {resource}, {count} fact{'s' * (count != 1)}"
+        target.show(line, {"change": told.value.change, "id": resource, "fact_count": count})
         tell(told.degraded)
 
     asyncio.run(target.work(use))
@@ -284,7 +333,7 @@ def topics_of(paths: tuple[str, ...]) -> str:
 
 
 @cli.command()
-@on_target
+@on_shown
 @click.argument("path", required=False)
 def topics(target: MemoryOptions, path: str | None) -> None:
     """Show the categories and their groups; of one, as `category` or `category/group`, the facts in it.
@@ -295,31 +344,31 @@ def topics(target: MemoryOptions, path: str | None) -> None:
     async def use(memory: LiveMemory) -> None:
         if path is not None:
             for fact in await memory.facts_in(path):
-                click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}")
+                show_fact(target, fact)
             return
         for it in await memory.topics():
             about = f"  {show_line(it.text)}" if it.text else ""
             mark = "" if it.is_listed else " (not listed)"
-            click.echo(f"{it.fact_count:>5}  {show_line(it.path)}{mark}{about}")
+            target.show(f"{it.fact_count:>5}  {show_line(it.path)}{mark}{about}", attrs.asdict(it))
 
     asyncio.run(target.read(use))
 
 
 @cli.command()
-@on_target
+@on_shown
 @click.argument("name")
 def facts(target: MemoryOptions, name: str) -> None:
     """Show what is known about a name, the oldest first, with the id of each fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
         for fact in await memory.facts(name):
-            click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}")
+            show_fact(target, fact)
 
     asyncio.run(target.read(use))
 
 
 @cli.command()
-@on_target
+@on_shown
 @click.argument("name")
 def history(target: MemoryOptions, name: str) -> None:
     """Show also what has ended of a name, when, and by which fact. Nothing is written."""
@@ -330,12 +379,20 @@ def history(target: MemoryOptions, name: str) -> None:
         for row in rows:
             fact = fact_of(row)
             assert fact is not None
-            end = ""
+            end, more = "", dict[str, object]()
             if isinstance(row, Ended):
+                more = {"ended_ms": ends_ms[row.id], "how": row.how, "by": row.by}
                 end = f"  (ended {day_of(ends_ms[row.id])}, {row.how} by {row.by})"
-            click.echo(f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}{end}")
+            show_fact(target, fact, end, more)
 
     asyncio.run(target.read(use))
+
+
+def show_fact(
+    target: MemoryOptions, fact: Entity, end: str = "", more: Mapping[str, object] = NO_FIELDS
+) -> None:
+    line = f"{fact.id}  {day_of(fact.time_ms)}  {line_of(fact, fact.id)}{end}"
+    target.show(line, {**describe_fact(fact, fact.id), **more})
 
 
 def day_of(at_ms: int) -> str:
@@ -343,7 +400,7 @@ def day_of(at_ms: int) -> str:
 
 
 @cli.command()
-@on_target
+@on_shown
 @click.argument("key")
 def forget(target: MemoryOptions, key: str) -> None:
     """Take out a fact by its id, or all facts about an entity by its `ent_` id, ended ones too."""
@@ -353,7 +410,7 @@ def forget(target: MemoryOptions, key: str) -> None:
             gone = await memory.forget_all_about(key)
         else:
             gone = (key,) if (await memory.forget(key)).value.existed else ()
-        click.echo(f"forgotten  {len(gone)}")
+        target.show(f"forgotten  {len(gone)}", {"forgotten": gone})
 
     asyncio.run(target.work(use))
 
@@ -412,7 +469,7 @@ def serve_mcp(target: MemoryOptions) -> None:
 
 
 @cli.command()
-@taking(*OPTIONS[:2], *OPTIONS[3:6], *FILE_OPTIONS)
+@taking(*OPTIONS[:2], *OPTIONS[3:7], *FILE_OPTIONS)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65_535))
 @click.option("--tokens", type=click.Path(dir_okay=False), help="Who may ask: lines of `umi-live token`.")

@@ -717,6 +717,7 @@ def open_memory(
     model: Model | str | None = None,
     embedder: Embedder | str | None = None,
     key: str | None = None,
+    parameters: Mapping[str, object] | None = None,
     config: Config | None = None,
     categories: Mapping[str, str] | None = None,
     record: Path | None = None,
@@ -729,7 +730,7 @@ def open_memory(
 
     `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`,
     or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`.
-    `key` opens both. `categories`: those
+    `key` opens both; `parameters` go into each request to the model. `categories`: those
     of the archive, each with what belongs there, in place of the usual ones. `record`:
     a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
     `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
@@ -745,7 +746,7 @@ def open_memory(
 
         if isinstance(model, str):
             kind = anthropic.AnthropicModel if model.startswith(anthropic.PREFIX) else openai.ChatModel
-            model = kind(model, key)
+            model = kind(model, key, parameters=parameters or {})
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
     chosen = embedder or HashEmbedder()
     with refusing():

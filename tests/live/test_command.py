@@ -1,10 +1,12 @@
 """Goal: a memory from a shell; whatever goes wrong is one clear line and status 2, and nothing changed."""
 
+import json
 import os
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +95,36 @@ def test_what_was_remembered_is_recalled(shell: Shell) -> None:
     assert shown.split("\n")[1:] == ["       then: Yes, a beagle called Rex.", ""]
     more = "3 more facts are known: recall finds them.\n"
     assert shell("blocks", "--db", "agent.db") == (0, f"# Core Memory\n\n{more}", "")
+
+
+def test_what_is_shown_is_json_as_well(shell: Shell) -> None:
+    def rows(*command: str) -> list[dict[str, Any]]:
+        status, out, err = shell(command[0], "--db", "a.db", "--json", *command[1:])
+        assert (status, err) == (0, "")
+        return [json.loads(line) for line in out.splitlines()]
+
+    (told,) = rows("remember", "Ann lives in Paris.")
+    assert (told["change"], told["content"]) == ("created", "Ann lives in Paris.")
+    assert [it["change"] for it in rows("remember", "Ann moved to Berlin.")] == ["created", "ended"]
+    (hit,) = rows("recall", "Where does Ann live?")
+    assert (hit["content"], hit["replaced"]) == (
+        "Ann moved to Berlin.",
+        [[told["id"], "Ann lives in Paris."]],
+    )
+    (fact,) = rows("facts", "Ann")
+    before, after = rows("history", "Ann")
+    assert (before["id"], before["by"], after) == (told["id"], fact["id"], fact)
+    assert {"path", "fact_count"} < rows("topics")[0].keys()
+    assert rows("forget", fact["id"]) == [{"forgotten": [fact["id"]]}]
+
+
+def test_parameters_of_a_model_are_an_object(shell: Shell) -> None:
+    for given in ("{", "[1]", "7"):
+        status, _, err = shell("facts", "--db", "a.db", "--parameters", given, "Ann")
+        assert (status, "is no object of JSON" in err) == (2, True)
+    status, _, err = shell("remember", "--db", "a.db", "--model", "http://127.0.0.1:9/v1#m",
+                           "--parameters", '{"stream": true}', "Ann")  # fmt: skip
+    assert (status, "stream is the memory's own" in err) == (2, True)
 
 
 def test_a_user_is_asked_for_as_me(shell: Shell) -> None:
