@@ -66,7 +66,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("english", "errors", "files", "phrases", "services", "usage"),
+        ("addresses", "english", "errors", "files", "phrases", "services", "usage"),
         ("rules",),
         ("changes", "first_person"),
         (
@@ -84,7 +84,8 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "topics",
             "upgrade",
         ),
-        ("sqlite",),
+        ("storage",),
+        ("postgres", "sqlite"),
         ("deletion", "doctor", "store", "transfer"),
         ("openai", "contents"),
         ("anthropic",),

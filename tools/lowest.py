@@ -28,9 +28,9 @@ TESTS: Final = (
 
 
 def lowest(requirements: Iterable[str]) -> Iterator[str]:
-    """`attrs>=24.1` as `attrs==24.1`. Raises ValueError for one without a lower bound."""
+    """`attrs>=24.1` as `attrs==24.1`, with its extras. Raises ValueError for one without a lower bound."""
     for requirement in requirements:
-        name, bound = re.match(r"([A-Za-z0-9_.-]+)(?:>=([0-9.]+))?", requirement).groups()  # type: ignore[union-attr]  # both may be empty
+        name, bound = re.match(r"([A-Za-z0-9_.-]+(?:\[\w+\])?)(?:>=([0-9.]+))?", requirement).groups()  # type: ignore[union-attr]  # both may be empty
         if not bound:
             raise ValueError(f"{requirement}: has no lower bound; write {requirement}>=X in pyproject.toml")
         if name not in NOT_IMPORTED:

@@ -22,17 +22,20 @@
     usage.py       tokens and their cost, of each request and in all
     store.py       one file for all memories of a process, worked on by one thread
     claims.py      one live memory for each scope
+    storage.py     what storages on SQLite and PostgreSQL have in common
     sqlite.py      storage on SQLite
+    postgres.py    storage on PostgreSQL
     search.py      what is kept of each scope in memory, so that searches are quick
     conditions.py  conditions as SQL
     seal.py        changes that another program made to a file, found with a key
     anchor.py      what a sealed file has outside: its key, and its newest commit
     schema.py      the tables, and their versions
     upgrade.py     the rows of an older release, statement by statement
+    addresses.py   addresses of databases, and how they are shown
     files.py       files that only their owner may read
     errors.py      what goes wrong, each in one sentence
 
-Needs the extra `live`: `pip install 'umi-sim[live]'`.
+Needs the extra `live`: `pip install 'umi-sim[live]'`; on PostgreSQL also `postgres`.
 """
 
 from importlib import import_module

@@ -1,9 +1,10 @@
-"""Claims: one live memory for each scope of a file, in this process and in all others of this machine.
+"""Claims: one live memory for each scope of a database, in this process and in all others that may open it.
 
 Law 1. A second one is refused, not deposed in silence. Law 2. A process that ends, however it ends, leaves
-no claim behind: the system holds it.
+no claim behind: the system holds it, or the server of the database.
 
-A claim is a lock on one byte of a file beside the database; which byte, the scope says.
+A claim is a lock on a number that the scope says: on that byte of a file beside the database, or on that
+advisory lock of PostgreSQL.
 """
 
 import fcntl
@@ -11,7 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Protocol
 
 from umi_core.values import Scope
 from umi_live.errors import ScopeTaken, StoreError
@@ -20,38 +21,64 @@ from umi_live.files import create_beside
 SUFFIX: Final = "-live"
 
 
-class Claims:
-    """The claims of this process on one file."""
+class Locks(Protocol):
+    """Locks by number, which no other process can hold at the same time."""
 
-    def __init__(self, path: str | None) -> None:
-        """No path: a database in memory, which no other process sees. Raises StoreError."""
-        self.scopes: dict[Scope, int] = {}  # and the byte of each
+    def acquire(self, number: int) -> bool: ...
+    def release(self, number: int) -> None: ...
+    def close(self) -> None: ...
+
+
+class FileLocks:
+    """Locks on the bytes of a file beside the database."""
+
+    def __init__(self, path: str) -> None:
+        """Raises StoreError."""
         try:
-            self.file = None if path is None else create_beside(path + SUFFIX, path)
+            self.file = create_beside(path + SUFFIX, path)
         except OSError as error:
             raise StoreError(f"{path}{SUFFIX}: cannot be opened for claims: {error.strerror}") from None
 
-    def take(self, scope: Scope) -> None:
-        """Raises ScopeTaken."""
-        byte = place(scope)
-        # asked here: a lock of POSIX is never in the way of its own process
-        if byte in self.scopes.values():
-            raise ScopeTaken(describe_holder(scope, "this process"))
-        if self.file is not None:
-            try:
-                fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-            except OSError:
-                raise ScopeTaken(describe_holder(scope, "another process")) from None
-        self.scopes[scope] = byte
+    def acquire(self, number: int) -> bool:
+        try:
+            fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+        except OSError:
+            return False
+        return True
 
-    def give_up(self, scope: Scope) -> None:
-        byte = self.scopes.pop(scope)
-        if self.file is not None:
-            fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
+    def release(self, number: int) -> None:
+        fcntl.lockf(self.file, fcntl.LOCK_UN, 1, number)
 
     def close(self) -> None:
-        if self.file is not None:
-            os.close(self.file)
+        os.close(self.file)
+
+
+class Claims:
+    """The claims of this process on one database."""
+
+    def __init__(self, locks: Locks | None) -> None:
+        """No locks: a database in memory, which no other process sees."""
+        self.scopes: dict[Scope, int] = {}  # and the number of each
+        self.locks = locks
+
+    def take(self, scope: Scope) -> None:
+        """Raises ScopeTaken."""
+        number = place(scope)
+        # asked here: neither a lock of POSIX nor one of PostgreSQL is in the way of its own process
+        if number in self.scopes.values():
+            raise ScopeTaken(describe_holder(scope, "this process"))
+        if self.locks is not None and not self.locks.acquire(number):
+            raise ScopeTaken(describe_holder(scope, "another process"))
+        self.scopes[scope] = number
+
+    def give_up(self, scope: Scope) -> None:
+        number = self.scopes.pop(scope)
+        if self.locks is not None:
+            self.locks.release(number)
+
+    def close(self) -> None:
+        if self.locks is not None:
+            self.locks.close()
 
 
 @contextmanager

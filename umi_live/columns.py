@@ -1,4 +1,4 @@
-"""Rows as SQLite keeps them: their bytes, and beside them what conditions ask for.
+"""Rows as tables keep them: their bytes, and beside them what conditions ask for.
 
 columns   one value of a row each: type, time, whether the vector is missing
 ties      the ids that a row names: the entities of a fact, its sources, the ends of a relation; hashed tags
@@ -8,7 +8,7 @@ terms     those of a fact, which searches look for
 from array import array
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import apsw
 import attrs
@@ -42,6 +42,13 @@ TIED: Final = ("about", "touches", "follows")  # the fields with ids that condit
 Found = tuple[str | int, int, bytes | None, bytes | None, None]  # id or number, version, body, components
 RowKey = tuple[int, str, str]  # number of a scope, kind, id
 Versions = tuple[tuple[Address, int], ...]
+
+
+class SqlConnection(Protocol):
+    """A connection to a database; in its statements the places of values are `?`."""
+
+    def execute(self, statements: str, bindings: Any = None, /) -> Any: ...
+    def data_version(self) -> int: ...  # another one whenever something may have been committed
 
 
 def put_row(

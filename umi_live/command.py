@@ -22,6 +22,7 @@ from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import AUTHORS, MEMORY_TYPES, MODEL
 from umi_live import contents
 from umi_live.access import Caller, ServeLimits, append_token, check_names, make_token, read_tokens
+from umi_live.addresses import is_address
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.chats import (
     count_left_out,
@@ -37,10 +38,9 @@ from umi_live.errors import LiveError, StoreError, needs_extra, own_version
 from umi_live.files import create_file
 from umi_live.memory import ENTITY_PREFIX, LiveMemory, list_end_times, open_memory
 from umi_live.readable import FORMS
-from umi_live.schema import OpenOptions, sentence
+from umi_live.schema import sentence
 from umi_live.services import ServiceFailed
-from umi_live.sqlite import SqliteStorage
-from umi_live.store import Store
+from umi_live.store import Store, open_storage
 from umi_live.transfer import export_lines, is_export
 
 KEY: Final = "UMI_LIVE_KEY"
@@ -75,6 +75,8 @@ class MemoryOptions:
         click.echo(json.dumps(row, ensure_ascii=False) if self.as_json else line)
 
     def must_exist(self) -> None:
+        if is_address(self.db):  # opening it says what is not there
+            return
         if not os.path.exists(self.db) or not os.path.getsize(self.db):
             raise StoreError(f"{self.db}: is not there, or empty; `umi-live remember` makes it")
 
@@ -156,7 +158,12 @@ def read_parameter_option(
 
 
 OPTIONS: Final = (
-    click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory."),
+    click.option(
+        "--db",
+        required=True,
+        type=click.Path(dir_okay=False),
+        help="The file of the memory, or postgresql://USER@HOST/DATABASE.",
+    ),
     click.option("--user", default="me", show_default=True, help="The user it is about."),
     click.option("--agent", default="agent", show_default=True, help="Whose memory it is."),
     click.option(
@@ -615,9 +622,13 @@ def doctor(target: MemoryOptions) -> None:
     another program; status 1 then.
     """
     target.must_exist()
-    storage = SqliteStorage(target.db, OpenOptions(is_read_only=True, seal=target.seal, is_trusted=True))
-    lines, damaged_count = examine_file(storage)
-    storage.close()
+    storage = open_storage(target.db, read_only=True, seal=target.seal, is_trusted=True)
+    try:
+        lines, damaged_count = examine_file(storage)
+    except storage.errors as error:
+        raise StoreError(f"{storage.path}: {storage.sentence(error)}") from error
+    finally:
+        storage.close()
     click.echo("\n".join(lines))
     sys.exit(1 if damaged_count else 0)
 

@@ -54,11 +54,13 @@ def translate_condition(condition: Condition, kind: str, scope: int) -> Clause |
             # in Python, but SQLite would convert a number.
             is_plain = kind in TEXTS[field] and len(values) <= VALUES_MAX
             if is_plain and all(type(value) is str for value in values):
+                if not values:  # an empty list is no SQL
+                    return str(operator == "not_in").lower(), ()
                 marks = ", ".join("?" * len(values))
                 return f"{field} {LISTED[operator]} ({marks})", tuple(map(str, values))
         case Condition("follows", "in", tuple(values)) if len(values) <= VALUES_MAX:
             if all(type(value) is str for value in values):
-                marks = ", ".join("?" * len(values))
+                marks = ", ".join("?" * len(values)) or "null"
                 return NAMING.replace("value = ?", f"value in ({marks})"), (
                     scope, kind, "follows", *map(str, values),
                 )  # fmt: skip

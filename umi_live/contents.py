@@ -9,12 +9,13 @@ import apsw
 
 from umi_core.values import Scope
 from umi_live import deletion
+from umi_live.addresses import is_address, show_path
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.claims import hold_unclaimed
 from umi_live.errors import StoreError
 from umi_live.schema import OpenOptions, open_connection, sentence, transaction
 from umi_live.seal import TABLES, Seal, SealState, find_seal
-from umi_live.store import Path, Store, wall_ms
+from umi_live.store import UNSEALED, Path, Store
 from umi_live.transfer import import_rows, read_export
 
 IN_USE: Final = "a memory of it is open; close it first"
@@ -27,11 +28,11 @@ async def import_lines(
     export = read_export(lines)
     store = await Store.open(path, seal=seal)
     try:
-        store.claims.take(export.scope)
+        await store.claim(export.scope)
         try:
-            return export.scope, await store.call(import_rows, store.storage, export, wall_ms())
+            return export.scope, await store.call(import_rows, store.storage, export)
         finally:
-            store.claims.give_up(export.scope)
+            await store.give_up(export.scope)
     finally:
         await store.leave()
 
@@ -40,7 +41,7 @@ async def rewrite(path: Path, seal: SealOptions | None = None) -> None:
     """Write the file anew, without what an older release left in free pages. Raises StoreError."""
     store = await Store.open(path, seal=seal)
     try:
-        await store.call(deletion.rewrite, store.storage)
+        await store.call(store.storage.rewrite)
     finally:
         await store.leave()
 
@@ -57,12 +58,12 @@ async def delete_user(
     claimed: list[Scope] = []
     try:
         for scope in await store.call(deletion.scopes_of, store.storage, user):
-            store.claims.take(scope)
+            await store.claim(scope)
             claimed.append(scope)
         return await store.call(deletion.delete_user, store.storage, user)
     finally:
         for scope in claimed:
-            store.claims.give_up(scope)
+            await store.give_up(scope)
         await store.leave()
 
 
@@ -99,6 +100,8 @@ def unseal_file(path: str) -> None:
 @contextmanager
 def open_alone(path: str, options: SealOptions | None = None) -> Iterator[apsw.Connection]:
     """Open a file of which no memory is open anywhere."""
+    if is_address(path):
+        raise StoreError(f"{show_path(path)}: {UNSEALED}")
     if os.path.realpath(path) in Store.known:
         raise StoreError(f"{path}: {IN_USE}")
     connection = open_connection(path, OpenOptions(seal=options))

@@ -11,7 +11,7 @@ from umi_core.values import Scope
 from umi_live.columns import body_of, counted_terms, list_tokens, ties_of
 from umi_live.errors import FileTampered
 from umi_live.seal import SealState
-from umi_live.sqlite import SqliteStorage
+from umi_live.storage import SqlStorage
 
 SHOWN_MAX: Final = 20  # lines about what was changed
 BODIES_OF_ALL: Final = "select number, scope, kind, id, body, components from row where body is not null"
@@ -19,18 +19,15 @@ TIES: Final = "select scope, kind, field, value from tie where number = ?"
 TIES_OF_NONE: Final = (
     "select count(*) from tie where number not in (select number from row where body is not null)"
 )
-TERMS: Final = "create virtual table temp.term using fts5vocab('main', 'word', 'instance')"
 
 
-def examine_file(storage: SqliteStorage) -> tuple[list[str], int]:
+def examine_file(storage: SqlStorage) -> tuple[list[str], int]:
     """Describe a file in lines, and count what is damaged or was changed. Changes nothing."""
-    connection = storage.connection
-    found = [row for (row,) in connection.execute("pragma integrity_check(20)")]
-    lines = [f"pages    {connection.pragma('page_count')} of {connection.pragma('page_size')} bytes"]
     # SQLite checks pages and indexes; whether a body can be read only decoding it tells, below.
-    damaged = [] if found == ["ok"] else found
-    lines += [f"damaged  {line}" for line in damaged]
-    scopes: list[Any] = connection.execute("select user, agent, embedder from scope order by 1, 2").fetchall()
+    size, damaged = storage.describe_pages()
+    lines = [size, *(f"damaged  {line}" for line in damaged)]
+    sql = 'select "user", agent, embedder from scope order by 1, 2'
+    scopes: list[Any] = storage.connection.execute(sql).fetchall()
     for user, agent, embedder in scopes:
         try:
             counts, missing_count, bad = count_rows(storage, Scope(user, agent))
@@ -63,7 +60,7 @@ def describe_seal(state: SealState) -> str:
     return f"sealed   commit {state.number:,}, {state.row_count:,} rows"
 
 
-def find_seal_changes(storage: SqliteStorage) -> list[str]:
+def find_seal_changes(storage: SqlStorage) -> list[str]:
     """Return what another program changed in a file, if it is sealed."""
     if storage.seal is None:
         return []
@@ -77,28 +74,24 @@ def find_seal_changes(storage: SqliteStorage) -> list[str]:
     return found
 
 
-def find_index_changes(storage: SqliteStorage) -> Iterator[str]:
+def find_index_changes(storage: SqlStorage) -> Iterator[str]:
     """Compare the indexes of references and of words with the rows. No row may be damaged."""
     connection = storage.connection
     # Index of words: sums of digests, as it lists all rows of a word and not all words of a row.
     sums = Counter[int]()
-    # Creating it writes nothing to the file.
-    connection.pragma("query_only", "off")
-    connection.execute(TERMS)
     with storage.reading():
         names = dict[int, str]()
-        for number, scope, kind, row_id, data, components in connection.execute(BODIES_OF_ALL):
+        for number, scope, kind, row_id, data, components in storage.stream_rows(BODIES_OF_ALL):
             body, names[number] = body_of(data, components), f"{kind} {row_id}"
             ties = [(scope, kind, *tie) for tie in ties_of(body)]
             if sorted(connection.execute(TIES, (number,))) != sorted(ties):
                 yield f"the references of {kind} {row_id} are not those of its index"
             if isinstance(body, Entity):
                 for term in list_tokens(scope, counted_terms(*body.name_and_text())):
-                    sums[number] += digest_term(term)
-        for term, number in connection.execute("select term, doc from temp.term"):
+                    sums[number] += digest_term(storage.spell_token(term))
+        for term, number in storage.list_words():
             sums[number] -= digest_term(term)
         [(count,)] = connection.execute(TIES_OF_NONE)
-    connection.execute("drop table temp.term")
     if count:
         yield f"the index of references has {count:,} of rows that are not there"
     for number, left in sums.items():
@@ -110,7 +103,7 @@ def digest_term(term: str) -> int:
     return int.from_bytes(blake2b(term.encode()).digest())
 
 
-def count_rows(storage: SqliteStorage, scope: Scope) -> tuple[dict[str, int], int, list[str]]:
+def count_rows(storage: SqlStorage, scope: Scope) -> tuple[dict[str, int], int, list[str]]:
     """Rows by kind, entities without a vector that want one, and the places of damaged rows."""
     counts, missing_count, bad = dict.fromkeys(BODIES, 0), 0, list[str]()
     cursor, is_left = None, True

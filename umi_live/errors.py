@@ -69,6 +69,7 @@ def refusing() -> Iterator[None]:
 
 def needs_extra(error: ModuleNotFoundError, extra: str = "live") -> str:
     """Return the sentence for a user who runs this package without what it needs."""
+    extra = "postgres" if error.name == "psycopg" else extra
     return f"{error.name} is not installed: pip install 'umi-sim[{extra}]'"
 
 

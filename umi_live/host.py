@@ -29,7 +29,8 @@ from umi_live.errors import Closed, FileTampered
 from umi_live.first_person import tell_user
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed, at_once
-from umi_live.store import Store, StoreAnswer, wall_ms
+from umi_live.storage import wall_ms
+from umi_live.store import Store, StoreAnswer
 from umi_live.usage import NO_USAGE, Usage, collect_usage, end_span, start_span
 
 MODEL_CALLS_MAX: Final = 8  # at a time

@@ -87,6 +87,7 @@ from umi_core.rows import Address, Category, Ended, Entity, Row, fact_of
 from umi_core.text import show_value
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
+from umi_live.addresses import show_path
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.errors import (
     Closed,
@@ -239,7 +240,7 @@ class LiveMemory:
             return await self.open_reading()
         store = await Store.open(self.path, seal=self.seal)
         try:
-            store.claims.take(self.scope)
+            await store.claim(self.scope)
             try:
                 if self.record is not None:  # before anything changes in the file
                     self.recorder = Recorder(self.record, self.scope, self.config)
@@ -252,7 +253,7 @@ class LiveMemory:
                 if self.recorder is not None:
                     self.recorder.discard()
                     self.recorder = None
-                store.claims.give_up(self.scope)
+                await store.give_up(self.scope)
                 raise
         except BaseException:
             await store.leave()
@@ -303,7 +304,7 @@ class LiveMemory:
         async with AsyncExitStack() as ending:  # each of these, whatever the others raise
             ending.push_async_callback(store.leave)
             if not self.read_only:
-                ending.callback(store.claims.give_up, self.scope)
+                ending.push_async_callback(store.give_up, self.scope)
             ending.callback(self.end_recording)
             ending.push_async_callback(self.embedder.close)
             ending.push_async_callback(self.model.close)
@@ -680,7 +681,7 @@ class LiveMemory:
         self.check_loop()
         if self.read_only and not is_reading(request):
             raise StoreError(
-                f"{self.path}: is open for reading only, and {request_name(type(request))} writes"
+                f"{show_path(self.path)}: is open for reading only, and {request_name(type(request))} writes"
             )
         reply, used = await self.host.ask(name_speaker(request, self.scope.user))
         return reply.outcome, used
@@ -728,6 +729,7 @@ def open_memory(
 ) -> LiveMemory:
     """Return the memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
+    `path` may also be the address of a PostgreSQL database, `postgresql://USER@HOST/DATABASE`.
     `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`,
     or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`.
     `key` opens both; `parameters` go into each request to the model. `categories`: those

@@ -24,7 +24,7 @@ from umi_core.text import is_text
 from umi_live.errors import LiveError
 from umi_live.payloads import message
 from umi_live.services import ServiceFailed
-from umi_live.store import wall_ms
+from umi_live.storage import wall_ms
 from umi_live.usage import report_usage
 
 BODY_BYTES_MAX: Final = 32 * 2**20  # vectors of as many texts as one request has are smaller

@@ -9,14 +9,13 @@ Law 4. A write indexes the terms of its own row and nothing else; a search count
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from umi_core.language.terms import split_query
 from umi_core.policies.similarity import Posting, VectorRows, best_by_words, exact_type, measure_rows, nearest
 from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, weigh_term
-from umi_live.columns import body_of, cap_count, counted_terms, token
+from umi_live.columns import SqlConnection, body_of, cap_count, counted_terms, token
 
 ROOM_MIN: Final = 64
 MARKED_COUNT_MAX: Final = 256  # terms that are kept: one byte for each slot and term
@@ -36,8 +35,9 @@ Marks = NDArray[np.uint8]
 class Index:
     """The entities of one scope as columns, one slot each."""
 
-    def __init__(self, scope: int) -> None:
-        self.scope = scope
+    def __init__(self, scope: int, base: int = 0) -> None:
+        """`base`: no number of a row of the scope is smaller."""
+        self.scope, self.base = scope, base
         self.changed = 0  # the last commit of the scope that it knows
         self.version = -1  # of the whole file, when it last looked
         self.ids: list[str] = []  # by slot
@@ -45,13 +45,13 @@ class Index:
         self.keys = np.zeros(0, np.uint64)  # in the order of ids, as far as eight bytes tell it
         self.numbers = np.zeros(0, np.int64)  # of the rows of entities; 0 if there is none
         self.term_counts = np.zeros(0, np.int64)  # how many terms the row has; 0 if there is none
-        self.slot_of = np.zeros(0, np.int32)  # by number of the row
+        self.slot_of = np.zeros(0, np.int32)  # by number of the row, counted from the base
         self.vectors: dict[int, Vectors] = {}  # by their length
         self.marked: dict[str, Marks] = {}  # by term: how often it stands where. The longest unused first
 
     # Following the file.
 
-    def follow(self, connection: apsw.Connection, check: str) -> None:
+    def follow(self, connection: SqlConnection, check: str) -> None:
         """Learn what has been committed since the last time. Call it after a read of the same transaction.
 
         `check`: an expression of SQL that raises for a row that was changed (`Seal.check`).
@@ -74,7 +74,10 @@ class Index:
             self.changed = changed
         for vectors in self.vectors.values():
             vectors.measure()
-        self._mark_again([number for number, kind, *_ in fresh if kind == "entity"], connection)
+        # Aside, so that they are lost, and not wrong, if the database fails meanwhile.
+        marked, self.marked = self.marked, {}
+        self._mark_again(marked, [number for number, kind, *_ in fresh if kind == "entity"], connection)
+        self.marked = marked
 
     def _slot(self, row_id: str) -> int:
         slot = self.slots.setdefault(row_id, len(self.ids))
@@ -91,9 +94,10 @@ class Index:
         return slot
 
     def _place(self, slot: int, number: int, term_count: int | None) -> None:
-        if number >= len(self.slot_of):
-            self.slot_of = grow_array(self.slot_of, number)
-        self.slot_of[number] = slot
+        at = number - self.base
+        if at >= len(self.slot_of):
+            self.slot_of = grow_array(self.slot_of, at)
+        self.slot_of[at] = slot
         self.numbers[slot] = 0 if term_count is None else number
         self.term_counts[slot] = term_count or 0
 
@@ -108,16 +112,18 @@ class Index:
         if dims:
             self.vectors[dims].put(slot, np.frombuffer(components, np.int8))
 
-    def _mark_again(self, numbers: Sequence[int], connection: apsw.Connection) -> None:
+    def _mark_again(
+        self, marked: dict[str, Marks], numbers: Sequence[int], connection: SqlConnection
+    ) -> None:
         """Note anew where kept terms stand: a changed row may have others now."""
         if len(numbers) > FOLLOWED_COUNT_MAX:
-            self.marked.clear()
-        for number in numbers if self.marked else ():
-            slot, told = self.slot_of[number], self._counts_of(number, connection)
-            for term, marks in self.marked.items():
+            marked.clear()
+        for number in numbers if marked else ():
+            slot, told = self.slot_of[number - self.base], self._counts_of(number, connection)
+            for term, marks in marked.items():
                 marks[slot] = cap_count(told.get(term, 0))
 
-    def _counts_of(self, number: int, connection: apsw.Connection) -> Mapping[str, int]:
+    def _counts_of(self, number: int, connection: SqlConnection) -> Mapping[str, int]:
         found: Any = connection.execute("select body from row where number = ?", (number,)).fetchone()
         body = None if found[0] is None else body_of(found[0], None)
         return {} if body is None else counted_terms(*body.name_and_text())
@@ -135,7 +141,7 @@ class Index:
         return nearest(query, found.rows(), self.ids, limit, least_ppm, mask)
 
     def by_words(
-        self, text: str, limit: int, least_ppm: int, allowed: Mask | None, connection: apsw.Connection
+        self, text: str, limit: int, least_ppm: int, allowed: Mask | None, connection: SqlConnection
     ) -> list[Hit]:
         size = len(self.ids)
         row_count, term_counts = int(np.count_nonzero(self.numbers[:size])), self.term_counts[:size]
@@ -148,7 +154,7 @@ class Index:
         lengths = LENGTH_UNIT * term_counts * row_count // max(1, int(term_counts.sum()))
         return best_by_words(postings, weight, lengths, self.keys[:size], self.ids, limit, least_ppm, allowed)
 
-    def _marks(self, term: str, connection: apsw.Connection) -> Marks:
+    def _marks(self, term: str, connection: SqlConnection) -> Marks:
         # Taken out and put in again, so that the dict stays
         # in the order of use and its first term goes first.
         marks = self.marked.pop(term, None)
@@ -163,14 +169,17 @@ class Index:
             del self.marked[next(iter(self.marked))]
         return marks
 
-    def _where(self, name: str, connection: apsw.Connection) -> NDArray[np.int32]:
-        numbers = [number for (number,) in connection.execute(FOUND, (name,))]
-        return self.slot_of[np.array(numbers, np.int64)]
+    def _where(self, name: str, connection: SqlConnection) -> NDArray[np.int32]:
+        return self.slot_of[np.array(self._list_holding(name, connection), np.int64) - self.base]
+
+    def _list_holding(self, name: str, connection: SqlConnection) -> list[int]:
+        """Return the numbers of the rows that have a token."""
+        return [number for (number,) in connection.execute(FOUND, (name,))]
 
     def mask(self, numbers: Iterable[int]) -> Mask:
         """Return the slots of these rows of entities."""
         found = np.zeros(len(self.ids), np.bool_)
-        found[self.slot_of[np.fromiter(numbers, np.int64)]] = True
+        found[self.slot_of[np.fromiter(numbers, np.int64) - self.base]] = True
         return found
 
     def everything(self) -> Mask:

@@ -1,24 +1,26 @@
-"""Store: one file for all memories of a process, worked on by one thread, so that no loop waits for it."""
+"""Store: one database for all memories of a process, worked on by one thread, so no loop waits for it."""
 
 import asyncio
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, ClassVar, Final, TypeVar
-
-import apsw
 
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Commit, Query, Read
+from umi_core.values import Scope
+from umi_live.addresses import is_address, show_path
 from umi_live.anchor import SealOptions
 from umi_live.claims import Claims
-from umi_live.errors import FileTampered, StoreError
-from umi_live.schema import MEMORY, OpenOptions, sentence
-from umi_live.sqlite import SqliteStorage, failure
+from umi_live.errors import FileTampered, StoreError, needs_extra
+from umi_live.schema import MEMORY, OpenOptions
+from umi_live.sqlite import SqliteStorage
+from umi_live.storage import SqlStorage
 
+UNSEALED: Final = "only a file can be sealed"
 GROUP_COUNT_MAX: Final = 64  # commits of one wait
 T = TypeVar("T")
 StoreAnswer = Committed | ReadDone | EffectFailed
@@ -27,22 +29,34 @@ Tell = Callable[[StoreAnswer | BaseException], None]
 Path = str | os.PathLike[str]
 
 
-def wall_ms() -> int:
-    return time.time_ns() // 1_000_000
+def open_storage(
+    path: str, *, read_only: bool = False, seal: SealOptions | None = None, is_trusted: bool = False
+) -> SqlStorage:
+    """Return the storage of a file or of an address. Raises StoreError. `is_trusted`: as in OpenOptions."""
+    if not is_address(path):
+        way = OpenOptions(is_read_only=read_only, seal=seal, is_trusted=is_trusted)
+        return SqliteStorage(path, way)
+    if seal is not None:
+        raise StoreError(f"{show_path(path)}: {UNSEALED}")
+    try:
+        from umi_live.postgres import PostgresStorage  # and a driver with it: not for those who need none
+    except ModuleNotFoundError as error:
+        raise StoreError(needs_extra(error)) from None
+    return PostgresStorage(path, read_only)
 
 
 class Store:
-    """Raises StoreError for a file that cannot be used. `close` as often as it was opened."""
+    """Raises StoreError for a database that cannot be used. `close` as often as it was opened."""
 
     known: ClassVar[dict[str, "Store"]] = {}
     turn: ClassVar[threading.Lock] = threading.Lock()  # memories of several threads may open one file
 
     def __init__(self, path: str, *, read_only: bool = False, seal: SealOptions | None = None) -> None:
         self.path, self.is_read_only, self.seal = path, read_only, seal
-        self.failed: apsw.Error | None = None  # the last error of the file
-        self.storage = SqliteStorage(path, OpenOptions(is_read_only=read_only, seal=seal))
+        self.failed: Exception | None = None  # the last error of the database
+        self.storage = open_storage(path, read_only=read_only, seal=seal)
         try:
-            self.claims = Claims(None if path == MEMORY or read_only else path)
+            self.claims = Claims(None if read_only else self.storage.open_locks())
         except StoreError:
             self.storage.close()
             raise
@@ -56,9 +70,10 @@ class Store:
 
         In memory each is a new one, and so is one that only reads.
         """
+        # two names of one file must not become two stores of it
+        real = os.fspath(path) if path == MEMORY or is_address(path) else os.path.realpath(path)
         if path == MEMORY or read_only:
-            return cls(path if path == MEMORY else os.path.realpath(path), read_only=read_only, seal=seal)
-        real = os.path.realpath(path)  # two names of one file must not become two stores of it
+            return cls(real, read_only=read_only, seal=seal)
         with cls.turn:
             if real not in cls.known:
                 cls.known[real] = cls(real, seal=seal)
@@ -77,6 +92,23 @@ class Store:
         except asyncio.CancelledError:
             opening.add_done_callback(close_again)
             raise
+
+    async def claim(self, scope: Scope) -> None:
+        """Take a claim; a cancelled caller leaves none. Raises ScopeTaken, StoreError."""
+        taking = asyncio.ensure_future(self.call(self.claims.take, scope))
+        try:
+            await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            taking.add_done_callback(partial(self._give_up_again, scope))
+            raise
+
+    async def give_up(self, scope: Scope) -> None:
+        """Give a claim up, to its end in any case."""
+        await asyncio.shield(asyncio.ensure_future(self.call(self.claims.give_up, scope)))
+
+    def _give_up_again(self, scope: Scope, taking: "asyncio.Future[None]") -> None:
+        if not taking.cancelled() and taking.exception() is None:
+            self.thread.submit(self.claims.give_up, scope)
 
     async def leave(self) -> None:
         """`close`, without a loop that waits for what is still to be written."""
@@ -103,9 +135,9 @@ class Store:
     def _read(self, read: Read) -> StoreAnswer:
         try:
             return self.storage.read(read.request_id, read.query)
-        except apsw.Error as error:
+        except self.storage.errors as error:
             self.failed = error
-            return EffectFailed(read.request_id, failure(error, commit=False))
+            return EffectFailed(read.request_id, self.storage.failure(error, commit=False))
 
     def _flush(self) -> None:
         """Do all commits that have come meanwhile, in one wait for the disk."""
@@ -124,15 +156,16 @@ class Store:
         """Commit together; if that fails, each alone, as one that is too large must not fail the others."""
         if self.is_read_only:
             return [answer_claim(commit) for commit in commits]
+        errors: tuple[type[Exception], ...] = (*self.storage.errors, FileTampered)
         try:
-            return self.storage.commit_all(commits, wall_ms())
-        except (apsw.Error, FileTampered) as error:
+            return self.storage.commit_all(commits, self.storage.clock_ms())
+        except errors as error:
             if len(commits) > 1:
                 return [answer for commit in commits for answer in self._commit_all([commit])]
             if isinstance(error, FileTampered):
                 return [error]
             self.failed = error
-            return [EffectFailed(commits[0].request_id, failure(error, commit=True))]
+            return [EffectFailed(commits[0].request_id, self.storage.failure(error, commit=True))]
 
     async def read(self, query: Query) -> ReadDone:
         """Raises StoreError if the file cannot be read."""
@@ -143,15 +176,17 @@ class Store:
 
     def failure(self) -> StoreError:
         """Return what went wrong with the file when it was used last."""
-        told = sentence(self.failed) if self.failed else "cannot be used; look at the disk, then try again"
-        return StoreError(f"{self.path}: {told}")
+        told = "cannot be used; look at the disk, then try again"
+        if self.failed is not None:
+            told = self.storage.sentence(self.failed)
+        return StoreError(f"{self.storage.path}: {told}")
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function in the thread of the store, to its end in any case. Raises StoreError."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
-        except apsw.Error as error:
-            raise StoreError(f"{self.path}: {sentence(error)}") from error
+        except self.storage.errors as error:
+            raise StoreError(f"{self.storage.path}: {self.storage.sentence(error)}") from error
 
     def close(self) -> None:
         with self.turn:

@@ -23,14 +23,14 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import BODIES, Address, Row, fact_of
 from umi_core.values import Scope
 from umi_live.errors import LiveError
-from umi_live.sqlite import SqliteStorage
+from umi_live.storage import SqlStorage
 
 KINDS: Final = tuple(kind for kind in BODIES if kind not in ("epoch", "receipt"))  # those are of a life
 FORM: Final = {"umi": "export", "version": 2}  # in version 1 a row held all statements about an entity
 OLDER: Final = "an older release wrote the export: import it there, then open that file with this release"
 
 
-def export_lines(storage: SqliteStorage, scope: Scope) -> Iterator[str]:
+def export_lines(storage: SqlStorage, scope: Scope) -> Iterator[str]:
     """Yield one line for each row. Raises LiveError for a row that is damaged."""
     whose = {"user": scope.user, "agent": scope.agent, "embedder": storage.embedder_of(scope)}
     yield json.dumps({**FORM, **whose}, ensure_ascii=False)
@@ -92,7 +92,7 @@ def read_export(lines: Sequence[str]) -> Export:
     return Export(scope, embedder, tuple(writes.values()))
 
 
-def import_rows(storage: SqliteStorage, export: Export, now_ms: int) -> int:
+def import_rows(storage: SqlStorage, export: Export) -> int:
     """Write the rows and return how many. Raises LiveError."""
     scope, writes = export.scope, export.writes
     if storage.read(0, CountRows(scope, KINDS)).count:
@@ -100,7 +100,8 @@ def import_rows(storage: SqliteStorage, export: Export, now_ms: int) -> int:
         raise LiveError(f"{who} have a memory in this file already; nothing was taken")
     if export.embedder is not None:
         storage.adopt(scope, export.embedder)
-    storage.commit(Commit(writes, ()), now_ms)  # it expects nothing: the holder of the claim is alone
+    # It expects nothing: the holder of the claim is alone.
+    storage.commit(Commit(writes, ()), storage.clock_ms())
     return len(writes)
 
 

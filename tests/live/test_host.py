@@ -250,10 +250,10 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
     older = read_export([head.replace('"embedder"', '"made_by"'), *lines])
     export = read_export([head, *lines])
     assert (older.embedder, export.embedder) == (None, "hash-256:256")
-    assert import_rows(target.storage, export, 0) == len(lines) - 1
+    assert import_rows(target.storage, export) == len(lines) - 1
     assert list(export_lines(target.storage, export.scope)) == [head, *lines]
     with pytest.raises(LiveError, match="have a memory in this file already"):
-        import_rows(target.storage, export, 0)
+        import_rows(target.storage, export)
     with pytest.raises(LiveError, match="no export of Umi"):
         read_export(lines)
     source.close()

@@ -42,7 +42,8 @@ from umi_live.contents import import_lines, rewrite, seal_file, unseal_file
 from umi_live.doctor import examine_file
 from umi_live.schema import OpenOptions, open_connection
 from umi_live.seal import TABLES
-from umi_live.sqlite import PRUNED_COUNT_MAX, SqliteStorage
+from umi_live.sqlite import SqliteStorage
+from umi_live.storage import PRUNED_COUNT_MAX
 from umi_live.store import Store
 from umi_live.transfer import export_lines
 from umi_sim.testing.conformance import HOW, run_storage_conformance

@@ -23,14 +23,15 @@ from umi_core.rows import Address, Body, Ended, Entity, Membership, Receipt, Rel
 from umi_core.values import Scope
 from umi_live.conditions import clause
 from umi_live.deletion import delete_user
-from umi_live.sqlite import LIVE, SqliteStorage
+from umi_live.sqlite import SqliteStorage
+from umi_live.storage import LIVE, SqlStorage
 from umi_sim.testing.conformance import HOW, run_storage_conformance
 
 
 class TwoEnds:
     """A storage whose commits arrive and are flushed in two steps; a crash opens the file again."""
 
-    def __init__(self, path: str, make: Callable[[str], SqliteStorage] = SqliteStorage) -> None:
+    def __init__(self, path: str, make: Callable[[str], SqlStorage] = SqliteStorage) -> None:
         self.path, self.make, self.storage = path, make, make(path)
         self.pending: dict[int, Commit] = {}
         self.tickets = itertools.count(1)
@@ -52,6 +53,9 @@ class TwoEnds:
 
     def read(self, request_id: int, query: Query) -> ReadDone:
         return self.storage.read(request_id, query)
+
+    def close(self) -> None:
+        self.storage.close()
 
 
 @pytest.mark.slow
@@ -97,7 +101,7 @@ def receipt_count(storage: SqliteStorage) -> Any:
     return storage.connection.execute("select count(*) from receipt").get
 
 
-def found(storage: SqliteStorage, scope: Scope) -> list[str]:
+def found(storage: SqlStorage, scope: Scope) -> list[str]:
     return [row.address.id for row in storage.read(0, ByWords(scope, "tea", (), 10, 1)).rows]
 
 

@@ -109,7 +109,7 @@ async def remembers(folder: Path, count: int, vfs: str | None = None) -> Table:
         await memory.remember("Nobody likes tea.", extract=False)
         assert memory.store is not None
         size = memory.store.storage.connection.execute("select sum(length(body)) from row").fetchone()
-        data = os.urandom(int(size[0]))  # type: ignore[index]  # there is a row
+        data = os.urandom(int(size[0]))
 
         async def commit(number: int) -> None:
             bare.execute("begin immediate")

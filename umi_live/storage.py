@@ -1,0 +1,547 @@
+"""SqlStorage: what a storage must promise (docs/storage.md), in the SQL that SQLite and PostgreSQL share.
+
+Law 1. A batch is one transaction with its key and its receipt, made durable before it is acknowledged.
+Law 2. The version of a row goes on after a delete: what is deleted leaves its number behind.
+Law 3. A read is one transaction. Law 4. A transaction that fails leaves tables and indexes as they were.
+Law 5. The next read sees what any other code has committed, in this process or another.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Final
+
+import attrs
+
+from umi_core.conditions import Where, admits
+from umi_core.data import Owner
+from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import (
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    FailureKind,
+    Query,
+    Write,
+)
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.policies.term_scores import score_rows
+from umi_core.row_bytes import decode_row, encode_row
+from umi_core.rows import Address, Body, Entity, Row, Vector
+from umi_core.values import Scope
+from umi_live.claims import Locks
+from umi_live.columns import (
+    RowKey,
+    SqlConnection,
+    body_of,
+    read_versions,
+    row_at,
+    texts_of,
+    written_versions,
+)
+from umi_live.conditions import clause, excluded_ids
+from umi_live.remains import pieces_of
+from umi_live.seal import UNCHECKED, Seal
+from umi_live.search import Index, Mask
+
+INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
+PRUNED_COUNT_MAX: Final = 20  # old receipts that one commit deletes: more than it writes
+PLACE: Final = "scope = ? and kind = ? and id = ?"
+LIVE: Final = "scope = ? and kind = ? and body is not null"
+# `{check}`: see `Seal.check`
+COLUMNS: Final = "id, version, body, components, {check}"
+IN_ROW: Final = f"select number, version, body is not null, {{check}} from row where {PLACE}"
+ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
+LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
+ABSENT: Final = (0, 0, 0)  # number, version, is it there
+OLDEST: Final = "select number, at_ms, versions from receipt order by number limit ?"
+CHUNK_COUNT: Final = PAGE_ROW_COUNT_MAX + 1  # rows of one statement: a page, and whether there is more
+TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership")
+REPLACING: Final = (
+    "core",
+    "change",
+    "category",
+    "reflection",
+    "moved",
+)  # a newer body may have to erase an older one
+
+STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # and the other one of each
+
+Place = tuple[int, int]  # number of a scope, and of a commit in it
+
+
+@attrs.define
+class TransactionCache(Owner):
+    """All that a transaction has read and written so far, so that nothing is read twice.
+
+    `places`: of the commit at hand. `rows`, by number of the scope, kind, id: number, version, is it there.
+    """
+
+    numbers: dict[Scope, int] = attrs.field(factory=dict)
+    last: dict[Scope, int] = attrs.field(factory=dict)  # the number of the last commit in a scope
+    places: dict[Scope, Place] = attrs.field(factory=dict)
+    rows: dict[RowKey, tuple[int, int, int]] = attrs.field(factory=dict)
+    moved: frozenset[RowKey] = frozenset()  # of facts that the commit at hand puts elsewhere
+    erases: bool = False  # whether something that was written is to be nowhere any more
+    erased: set[bytes] = attrs.field(factory=set)  # pieces of its texts
+    changes_words: bool = False  # and whether its words are
+
+
+def wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class SqlStorage:
+    """One connection. Not for two threads at a time. `errors`: what it raises if the database fails."""
+
+    errors: ClassVar[tuple[type[Exception], ...]]
+    connection: SqlConnection
+    seal: Seal | None = None
+
+    def __init__(self, path: str) -> None:
+        self.path = path  # as errors name it
+        self.columns = COLUMNS.format(check=self._check("row"))
+        self.one, self.in_row = (sql.format(check=self._check("row")) for sql in (ONE, IN_ROW))
+        self.oldest_ms = 0  # no receipt is older
+        self.indexes: dict[Scope, Index] = {}  # the longest unused first
+
+    def commit(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
+        """Do the batch, or say why not. Raises one of `errors` if the database fails: `failure` of that."""
+        [answer] = self.commit_all([commit], now_ms)
+        return answer
+
+    def commit_all(self, commits: Sequence[Commit], now_ms: int) -> list[Committed | EffectFailed]:
+        """Do batches in their order, made durable together in one wait for the disk, or none of them."""
+        known, oldest_ms = TransactionCache(), self.oldest_ms
+        try:
+            with self.writing():
+                self._prepare(commits, now_ms, known)
+                answers = [self._answer_to(commit, now_ms, known) for commit in commits]
+                if known.erases and known.changes_words:
+                    self._drop_words()
+        except BaseException:
+            # What `_prune` noted is rolled back with the transaction.
+            self.oldest_ms = oldest_ms
+            raise
+        self._erase(known)
+        self.acknowledge()
+        return answers
+
+    # What SQLite and PostgreSQL do in different ways.
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Write all that is written inside, or nothing of it."""
+        raise NotImplementedError
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Read one instant of the database."""
+        raise NotImplementedError
+
+    def _check(self, table: str) -> str:
+        """Return an expression of SQL that raises for a row of this table that was changed."""
+        return UNCHECKED
+
+    def _prepare(self, commits: Sequence[Commit], now_ms: int, known: TransactionCache) -> None:
+        """Do what comes before the first batch of a transaction."""
+
+    def lock_scopes(self, scopes: Iterable[Scope], known: TransactionCache) -> None:
+        """Keep others from writing rows of these scopes until the transaction ends."""
+
+    def _put_receipt(self, key: str, at_ms: int, versions: bytes, body: bytes | None) -> None:
+        """Write a key with the answer to its batch, in the place of one that has expired."""
+        raise NotImplementedError
+
+    def _put(self, key: RowKey, version: int, body: Body | None, changed: int, row: int) -> int:
+        """Write a row with its ties and words, and return its number; `row` is that, or 0 for a new row."""
+        raise NotImplementedError
+
+    def _drop_words(self) -> None:
+        """Take the words of deleted rows out of their index, inside the transaction that deletes."""
+
+    def _erase(self, known: TransactionCache) -> None:
+        """Do what a commit that has deleted something needs, before it is acknowledged."""
+
+    def acknowledge(self) -> None:
+        """Note a commit where it must be noted before a caller learns of it."""
+
+    def failure(self, error: Exception, commit: bool) -> FailureKind:
+        """Return the kind of failure that one of `errors` is to a memory."""
+        raise NotImplementedError
+
+    def sentence(self, error: Exception) -> str:
+        """Return what went wrong, in a sentence for the person who named the database."""
+        raise NotImplementedError
+
+    def clock_ms(self) -> int:
+        """Return the time by which keys expire: that of one clock for all who write into the database."""
+        return wall_ms()
+
+    def rewrite(self) -> None:
+        """Write the whole database anew, without what was deleted from it.
+
+        A file whose rows were deleted by a release that did not overwrite them needs it once.
+        """
+        raise NotImplementedError
+
+    def open_locks(self) -> Locks | None:
+        """Return the locks by which other processes see a claim; None if no other one sees the database."""
+        raise NotImplementedError
+
+    def describe_pages(self) -> tuple[str, list[str]]:
+        """Return a line about the size of the database, and what of it is damaged below its rows."""
+        raise NotImplementedError
+
+    def stream_rows(self, sql: str) -> Iterable[Any]:
+        """Return the rows of a statement, not all of them at a time."""
+        raise NotImplementedError
+
+    def spell_token(self, name: str) -> str:
+        """Return a token as the index of words has it."""
+        return name
+
+    def list_words(self) -> Iterable[tuple[str, int]]:
+        """Return each token of the index of words with the number of each row that has it."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the database."""
+        raise NotImplementedError
+
+    # Commits.
+
+    def _answer_to(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed | EffectFailed:
+        """Answer a batch. Its key comes first: a batch that was done already conflicts with itself."""
+        kept = self._find_answer(commit, now_ms)
+        if kept is not None:
+            return kept
+        found = [(it.address, self._version(it.address, known)) for it in commit.expects]
+        wanted = [it.version for it in commit.expects]
+        changed = tuple(pair for pair, version in zip(found, wanted, strict=True) if pair[1] != version)
+        if changed:  # nothing was written yet
+            return EffectFailed(commit.request_id, "conflict", changed=changed)
+        # Rows of one batch have one number of their commit in a scope; the next batch gets the next one.
+        known.places.clear()
+        return self._carry_out(commit, now_ms, known)
+
+    def _find_answer(self, commit: Commit, now_ms: int) -> Committed | None:
+        """Return the answer to the first batch of this key, if that is less than 24 hours ago."""
+        row: Any = self.connection.execute(
+            f"select versions, body, {self._check('receipt')} from receipt where key = ? and at_ms > ?",
+            (commit.key, now_ms - RECEIPT_MS_MAX),
+        ).fetchone()
+        if row is None:
+            return None
+        body = None if row[1] is None else decode_row(row[1])
+        return Committed(commit.request_id, read_versions(row[0]), body)
+
+    def _carry_out(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed:
+        if self.oldest_ms <= now_ms - RECEIPT_MS_MAX:
+            self._prune(now_ms, known)
+        known.moved = frozenset(self._list_moved(commit, known))
+        versions = tuple([(write.address, self._write(write, known)) for write in commit.writes])
+        body = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
+        if commit.key:
+            data = None if body is None else encode_row(body)
+            self._put_receipt(commit.key, now_ms, written_versions(versions), data)
+        return Committed(commit.request_id, versions, body)
+
+    def _list_moved(self, commit: Commit, known: TransactionCache) -> Iterator[RowKey]:
+        """Yield the places that a fact leaves for the row of its other state, in the same commit."""
+        for write in commit.writes:
+            other = STATES_OF_FACT.get(write.address.kind)
+            if other is not None and write.body is not None:
+                yield self._scope(write.address.scope, known), other, write.address.id
+
+    def _list_oldest(self, known: TransactionCache) -> list[Any]:
+        """Return number, time and versions of the oldest receipts."""
+        # a few at a time: after a day without commits the first one must not wait for thousands of deletes
+        found: list[Any] = self.connection.execute(OLDEST, (PRUNED_COUNT_MAX,)).fetchall()
+        return found
+
+    def _prune(self, now_ms: int, known: TransactionCache) -> None:
+        """Delete expired keys, with their receipt rows if those are still theirs."""
+        self.oldest_ms = now_ms
+        for number, at_ms, versions in self._list_oldest(known):
+            self.oldest_ms = at_ms
+            if at_ms > now_ms - RECEIPT_MS_MAX:
+                break
+            for address, version in read_versions(versions):
+                if address.kind == "receipt" and self._version(address, known) == version:
+                    self._write(Write(address, None), known)
+            self.connection.execute("delete from receipt where number = ?", (number,))
+
+    def _write(self, write: Write, known: TransactionCache) -> int:
+        """Return the version after it. Deleting what is absent changes nothing."""
+        address, body = write.address, write.body
+        if address.scope not in known.places:
+            known.places[address.scope] = self._place(address.scope, known)
+        scope, changed = known.places[address.scope]
+        row, version, is_there = self._in_row(address, scope, known)
+        if body is None and not is_there:
+            return version
+        key = (scope, address.kind, address.id)
+        # Only what erases empties the log at once; every other commit leaves that for when the log is long.
+        if is_there and self._erases(key, body, known):
+            known.erases = True
+            known.erased |= pieces_of(self._body(key)) - pieces_of(body)
+            known.changes_words = known.changes_words or address.kind in STATES_OF_FACT
+        row = self._put(key, version + 1, body, changed, row)
+        known.rows[key] = row, version + 1, body is not None
+        return version + 1
+
+    def _erases(self, place: RowKey, body: Body | None, known: TransactionCache) -> bool:
+        """Return whether a stored row holds texts that must be erased, and not only replaced.
+
+        A fact that ends, or is current again, only moves to the row of the other kind.
+        """
+        if body is None and place[1] in STATES_OF_FACT:
+            return place not in known.moved
+        if body is None:
+            return place[1] not in TEXTLESS
+        if place[1] not in REPLACING:
+            return False
+        # {"tea", "jam"} by {"tea", "jam", "milk"}: only grows. By {"tea"}: "jam" must leave the log, too
+        return not texts_of(self._body(place)) <= texts_of(body)
+
+    def _body(self, place: RowKey) -> Body | None:
+        """Return the body of a row that is there; None if its bytes are damaged."""
+        old: Any = self.connection.execute(self.one, place).fetchone()
+        return body_of(*old[2:4])
+
+    def _place(self, scope: Scope, known: TransactionCache) -> Place:
+        """Return the number of the scope, and that of the commit at hand in it."""
+        number, execute = self._scope(scope, known), self.connection.execute
+        if not number:
+            made: Any = execute(
+                'insert into scope ("user", agent) values (?, ?) returning number', (scope.user, scope.agent)
+            ).fetchone()
+            number = known.numbers[scope] = made[0]
+        if scope not in known.last:
+            last: Any = execute(LAST, (number,)).fetchone()
+            known.last[scope] = last[0] or 0
+        known.last[scope] += 1
+        return number, known.last[scope]
+
+    def adopt(self, scope: Scope, embedder: str) -> None:
+        """Set the embedder of a scope; vectors of another one are deleted, a page at a time.
+
+        Their entities are marked, so that a rebalance embeds them again; until then words find them. No other
+        memory may have the scope open. It writes in any case: so a file that cannot be written is noticed.
+        """
+        is_left = self.embedder_of(scope) not in (None, embedder)
+        while is_left:
+            with self.writing():
+                # A page in each transaction: other memories of the file can commit in between.
+                is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
+        with self.writing():
+            known = TransactionCache()
+            self.lock_scopes([scope], known)
+            number, _ = self._place(scope, known)
+            self.connection.execute("update scope set embedder = ? where number = ?", (embedder, number))
+        self.acknowledge()
+
+    def embedder_of(self, scope: Scope) -> str | None:
+        """Return the name of the embedder of a scope; None if it has no vectors yet."""
+        sql = "select embedder from scope where number = ?"
+        found: Any = self.connection.execute(sql, (self._scope(scope),)).fetchone()
+        return found[0] if found else None
+
+    def _make_index(self, scope: int) -> Index:
+        return Index(scope)
+
+    def _take_vectors(self, scope: Scope) -> int:
+        """Delete a page of vectors at most; return how many."""
+        known = TransactionCache()
+        self.lock_scopes([scope], known)
+        page = self._page(0, ByFilter(scope, ("vector",)))
+        for row in page.rows:
+            self._write(Write(row.address, None), known)
+            at = attrs.evolve(row.address, kind="entity")
+            for found in self._by_ids(ByIds((at,))):
+                if isinstance(found.body, Entity):
+                    self._write(Write(at, attrs.evolve(found.body, vector_missing=True)), known)
+        return len(page.rows)
+
+    def _scope(self, scope: Scope, known: TransactionCache | None = None) -> int:
+        """Return its number; 0 if nothing was ever stored in it."""
+        if known is not None and scope in known.numbers:
+            return known.numbers[scope]
+        sql = f'select number, {self._check("scope")} from scope where "user" = ? and agent = ?'
+        found = self.connection.execute(sql, (scope.user, scope.agent)).fetchone()
+        number = int(found[0]) if found else 0
+        if known is not None:
+            known.numbers[scope] = number
+        return number
+
+    def _version(self, address: Address, known: TransactionCache) -> int:
+        """Return the version of a row; 0 is absent."""
+        _, version, is_there = self._in_row(address, self._scope(address.scope, known), known)
+        return version if is_there else 0
+
+    def _in_row(self, address: Address, scope: int, known: TransactionCache) -> tuple[int, int, int]:
+        key = (scope, address.kind, address.id)
+        if key not in known.rows:
+            found: Any = self.connection.execute(self.in_row, key).fetchone()
+            known.rows[key] = found[:3] if found else ABSENT
+        return known.rows[key]
+
+    # Reads.
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        """Read one instant of the file. Raises apsw.Error if the file fails."""
+        with self.reading():
+            return self._read(request_id, query)
+
+    def _read(self, request_id: int, query: Query) -> ReadDone:
+        match query:
+            case ByIds():
+                return ReadDone(request_id, tuple(self._by_ids(query)))
+            case ByFilter():
+                return self._page(request_id, query)
+            case CountRows():
+                return ReadDone(request_id, count=self._count(query))
+        return ReadDone(request_id, tuple(self._rank_rows(query)))
+
+    def _by_ids(self, query: ByIds) -> Iterator[Row]:
+        known = TransactionCache()
+        for address in query.addresses:
+            place = self._scope(address.scope, known), address.kind, address.id
+            found = self.connection.execute(self.one, place).fetchone()
+            if found:
+                yield row_at(address, found)
+
+    def _page(self, request_id: int, query: ByFilter) -> ReadDone:
+        limit = min(max(0, PAGE_ROW_COUNT_MAX if query.limit is None else query.limit), PAGE_ROW_COUNT_MAX)
+        kind, _, row_id = (query.cursor or "").partition("/")
+        page, cursor = list[Row](), query.cursor or ""
+        for row in self._matching(query.scope, query.kinds, query.where, (kind, row_id), limit + 1):
+            if len(page) == limit:
+                return ReadDone(request_id, tuple(page), cursor)
+            page.append(row)
+            cursor = f"{row.address.kind}/{row.address.id}"
+        return ReadDone(request_id, tuple(page))
+
+    def _matching(
+        self,
+        scope: Scope,
+        kinds: tuple[str, ...],
+        where: Where,
+        after: tuple[str, str] = ("", ""),
+        count: int = CHUNK_COUNT,
+    ) -> Iterator[Row]:
+        """Rows of these kinds in order (kind, id) behind a place; `count`: so many are read at a time."""
+        number = self._scope(scope)
+        for kind in sorted(kind for kind in dict.fromkeys(kinds) if kind >= after[0]):
+            behind, bindings, is_all = clause(where, kind, number)
+            first = after[1] if kind == after[0] else ""
+            sql = f"select {self.columns} from row where {LIVE} and id > ? {behind} order by id limit ?"
+            is_left = True
+            while is_left:
+                part: list[Any] = self.connection.execute(
+                    sql, (number, kind, first, *bindings, count)
+                ).fetchall()
+                is_left = len(part) == count
+                for found in part:
+                    first = found[0]
+                    row = row_at(Address(scope, kind, first), found)
+                    if is_all or admits(where, row.body):
+                        yield row
+
+    def _count(self, query: CountRows) -> int:
+        number, count = self._scope(query.scope), 0
+        for kind in dict.fromkeys(query.kinds):
+            behind, bindings, is_all = clause(query.where, kind, number)
+            if is_all:
+                sql = f"select count(*) from row where {LIVE} {behind}"
+                [(found,)] = self.connection.execute(sql, (number, kind, *bindings))
+                count += found
+            else:
+                count += sum(1 for _ in self._matching(query.scope, (kind,), query.where))
+        return count
+
+    def _rank_rows(self, query: ByVector | ByWords) -> Iterator[Row]:
+        """Rows by relevance: filtered, then ordered by (score descending, id), then cut."""
+        if query.kind != "entity":
+            yield from self._scan_rows(query)
+            return
+        index = self._index(query.scope)
+        if index is None:
+            return
+        # Inside the transaction of this read, so index and rows are of one instant (law 3).
+        index.follow(self.connection, self._check("row"))
+        allowed = self._allow_rows(index, query.where)
+        limit, least_ppm = min(query.limit, PAGE_ROW_COUNT_MAX), max(1, query.min_score_ppm)
+        if isinstance(query, ByVector):
+            hits = index.by_vector(query.vector, limit, least_ppm, allowed)
+        else:
+            hits = index.by_words(query.text, limit, least_ppm, allowed, self.connection)
+        if not hits:
+            return
+        numbers = index.numbers[[slot for _, slot in hits]].tolist()
+        marks = ", ".join("?" * len(hits))
+        columns = f"number, version, body, components, {self._check('row')}"
+        sql = f"select {columns} from row where number in ({marks})"
+        found: dict[int, Any] = {row[0]: row for row in self.connection.execute(sql, numbers)}
+        for (score_ppm, slot), number in zip(hits, numbers, strict=True):
+            yield row_at(Address(query.scope, "entity", index.ids[slot]), found[number], score_ppm)
+
+    def _scan_rows(self, query: ByVector | ByWords) -> list[Row]:
+        """Search kinds without an index: those of which a scope has few rows, or long ones."""
+        rows = [row for row in self._matching(query.scope, (query.kind,), ()) if row.body is not None]
+        if isinstance(query, ByWords):
+            scores = score_rows(
+                query.text, [row.body.name_and_text() for row in rows if row.body is not None]
+            )
+        else:
+            scores = self._vector_scores(query, rows)
+        least_ppm, limit = max(1, query.min_score_ppm), min(query.limit, PAGE_ROW_COUNT_MAX)
+        found = [
+            attrs.evolve(row, score_ppm=score_ppm)
+            for row, score_ppm in zip(rows, scores, strict=True)
+            if score_ppm >= least_ppm and admits(query.where, row.body)
+        ]
+        return sorted(found, key=lambda row: (-(row.score_ppm or 0), row.address.id))[: max(0, limit)]
+
+    def _vector_scores(self, query: ByVector, rows: Sequence[Row]) -> list[int]:
+        """Return the score of each row by the vector with its id; 0 without one."""
+        asked = ByIds(tuple(attrs.evolve(row.address, kind="vector") for row in rows))
+        scores = {
+            row.address.id: vector_relevance_ppm(query.vector, row.body.components)
+            for row in self._by_ids(asked)
+            if isinstance(row.body, Vector)
+        }
+        return [scores.get(row.address.id, 0) for row in rows]
+
+    def _allow_rows(self, index: Index, where: Where) -> Mask | None:
+        """Return the entities that hold the conditions; None without any. For ids alone no row is read."""
+        if not where:
+            return None
+        others = tuple(it for it in where if excluded_ids(it) is None)
+        mask = index.mask(self._numbers(index.scope, others)) if others else index.everything()
+        for condition in where:
+            index.exclude(mask, excluded_ids(condition) or ())
+        return mask
+
+    def _numbers(self, scope: int, where: Where) -> Iterator[int]:
+        """Yield the rows of entities that hold the conditions."""
+        behind, bindings, is_all = clause(where, "entity", scope)
+        sql = f"select number, body from row where {LIVE} {behind}"
+        for number, body in self.connection.execute(sql, (scope, "entity", *bindings)):
+            if is_all or admits(where, body_of(body, None)):
+                yield number
+
+    def _index(self, scope: Scope) -> Index | None:
+        """Return the index of a scope; a new one if the scope was deleted and made again."""
+        index, number = self.indexes.pop(scope, None), self._scope(scope)
+        if not number:
+            return None
+        if index is None or index.scope != number:
+            index = self._make_index(number)
+        self.indexes[scope] = index
+        if len(self.indexes) > INDEX_COUNT_MAX:
+            del self.indexes[next(iter(self.indexes))]
+        return index
