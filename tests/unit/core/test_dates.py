@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import text as spec_text
 from umi_core.config import Config
 from umi_core.language import dates
-from umi_core.language.dates import add_dates, day_of, name_day
+from umi_core.language.dates import add_dates, day_of, drop_dates, name_day
 from umi_core.language.extraction import Extraction, parse_extraction
 from umi_core.limits import DAY_MS
 from umi_core.text import size
@@ -91,6 +91,11 @@ def test_a_date_that_stands_there_is_put_right() -> None:
         "Yesterday (2026-11-28) and last week (2026-11-16/2026-11-22)"
     )
     assert dated("yesterday (in Rome)") == "yesterday (2026-11-28) (in Rome)"
+
+
+@pytest.mark.parametrize("text", ["Ann moved yesterday.", "last week and today", "nothing of that"])
+def test_dates_that_were_added_can_be_dropped(text: str) -> None:
+    assert drop_dates(dated(text)) == text
 
 
 def test_a_letter_that_lower_case_makes_longer_shifts_no_place() -> None:
