@@ -131,6 +131,7 @@ class BlockingMemory:
     entities = listing(LiveMemory.entities)
     facts = waiting(LiveMemory.facts)
     history = waiting(LiveMemory.history)
+    stats = waiting(LiveMemory.stats)
     topics = waiting(LiveMemory.topics)
     facts_in = waiting(LiveMemory.facts_in)
     paths_of = waiting(LiveMemory.paths_of)

@@ -408,6 +408,18 @@ def day_of(at_ms: int) -> str:
 
 @cli.command()
 @on_shown
+def stats(target: MemoryOptions) -> None:
+    """Count what the memory holds. Nothing is written."""
+
+    async def use(memory: LiveMemory) -> None:
+        for name, count in (await memory.stats()).items():
+            target.show(f"{count:>7}  {name}", {"name": name, "count": count})
+
+    asyncio.run(target.read(use))
+
+
+@cli.command()
+@on_shown
 @click.argument("key")
 def forget(target: MemoryOptions, key: str) -> None:
     """Take out a fact by its id, or all facts about an entity by its `ent_` id, ended ones too."""

@@ -110,6 +110,10 @@ from umi_live.usage import NO_USAGE, Usage
 
 T = TypeVar("T")
 ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
+COUNTED: Final = {  # kinds of rows, by what people call them
+    "facts": "entity", "ended facts": "ended", "texts": "resource", "categories": "category",
+    "groups": "subcategory", "reflections": "reflection", "messages": "message", "records": "archival",
+}  # fmt: skip
 FOLLOWED_MAX: Final = 64  # how far back the order of facts that were told together is looked for
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
@@ -541,6 +545,15 @@ class LiveMemory:
 
     async def count(self, types: Sequence[str] | None = None) -> int:
         return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value
+
+    async def stats(self) -> Mapping[str, int]:
+        """Return how much the memory holds, by what it is: facts, ended facts, texts and the like."""
+        if self.store is None:
+            raise Closed("the memory is not open")
+        self.check_loop()
+        found = [await self.store.read(CountRows(self.scope, (kind,))) for kind in COUNTED.values()]
+        counts = zip(COUNTED, (page.count or 0 for page in found), strict=True)
+        return {**dict(counts), "blocks": len(await self.blocks())}
 
     async def entities(self) -> AsyncIterator[Entity]:
         """Yield all current facts, by id."""

@@ -15,6 +15,8 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 import apsw
 
 from umi_core.ids import resource_id
+from umi_core.kelpie.requests import AddArchival
+from umi_core.kelpie.results import Appended
 from umi_core.values import Scope
 from umi_live import errors, open_blocking, schema
 from umi_live.command import KEY, main
@@ -116,6 +118,26 @@ def test_what_is_shown_is_json_as_well(shell: Shell) -> None:
     assert (before["id"], before["by"], after) == (told["id"], fact["id"], fact)
     assert {"path", "fact_count"} < rows("topics")[0].keys()
     assert rows("forget", fact["id"]) == [{"forgotten": [fact["id"]]}]
+
+
+def test_stats_count_what_there_is(shell: Shell) -> None:
+    for text in ("Ann lives in Paris.", "Ann moved to Berlin.", "Ben likes tea."):
+        shell("remember", "--db", "a.db", text)
+    with open_blocking("a.db", user="me", agent="agent") as memory:
+        memory.set_block("scratch", "x")
+        memory.ask(AddArchival(0, "a record"), Appended)
+        memory.memorize("Cy plays chess.", uri="talk")
+
+    def counts_of(user: str) -> dict[str, int]:
+        told = shell("stats", "--db", "a.db", "--user", user)[1].splitlines()
+        return {name: int(count) for count, name in (line.split(maxsplit=1) for line in told)}
+
+    counts = counts_of("me")
+    assert {name: count for name, count in counts.items() if count} == {
+        "facts": 3, "ended facts": 1, "texts": 1, "categories": counts["categories"], "records": 1,
+        "blocks": 1,
+    }  # fmt: skip
+    assert counts_of("bob") == dict.fromkeys(counts, 0)
 
 
 def test_parameters_of_a_model_are_an_object(shell: Shell) -> None:
