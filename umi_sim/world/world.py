@@ -61,7 +61,7 @@ Ready = tuple[str, Callable[[], None]]
 
 
 class OutOfSteps(Exception):
-    """The limit of a run was reached: so many steps, or so much virtual time."""
+    """The step limit of a run was reached."""
 
 
 @attrs.define
@@ -117,14 +117,11 @@ class World(Owner):
     def run_until_quiet(self, step_max: int) -> None:
         """Deliver events until nothing is in flight and no item is left. Raises Broken(progress) if stuck."""
         step_max = min(step_max, self.step_max)
-        time_max_ms = self.config.virtual_ms_max
-        while self.step_count < step_max and self.now_ms <= time_max_ms:
+        while self.step_count < step_max:
             self.refill()
             if not (self.deliver_lone_item() or self.deliver_next()):
                 return
-        is_late = self.now_ms > time_max_ms
-        told = f"{time_max_ms} ms of virtual time" if is_late else f"{step_max} steps"
-        raise OutOfSteps(f"not finished after {told}")
+        raise OutOfSteps(f"not finished after {step_max} steps")
 
     def refill(self) -> None:
         for agent in self.agents.values():
