@@ -125,7 +125,7 @@ def cut_connections(server: PrivateServer, cuts: int) -> Counts:
 
 
 async def live_with_cut(address: str, at: int) -> tuple[Counts, bool]:
-    """What is lost of a memory whose connection is cut at this message, and whether there was such a one."""
+    """Return what is lost if the connection is cut at this message, and whether there was such a message."""
     with CuttingProxy(address, at) as proxy:
         remembered = itertools.count()
         for last in (FACT_COUNT // 2, FACT_COUNT):  # two lives

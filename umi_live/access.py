@@ -38,7 +38,7 @@ def limit(default: float, tells: str) -> Any:
 
 @attrs.frozen
 class ServeLimits:
-    """What a client may use of a server. The command has an option for each field."""
+    """Limits of a client of a server. The command has an option for each field."""
 
     body_bytes: int = limit(1_048_576, "Most bytes of a body.")
     header_bytes: int = limit(16_384, "Most bytes of a request line and its headers.")

@@ -60,7 +60,7 @@ BUSY_MS: Final = 5_000
 VACUUM_S_MAX: Final = 1  # after which each commit that deletes waits for one
 NUMBERS_OF_SCOPE: Final = 32  # bits
 TOKEN_CHARS_MAX: Final = 200  # an index takes no key of more than 2,700 bytes
-KEY: Final = 0x756D6931  # "umi1": the lock of whoever makes the tables
+KEY: Final = 0x756D6931  # "umi1": a host holds this lock while it makes the tables
 
 # A server learns that a client is gone when its connection ends. If the machine of the client has lost its
 # power nothing ends it: then it takes `tcp_keepalives_idle + interval * count` seconds. A transaction that
@@ -298,7 +298,7 @@ class PostgresSession:
         self.raw.execute(order.encode(), prepare=False)
 
     def end(self) -> None:
-        """Commit. Raises OutcomeUnknown if nobody can tell whether that was done."""
+        """Commit. Raises OutcomeUnknown if the server did not say whether that was done."""
         try:
             self._order("commit")
         except psycopg.Error as error:

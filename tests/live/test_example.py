@@ -32,8 +32,8 @@ def test_a_chat_still_knows_in_the_next_process(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
-    nobody = "http://127.0.0.1:9/v1#m"
-    said = run("first/chat.py", tmp_path, said="I like green tea.\n\n", CHAT_MODEL=nobody)
+    absent_model = "http://127.0.0.1:9/v1#m"
+    said = run("first/chat.py", tmp_path, said="I like green tea.\n\n", CHAT_MODEL=absent_model)
     assert said == ["(The model did not answer: no connection, or one that breaks off.)"]
     assert run("first/chat.py", tmp_path, said="What do I like?\n\n") == ["- I like green tea."]
 

@@ -230,7 +230,7 @@ NAMING: Final = (
         "ent_1", "ent_2", "res_1", "res_2", "nobody",
     )),
     *(Condition("sources", operator, ()) for operator in ("eq", "ne")),
-    *(Condition("tags", "contains", tag) for tag in ("tea", "life", "nobody")),
+    *(Condition("tags", "contains", tag) for tag in ("tea", "life", "absent")),
 )  # fmt: skip
 
 

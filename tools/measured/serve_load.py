@@ -40,7 +40,7 @@ HOSTILE: Final = (
 
 
 class LoadReport:
-    """What the clients have seen, together."""
+    """Totals of all clients."""
 
     def __init__(self) -> None:
         self.counts = Counter[str]()

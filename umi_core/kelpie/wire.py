@@ -82,7 +82,7 @@ def read_names(text: str) -> Mapping[str, str]:
 
 @attrs.frozen
 class Route(Data):
-    """What is asked at a path. `query`, `needed`, `body`: all fields that have a meaning there.
+    """A request at a path. `query`, `needed`, `body`: all fields that have a meaning there.
 
     `tells`: a line for people. `requests`: what `make` returns. `reply`: the value of the reply. `older`:
     former names of fields.

@@ -431,7 +431,7 @@ class Checker:
     def moves(self, op: ContractOp) -> list[tuple[ContractOp, ContractOp]]:
         """Return each earlier operation, and the same at the place of `op`, or at each if that names none.
 
-        None if there are more than MOVE_COUNT_MAX: among so many places, one explains nearly any answer.
+        An empty list if there are more than MOVE_COUNT_MAX: among so many, one explains nearly any answer.
         """
         places: dict[str, dict[object, object]] = {name: {} for name in self.contract.names}
         for name, value in chain.from_iterable(past.args.items() for past in self.past):

@@ -146,10 +146,10 @@ def steps_of(name: str, items: Sequence[Item], recorded: Sequence[str]) -> Itera
                 yield f"store = {name}()" + ("" if item.kind == "reopen" else "  # the process has died")
                 yield "await outcome(store.make)"
             case "in_turn":
-                yield "for args, said in ("
-                yield from (f"    ({op.args!r}, {next(left)!r})," for op in item.ops)
+                yield "for name, args, said in ("
+                yield from (f"    ({op.name!r}, {op.args!r}, {next(left)!r})," for op in item.ops)
                 yield "):"
-                yield f"    await expect([said], lambda: store.{item.ops[0].name}(**args))"
+                yield "    await expect([said], lambda: getattr(store, name)(**args))"
             case _:
                 calls = [f"lambda: store.{each}" for each in as_calls(item)]
                 yield f"await expect({[next(left) for _ in calls]!r}, {', '.join(calls)})"

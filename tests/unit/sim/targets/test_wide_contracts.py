@@ -141,6 +141,14 @@ def test_a_mark_is_in_no_other_text() -> None:
     assert [*marks_in({"a": [mark("x"), "x"], "b": (1, {"c": mark("y")})})] == [mark("x"), mark("y")]
 
 
+def test_calls_in_turn_are_shown_by_plain_calls(tmp_path: Path) -> None:
+    script = tmp_path / "show.py"
+    script.write_text(script_of(stores.FirstPageOfSingle, first_failure("FirstPageOfSingle")))
+    done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.count("None\n") == stores.PAGE + 1
+
+
 def test_a_long_list_is_told_by_what_it_lacks() -> None:
     broken = first_failure("FirstPageOfSingle").broken
     assert broken is not None
