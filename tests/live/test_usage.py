@@ -16,6 +16,7 @@ pytest.importorskip("httpx", reason="the extra `live` is not installed")
 
 from umi_live import LiveError, ServiceFailed, Usage, open_memory, report_usage
 from umi_live.anthropic import AnthropicModel, as_block, text_of_blocks
+from umi_live.command import MemoryOptions
 from umi_live.local import RuleModel
 from umi_live.openai import ChatModel
 from umi_live.usage import NO_USAGE
@@ -97,6 +98,22 @@ def test_two_requests_at_a_time_have_what_each_of_them_used(tmp_path: Path) -> N
             assert not memory.host.used
 
     asyncio.run(use())
+
+
+def test_a_command_tells_what_it_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "a.db")
+
+    def make_memory(*given: Any) -> Any:
+        return open_memory(path, user="ann", agent="bot", model=CountingModel())
+
+    async def remember(memory: Any) -> None:
+        await memory.remember("Ann likes tea.")
+
+    monkeypatch.setattr(MemoryOptions, "make_memory", make_memory)
+    asyncio.run(MemoryOptions(path, "ann", "bot").work(remember))
+    assert capsys.readouterr().err.startswith("umi-live: models: 1 call, ")
 
 
 def test_outside_of_a_call_nothing_is_reported() -> None:

@@ -144,6 +144,7 @@ def test_a_mark_is_in_no_other_text() -> None:
 def test_calls_in_turn_are_shown_by_plain_calls(tmp_path: Path) -> None:
     script = tmp_path / "show.py"
     script.write_text(script_of(stores.FirstPageOfSingle, first_failure("FirstPageOfSingle")))
+    assert "getattr(store, name)(**args)" in script.read_text()
     done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.count("None\n") == stores.PAGE + 1
