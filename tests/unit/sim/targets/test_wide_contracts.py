@@ -14,6 +14,7 @@ from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.model import CROWD, AnyOrder, FirstFew, mark, marks_in
+from umi_sim.targets.plain_script import is_plain, steps_of
 
 BROKEN = (
     (stores.FirstPage, "answer", "keys"),
@@ -141,13 +142,16 @@ def test_a_mark_is_in_no_other_text() -> None:
     assert [*marks_in({"a": [mark("x"), "x"], "b": (1, {"c": mark("y")})})] == [mark("x"), mark("y")]
 
 
-def test_calls_in_turn_are_shown_by_plain_calls(tmp_path: Path) -> None:
-    script = tmp_path / "show.py"
-    script.write_text(script_of(stores.FirstPageOfSingle, first_failure("FirstPageOfSingle")))
-    assert "getattr(store, name)(**args)" in script.read_text()
-    done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.count("None\n") == stores.PAGE + 1
+def test_calls_in_turn_are_shown_by_plain_calls() -> None:
+    item = Item("in_turn", (ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})))
+    assert is_plain(item)
+    assert [*steps_of("Mine", [item], ["None", "1"])] == [
+        "for name, args, said in (",
+        "    ('put', {'key': 'a', 'value': 1}, 'None'),",
+        "    ('get', {'key': 'a'}, '1'),",
+        "):",
+        "    await expect([said], lambda: getattr(store, name)(**args))",
+    ]
 
 
 def test_a_long_list_is_told_by_what_it_lacks() -> None:
