@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.config import Config
 from umi_core.ids import entity_id, fact_id, relation_id
@@ -75,7 +75,7 @@ def as_stored(
     """Return what a remember replies about these statements if all of them take the same turn."""
     told = tuple(Stored(fact(key, text), version, change) for key, text in mentions)
     routing = tuple(decision(fact(key, text), change, TYPES[key]) for key, text in mentions)
-    return attrs.evolve(Remembered(told, routing=routing), **more)
+    return structs.replace(Remembered(told, routing=routing), **more)
 
 
 def remembered(*stored: Told, kind: str = "person", **more: Any) -> Remembered:
@@ -87,7 +87,7 @@ def remembered(*stored: Told, kind: str = "person", **more: Any) -> Remembered:
 def relation(source: End, target: End, kind: str, **more: Any) -> Relation:
     """Build a relation between two facts, or a link if the version is 0 at both ends."""
     row_id = relation_id(SCOPE, source, target, kind)
-    return attrs.evolve(Relation(row_id, kind, source, target, 500_000, "", "table", NOW_MS), **more)
+    return structs.replace(Relation(row_id, kind, source, target, 500_000, "", "table", NOW_MS), **more)
 
 
 def stated(kind: str, source: End, target: End, confidence: float = 0.9, reason: str = "so") -> str:
@@ -118,7 +118,7 @@ def entity(key: str, content: str, version: int = 1, **more: Any) -> Entity:
         fact(key, content), kind, name, content, version, 500_000, 1_000_000, BLOCK_OF_TYPE[kind], NOW_MS,
         NOW_MS, about=(key,), is_direct=True,
     )  # fmt: skip
-    return attrs.evolve(known, **more)
+    return structs.replace(known, **more)
 
 
 def vector_of(key: str, content: str) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ class History:
     def ask(self, request: Any, now_ms: int = NOW_MS) -> str:
         self.count += 1
         op_id = f"o{self.count}"
-        self.oracle.observe_request(op_id, attrs.evolve(request, op_id=op_id), now_ms)
+        self.oracle.observe_request(op_id, structs.replace(request, op_id=op_id), now_ms)
         return op_id
 
     def answer(self, op_id: str, step: str, answer: Answer, text_count: int = 0, prompt: str = "") -> None:
@@ -247,7 +247,7 @@ class History:
 
 def hit(key: str, content: str, score_ppm: int, version: int = 1, **more: Any) -> Hit:
     found = Hit(fact(key, content), version, TYPES[key], NAMES[key], content, score_ppm, score_ppm, NOW_MS)
-    return attrs.evolve(found, **more)
+    return structs.replace(found, **more)
 
 
 def two_known() -> History:
@@ -259,7 +259,7 @@ def two_known() -> History:
 
 def found(asked: str, *hits: Hit, variants: tuple[str, ...] = (), **more: Any) -> Recalled:
     """What a search replies; by default nothing was resolved, and nothing was said in other words."""
-    resolution = attrs.evolve(Resolution("clear", asked), **more)
+    resolution = structs.replace(Resolution("clear", asked), **more)
     return Recalled(hits, resolution, variants or (resolution.query,))
 
 

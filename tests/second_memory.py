@@ -11,8 +11,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
@@ -135,5 +135,5 @@ class OutsideTarget(UmiTarget):
 
 def run_from_outside(config: RunConfig) -> Verdict:
     """The same run of our own memory in this process."""
-    plain = attrs.evolve(config, command="")
+    plain = structs.replace(config, command="")
     return run_once(plain, target_of=lambda config, registry: OutsideTarget(config, registry))[0]

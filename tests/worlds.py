@@ -5,10 +5,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
+from umi_core.data import SET_LATER, Owner
 from umi_core.engine.registry import Registry
 from umi_core.ids import entity_id, fact_id
 from umi_core.memory import Memory
@@ -104,22 +106,21 @@ def verdict(kind: str, confidence: float = 0.9, reason: str = "so") -> Callable[
     return judge
 
 
-@attrs.define
-class Pair:
+class Pair(Owner):
     """`pending` are the effects nobody has answered, oldest first; `held` those that wait for a test."""
 
-    storage: SimStorage = attrs.Factory(SimStorage)
+    storage: SimStorage = msgspec.field(default_factory=SimStorage)
     config: Config = QUIET
     scope: Scope = SCOPE
     model: Model = plain
     registry: Registry = BUILT_IN
     now_ms: int = 0
-    memory: Memory = attrs.field(init=False)
-    pending: list[Asked] = attrs.field(factory=list, init=False)
-    held: list[Asked] = attrs.field(factory=list, init=False)
-    replies: dict[int | str, Reply] = attrs.field(factory=dict, init=False)
+    memory: Memory = SET_LATER
+    pending: list[Asked] = []
+    held: list[Asked] = []
+    replies: dict[int | str, Reply] = {}
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.memory = Memory(self.scope, self.config, self.registry)
 
     def step(self, value: Value) -> list[Asked]:
@@ -232,13 +233,13 @@ class Pair:
 def put_question(operation: Operation, asked: Asked) -> None:
     """Let an operation in flight have asked something else."""
     assert isinstance(operation.progress, Waiting | Sleeping)
-    operation.progress = attrs.evolve(operation.progress, asked=asked)
+    operation.progress = structs.replace(operation.progress, asked=asked)
 
 
 def put_sent(operation: Operation, sent: Asked) -> None:
     """Let an operation in flight have sent something else than what its row asked."""
     assert isinstance(operation.progress, Waiting)
-    operation.progress = attrs.evolve(operation.progress, sent=sent)
+    operation.progress = structs.replace(operation.progress, sent=sent)
 
 
 def recovered(pair: Pair) -> Pair:

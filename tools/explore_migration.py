@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.migration.rows import PHASES
 from umi_sim.explore.migration import explore
@@ -23,7 +23,7 @@ HELP: Final = {
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser("explore_migration", description=__doc__)
-    for name, default in attrs.asdict(SMALL).items():
+    for name, default in structs.asdict(SMALL).items():
         told = f"how many {HELP[name]} there may be, 0 to {NUMBER_MAX} (default {default})"
         parser.add_argument(
             name, nargs="?", type=int, choices=range(NUMBER_MAX + 1), default=default, metavar=name, help=told

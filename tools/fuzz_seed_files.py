@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.prng import Stream
@@ -196,7 +196,7 @@ def outcome(data: bytes, read: Callable[[bytes, str], Saved] = seed_file.loads) 
 
 def run_a_little(seed: SeedFile) -> str:
     """How a damaged file that could be read runs: it may fail in any way but inside the simulator."""
-    config = attrs.evolve(seed.config, planted=None)
+    config = structs.replace(seed.config, planted=None)
     verdict, _ = run_once(config, seed.items, step_max=STEPS_RUN)
     failure = verdict.failure
     assert failure is None or failure.kind != "crash", failure

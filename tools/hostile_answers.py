@@ -15,9 +15,10 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
+from umi_core.data import is_struct
 from umi_core.engine.registry import Registry
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone, Value
@@ -49,7 +50,7 @@ WRONG: Final[tuple[Any, ...]] = (
 
 def spoilt(value: Any, stream: Stream) -> Any:
     """The value with one part, however deep, that is wrong."""
-    names = [it.name for it in attrs.fields(type(value))] if attrs.has(type(value)) else []
+    names = list(type(value).__struct_fields__) if is_struct(type(value)) else []
     if names and stream.chance(9, 10):
         return with_part(value, stream.pick(names), stream)
     if isinstance(value, tuple) and value and stream.chance(9, 10):
@@ -148,7 +149,7 @@ class Silent(Inspector):
 
 def lived(scenario: str, seed: int, steps_max: int) -> list[Life]:
     """The lives of a world. Raises what a step raised."""
-    config = attrs.evolve(draw(find(scenario), seed), equivalences=(), revise_every=0)
+    config = structs.replace(draw(find(scenario), seed), equivalences=(), revise_every=0)
     target = HostileTarget(config, BUILT_IN, Stream(seed, "hostile", scenario))
     with begin_run(config, inspector=Silent(config), target_of=lambda *_: target) as live:
         live.world.step_max = steps_max

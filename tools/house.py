@@ -156,7 +156,7 @@ PURE: Final = (  # functions of values, which judges may import as well
     "umi_core.policies.term_scores",
     "umi_core.text",
 )
-CORE_PACKAGES: Final = {"attrs", "msgpack", "numpy", "snowballstemmer"}
+CORE_PACKAGES: Final = {"msgpack", "msgspec", "numpy", "snowballstemmer"}
 CORE_STDLIB: Final = set(
     "__future__ abc base64 binascii bisect collections contextlib copy dataclasses enum fractions functools "
     "hashlib heapq html itertools json math operator re string struct textwrap types typing unicodedata "

@@ -28,7 +28,7 @@ TESTS: Final = (
 
 
 def lowest(requirements: Iterable[str]) -> Iterator[str]:
-    """`attrs>=24.1` as `attrs==24.1`, with its extras. Raises ValueError for one without a lower bound."""
+    """`msgpack>=1.0` as `msgpack==1.0`, with its extras. Raises ValueError for one without a lower bound."""
     for requirement in requirements:
         name, bound = re.match(r"([A-Za-z0-9_.-]+(?:\[\w+\])?)(?:>=([0-9.]+))?", requirement).groups()  # type: ignore[union-attr]  # both may be empty
         if not bound:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_sim.faults.kinds import KINDS
 from umi_sim.runs.matrix import kind_needs, line
@@ -26,7 +26,7 @@ def main(names: list[str]) -> int:
     for need in kind_needs(names or tuple(KINDS)):
         print(line(need), flush=True)
         is_met &= need.is_met
-        known[need.name] = attrs.asdict(need)
+        known[need.name] = msgspec.to_builtins(need)
         KEPT.parent.mkdir(exist_ok=True)
         rows = (f" {json.dumps(it)}: {json.dumps(known[it])}" for it in KINDS if it in known)
         KEPT.write_text("{\n" + ",\n".join(rows) + "\n}\n")

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-import attrs
+from msgspec import structs
 
 from tools.measured.archive import DIMS, Archive, labelled_vectors, word_vectors
 from tools.measured.evolving import evolution_rows
@@ -32,6 +32,7 @@ from tools.measured.rewriting import (
 )
 from tools.measured.searching import search_rows
 from tools.measured.table import Row, as_page, as_text
+from umi_core.data import Data
 from umi_live.errors import LiveError
 from umi_live.openai import ChatModel, TextEmbedder
 from umi_live.services import ServiceFailed
@@ -60,8 +61,7 @@ def rows_of_memory() -> Iterator[Row]:
     yield from evolution_rows(Archive.empty(close, truth), "memory, cosine 0.72", False)
 
 
-@attrs.frozen
-class Services:
+class Services(Data):
     """A model and an embedder, simulated ones if no other is named."""
 
     model: Model = truth
@@ -108,14 +108,14 @@ def services(model_url: str | None, embedder_url: str | None, runner: asyncio.Ru
         def ask(task: str, prompt: str) -> str:
             return runner.run(patient(partial(chat.ask, task, prompt, TIMEOUT_MS)))
 
-        given = attrs.evolve(given, model=ask, name=chat.name)
+        given = structs.replace(given, model=ask, name=chat.name)
     if embedder_url is not None:
         texts = TextEmbedder(embedder_url, key)
 
         def embed(text: str) -> tuple[int, ...]:
             return runner.run(patient(partial(texts.embed, (text,), TIMEOUT_MS)))[0]
 
-        given = attrs.evolve(given, embedder=embed, vectors=f"vectors of {texts.name}", dims=texts.dims)
+        given = structs.replace(given, embedder=embed, vectors=f"vectors of {texts.name}", dims=texts.dims)
     return given
 
 

@@ -30,7 +30,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from tools.outside.models import Law, Operation, is_linearizable, operations
 from tools.outside.stores import BUGS, OneRow, OneRowKv, OneRowSessions, store_with
@@ -75,7 +76,6 @@ LAWS: Final[Mapping[str, Law]] = {  # the first is linearizability alone; what e
 }
 
 
-@attrs.frozen
 class JudgedHistory(Data):
     """A history, and what our judge says of it.
 
@@ -123,8 +123,8 @@ def run_store(
         return None
     is_given_up = verdict.broken is None and len(verdict.steps) < len(items)
     if is_given_up:  # more states were possible than it follows; what came last is not judged
-        verdict = attrs.evolve(verdict, gots=verdict.gots[:-1])
-    before = len(history_of(attrs.evolve(verdict, gots=verdict.gots[: verdict.ended_at])))
+        verdict = structs.replace(verdict, gots=verdict.gots[:-1])
+    before = len(history_of(structs.replace(verdict, gots=verdict.gots[: verdict.ended_at])))
     events, rule = exported(history_of(verdict)), verdict.broken.rule if verdict.broken else ""
     return JudgedHistory(number, model, bug, events, verdict.broken is None, before, rule=rule)
 
@@ -188,7 +188,7 @@ class LyingMachine(UmiMachine):
             return effect
         self.left -= 1
         others = list_others(effect.outcome.value) if self.left == 0 else ()
-        return attrs.evolve(effect, outcome=Done(self.stream.pick(others))) if others else effect
+        return structs.replace(effect, outcome=Done(self.stream.pick(others))) if others else effect
 
     def make_copy(self) -> None:
         """A copy would not lie."""
@@ -233,13 +233,13 @@ class ReplyInspector(HistoryInspector):
 
 def run_working(bug: str, number: int) -> JudgedHistory | None:
     """Judge one run of the working tier by its replies; None if it ended for another reason."""
-    config = attrs.evolve(draw(find("working"), number, WORKING), off=OFF)
+    config = structs.replace(draw(find("working"), number, WORKING), off=OFF)
     target_of: TargetOf = chosen
     if bug == "lies":
         stream = Stream(number, "outside", "lies")
         target_of = lambda *_: LyingTarget(config, stream)  # noqa: E731
     elif bug:
-        config = attrs.evolve(config, planted=bug)
+        config = structs.replace(config, planted=bug)
     inspector = ReplyInspector(config)
     verdict, _ = run_once(config, inspector=inspector, target_of=target_of, step_max=STEPS_MAX)
     failure = verdict.failure
@@ -283,7 +283,7 @@ def porcupine(place: Path) -> Iterator[Checker]:
             given, said = child.stdin, child.stdout
 
             def check(model: str, ops: Sequence[Operation], flags: Mapping[str, Json]) -> bool:
-                history = {"model": model, "flags": flags, "ops": [attrs.asdict(op) for op in ops]}
+                history = {"model": model, "flags": flags, "ops": [msgspec.to_builtins(op) for op in ops]}
                 print(json.dumps(history), file=given)
                 verdict = said.readline().strip()
                 if verdict == "Unknown":
@@ -310,7 +310,6 @@ def build(checkout: Path, folder: Path) -> Path:
 # The comparison.
 
 
-@attrs.define
 class Comparison(Owner):
     """What came of all histories.
 
@@ -319,8 +318,10 @@ class Comparison(Owner):
 
     checker: Checker | None
     folder: Path | None
-    rows: dict[tuple[str, str], Counter[str]] = attrs.field(factory=lambda: defaultdict(Counter))
-    disagreements: dict[tuple[str, str, str], list[str]] = attrs.field(factory=lambda: defaultdict(list))
+    rows: dict[tuple[str, str], Counter[str]] = msgspec.field(default_factory=lambda: defaultdict(Counter))
+    disagreements: dict[tuple[str, str, str], list[str]] = msgspec.field(
+        default_factory=lambda: defaultdict(list)
+    )
     small_count: int = 0
 
     def take(self, history: JudgedHistory | None) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-import attrs
+from msgspec import structs
 
+from umi_core.data import Data
 from umi_core.messages.effects import EFFECT_NAMES
 from umi_sim.explain.playback import Playback
 from umi_sim.faults.kinds import KINDS
@@ -202,8 +203,7 @@ WIDTH: Final = 760
 HEIGHT: Final = 320
 
 
-@attrs.frozen
-class Tried:
+class Tried(Data):
     """One run of a search: how many items it had, and whether it failed in the same way."""
 
     size: int
@@ -243,7 +243,7 @@ def points(tried: list[Tried], title: str) -> Iterator[str]:
 def shrunk_example() -> tuple[SeedFile, list[Tried]]:
     """The example, made as small as it can be, and every run that it took."""
     name, number, bug = BUG
-    config = attrs.evolve(scenario.draw(scenario.find(name), number), planted=bug)
+    config = structs.replace(scenario.draw(scenario.find(name), number), planted=bug)
     verdict = runner.run(config)
     assert verdict.failure is not None
     mark, tried = fingerprint.of(verdict.failure), [Tried(len(verdict.items), True)]

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-import attrs
-
+from umi_core.data import Data
 from umi_core.language.prompts import ask_rewrite
 from umi_core.language.pronouns import read
 from umi_core.language.rewriting import judge_rewrite, resolve_without_model, shown_turns
@@ -26,8 +25,7 @@ UNCHANGED_PERCENT_MIN: Final = 95
 LANGUAGES: Final = {"en": "English", "de": "German", "es": "Spanish", "zh": "Chinese"}
 
 
-@attrs.frozen
-class Example:
+class Example(Data):
     """A query after some turns, oldest first, and what it means.
 
     `expected` are phrases that a right resolution says in this order, `a|b` where either will do; empty if
@@ -41,8 +39,7 @@ class Example:
     gone: tuple[str, ...]
 
 
-@attrs.frozen
-class Row:
+class Row(Data):
     """The counts of one language."""
 
     language: str

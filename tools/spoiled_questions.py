@@ -11,9 +11,10 @@ field matters: rows that are asked for in another order are the same rows.
 from collections.abc import Callable
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from tools.spoiled_replies import PASSED, RAISED, SHOWN, Path, changed, others, part, paths, tell
+from umi_core.data import Owner
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Step
 from umi_core.workflows import BUILT_IN
@@ -34,15 +35,15 @@ def with_asks(registry: Registry, other: Callable[[Row, Ask], Ask]) -> Registry:
     revisions = {
         name: (
             *known[:-1],
-            attrs.evolve(known[-1], steps=tuple(with_ask(name, it, other) for it in known[-1].steps)),
+            structs.replace(known[-1], steps=tuple(with_ask(name, it, other) for it in known[-1].steps)),
         )
         for name, known in registry.revisions.items()
     }
-    return attrs.evolve(registry, revisions=revisions)
+    return structs.replace(registry, revisions=revisions)
 
 
 def with_ask(workflow: str, step: Step, other: Callable[[Row, Ask], Ask]) -> Step:
-    return step if step.ask is None else attrs.evolve(step, ask=other((workflow, step.id), step.ask))
+    return step if step.ask is None else structs.replace(step, ask=other((workflow, step.id), step.ask))
 
 
 def rows_of(config: RunConfig) -> tuple[Row, ...]:
@@ -62,8 +63,7 @@ def rows_of(config: RunConfig) -> tuple[Row, ...]:
     return tuple(met)
 
 
-@attrs.define
-class Spoiler:
+class Spoiler(Owner):
     """`row` asks for something else, always in the same way. `done`: what was changed at first."""
 
     row: Row
@@ -98,7 +98,7 @@ def told(row: Row, path: Path, old: object, new: object) -> str:
 def lived(scenario: str, seed: int) -> tuple[str, str]:
     """The rule that saw it, or what happened instead; and what was changed."""
     overrides = {"run.equivalences": "[]"}
-    config = attrs.evolve(draw(find(scenario), seed, overrides), revise_every=0)
+    config = structs.replace(draw(find(scenario), seed, overrides), revise_every=0)
     stream = Stream(seed, "asked", scenario)
     spoiler = Spoiler(stream.pick(rows_of(config)), stream.below(1_000), stream.below(1_000))
     registry = with_asks(BUILT_IN, spoiler.spoilt)

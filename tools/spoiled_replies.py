@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
+from umi_core.data import Owner, is_struct
 from umi_core.messages.effects import Effect, Reply
 from umi_core.workflows import BUILT_IN
 from umi_sim.kernel.prng import Stream
@@ -39,8 +40,7 @@ RAISED: Final = "RAISED"
 Path = tuple[str | int, ...]
 
 
-@attrs.define
-class Spoiler:
+class Spoiler(Owner):
     """`left`: so many replies are passed on as they are; `done`: what was changed, once it was."""
 
     stream: Stream
@@ -67,8 +67,8 @@ class Spoiler:
 def paths(value: Any, path: Path = ()) -> Iterator[Path]:
     """To each field and each member, however deep."""
     steps: list[str | int] = list(range(len(value))) if type(value) is tuple else []
-    if attrs.has(type(value)):
-        steps = [field.name for field in attrs.fields(type(value)) if field.name != SPARED]
+    if is_struct(type(value)):
+        steps = [name for name in value.__struct_fields__ if name != SPARED]
     for step in steps:
         yield (*path, step)
         yield from paths(part(value, (step,)), (*path, step))
@@ -86,7 +86,7 @@ def changed(value: Any, path: Path, other: object) -> Any:
     step, inner = path[0], changed(part(value, path[:1]), path[1:], other)
     if isinstance(step, int):
         return (*value[:step], inner, *value[step + 1 :])
-    return attrs.evolve(value, **{step: inner})
+    return structs.replace(value, **{step: inner})
 
 
 def others(value: object) -> tuple[object, ...]:
@@ -130,7 +130,7 @@ class SpoilingTarget(UmiTarget):
 def lived(scenario: str, seed: int) -> tuple[str, str]:
     """The rule that saw it, or what happened instead; and what was changed."""
     overrides = {"run.equivalences": "[]"}
-    config = attrs.evolve(draw(find(scenario), seed, overrides), revise_every=0)
+    config = structs.replace(draw(find(scenario), seed, overrides), revise_every=0)
     stream = Stream(seed, "spoiled", scenario)
     spoiler = Spoiler(stream, stream.below(REPLY_MAX))
     try:

@@ -9,12 +9,12 @@ Law 2. A row that a read returns must be one that was asked for, with a body tha
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import admits
-from umi_core.data import Data
+from umi_core.data import Data, is_struct, list_fields
 from umi_core.domains import is_int
 from umi_core.ids import commit_key
 from umi_core.limits import PPM
@@ -96,7 +96,6 @@ def is_receipt_of(asked: Commit, answer: Committed) -> bool:
 # Rows.
 
 
-@attrs.frozen
 class Judged(Data):
     """The rows that count, how many do not and why, and whether the read has failed because of them."""
 
@@ -110,7 +109,7 @@ def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judge
 
     Damaged rows of a kind that the asking row spares are there without their body.
     """
-    plain = [row if is_whole(row) else attrs.evolve(row, body=None) for row in answer.rows]
+    plain = [row if is_whole(row) else structs.replace(row, body=None) for row in answer.rows]
     mine = asked_for(asked, plain)
     kept = tuple([row for row in mine if row.body is not None or row.address.kind in spares])
     counts = {"foreign": len(plain) - len(mine), "damaged": sum(row.body is None for row in mine)}
@@ -125,7 +124,7 @@ def following_page(asked: Read, answer: ReadDone) -> Read | None:
     query = asked.query
     if not isinstance(query, ByFilter) or query.limit is not None or answer.cursor is None:
         return None
-    return attrs.evolve(asked, query=attrs.evolve(query, cursor=answer.cursor))
+    return structs.replace(asked, query=structs.replace(query, cursor=answer.cursor))
 
 
 def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -211,11 +210,11 @@ def is_answer(asked: Asked, answer: object) -> bool:
 def is_typed(value: object) -> bool:
     """Check that a value of our classes has fields of their declared types, down to the last."""
     cls: type = type(value)
-    return attrs.has(cls) and type_check(cls)(value)
+    return is_struct(cls) and type_check(cls)(value)
 
 
 def is_of(value: object, kind: Any) -> bool:
-    """Check that a value is exactly of a declared type. A type that is only named admits anything.
+    """Check that a value is exactly of a declared type..
 
     No bool is a number, nor is anything beyond 64 bits.
     """
@@ -223,19 +222,22 @@ def is_of(value: object, kind: Any) -> bool:
 
 
 Check = Callable[[object], bool]
+UNCHECKED: Final = (object, Body | None)  # a body is checked by itself, by the fields of its own class
 
 
 @cache
 def type_check(kind: Any) -> Check:
     kind = bare(kind)
     args = get_args(kind)
-    if kind is object or isinstance(kind, str):
+    if kind in UNCHECKED:
         return lambda value: True
     if get_origin(kind) is tuple:
         return tuple_check(args)
+    if get_origin(kind) is Literal:
+        return lambda value: type(value) is str and value in args
     if args:
         return any_check(args)
-    if attrs.has(kind):
+    if is_struct(kind):
         return object_check(kind)
     return is_int if kind is int else lambda value: type(value) is kind
 
@@ -291,11 +293,11 @@ def object_check(cls: type) -> Check:
 
 def fields_within(cls: type, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield each field that has a type, and those of the objects in it, by their paths."""
-    for field in attrs.fields(cls):
+    for field in list_fields(cls):
         kind = bare(field.type)
-        if kind is not object and not isinstance(kind, str):
+        if kind not in UNCHECKED:
             yield path + field.name, kind
-            if attrs.has(kind):
+            if is_struct(kind):
                 yield from fields_within(kind, f"{path}{field.name}.")
 
 

@@ -12,7 +12,7 @@ Law 1. A job runs once at a time, and its next run is scheduled before this one 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.limits import PURGE_AGAIN_MS
@@ -25,7 +25,6 @@ Due = tuple[int, str]
 """When something is due, in milliseconds, and its name or id; of equal times the smaller name is first."""
 
 
-@attrs.frozen
 class BackgroundJob(Data):
     """One row of the table. `begins`: schedules the next run, and gives the workflow and its facts.
 
@@ -77,7 +76,7 @@ def rebalance_due(state: State) -> Due | None:
 
 def begin_rebalance(state: State, name: str) -> tuple[str, Mapping[str, object]]:
     # Scheduled before it runs: if it fails, the next one is an interval away and not at once.
-    state.tiers.access = attrs.evolve(state.tiers.access, ran_ms=state.seen_ms)
+    state.tiers.access = structs.replace(state.tiers.access, ran_ms=state.seen_ms)
     return "rebalance", REQUEST(None)
 
 

@@ -3,16 +3,14 @@
 from functools import cached_property
 from typing import ClassVar, Final
 
-import attrs
-
+from umi_core.data import Data
 from umi_core.domains import Checks, bad_fields
 
 CHECKS: Final[dict[type, Checks]] = {}
 """The domains of the fields, by kind of row; umi_core/rows.py fills it."""
 
 
-@attrs.frozen(eq=False)
-class Body:
+class Body(Data, dict=True):
     """The content of a row. `row_kind` is the kind of its address; `own_id` is the id that it names."""
 
     tag: ClassVar[int]

@@ -11,10 +11,10 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
-import attrs
 import msgpack
 
 from umi_core import conditions, config, errors, rows, state, values
+from umi_core.data import list_compared
 from umi_core.declared import Incomplete, list_tagged
 from umi_core.ids import pack
 from umi_core.kelpie import errors as api_errors
@@ -85,8 +85,7 @@ def register(cls: type, tag: int) -> None:
             f"{cls.__name__} has the tag {tag} of {DECODERS[tag].__name__}: give it one of its own"
         )
     DECODERS[tag] = cls
-    fields = [field.name for field in attrs.fields(cls) if field.init and field.eq]
-    ENCODERS[cls] = fields_encoder(fields, tag)
+    ENCODERS[cls] = fields_encoder(list_compared(cls), tag)
 
 
 def fields_encoder(names: Sequence[str], tag: int) -> Encoder:

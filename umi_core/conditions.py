@@ -10,8 +10,6 @@ Law 2. A condition on a field that a body does not have does not hold, whatever 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.domains import Domain, is_int
 from umi_core.errors import BadFilterValue, Error, UnknownField, UnknownOperator
@@ -27,7 +25,6 @@ Word = bool | int | str | None
 Value = Word | tuple[Word, ...]
 
 
-@attrs.frozen
 class Condition(Data):
     """One condition: what an `operator` of OPERATORS says of a field of the body and a value."""
 

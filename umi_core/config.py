@@ -3,25 +3,22 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Final
-
-import attrs
+from typing import Annotated, Any, Final, NamedTuple, get_args
 
 from umi_core import limits
-from umi_core.data import Data
+from umi_core.data import Data, list_fields
 from umi_core.errors import BadConfig, Error, Rejected
 from umi_core.text import has_control, has_unwritable, is_text, norm, show_value, size, tidy
 from umi_core.values import CATEGORIES, Pairs
 
 
-def option(default: int, low: int, high: int) -> int:
-    """Declare a whole-number setting with its closed range."""
-    assert low <= default <= high
-    field: int = attrs.field(default=default, metadata={"range": (low, high)})
-    return field
+class Span(NamedTuple):
+    """The closed range of a whole-number setting."""
+
+    low: int
+    high: int
 
 
-@attrs.frozen
 class Config(Data):
     """Raises Rejected(BadConfig, ...) naming every option that is out of its range.
 
@@ -29,37 +26,41 @@ class Config(Data):
     """
 
     tag = 85
-    core_bytes_max: int = option(32_768, limits.CORE_BYTES_MIN, limits.CORE_BYTES_MAX)
-    core_entry_count_max: int = option(50, 0, limits.CORE_ENTRY_COUNT_MAX)
-    working_bytes_max: int = option(1_048_576, 1, limits.WORKING_BYTES_MAX)
-    working_entry_count_max: int = option(10_000, 1, limits.WORKING_ENTRY_COUNT_MAX)
-    working_ttl_ms_default: int = option(limits.TTL_MS_DEFAULT, limits.TTL_MS_MIN, limits.TTL_MS_MAX)
-    embedding_dims: int = option(64, 2, limits.EMBEDDING_DIMS_MAX)
-    recall_limit_default: int = option(10, 1, limits.RECALL_LIMIT_MAX)
-    recall_min_score_ppm: int = option(300_000, 0, limits.PPM)
-    promote_score_min_ppm: int = option(700_000, 0, limits.PPM)
-    displace_margin_ppm: int = option(50_000, 1, limits.PPM)  # with 0 two equals would displace each other
-    extract_confidence_min_ppm: int = option(300_000, 0, limits.PPM)
-    route_confidence_min_ppm: int = option(600_000, 0, limits.PPM)
-    promote_confidence_min_ppm: int = option(800_000, 0, limits.PPM)
-    resolve_confidence_min_ppm: int = option(500_000, 0, limits.PPM)
-    evolve_confidence_min_ppm: int = option(300_000, 0, limits.PPM)
-    rebalance_interval_ms: int = option(60_000, 1_000, 86_400_000)
-    segment_line_count_min: int = option(40, 2, 1_000)
-    context_bytes_max: int = option(limits.CONTEXT_BYTES_MAX, 100, 1_000_000)
-    resolve_turn_count_max: int = option(limits.TURN_COUNT_MAX, 1, limits.TURN_COUNT_MAX)
-    resolve_cache_ms: int = option(limits.RESOLVE_CACHE_MS, 1, 86_400_000)
-    cluster_ppm: int = option(700_000, 1, limits.PPM)
-    assign_ppm: int = option(700_000, 1, limits.PPM)
-    merge_ppm: int = option(850_000, 1, limits.PPM)
-    cluster_size_min: int = option(5, 1, 1_000)
-    subcategory_count_max: int = option(10, 1, limits.SUBCATEGORY_COUNT_MAX)
-    evolution_interval_ms: int = option(21_600_000, 1_000, 30 * limits.DAY_MS)
-    group_decay_ms: int = option(limits.ACCESS_PRUNE_MS, 0, limits.ACCESS_PRUNE_MS)  # 0: never
-    upkeep_interval_ms: int = option(0, 0, limits.DAY_MS)  # 0: never
-    utc_offset_minutes: int = option(0, -720, 840)  # from UTC to the clocks of the users: dates are theirs
-    model_timeout_ms: int = option(30_000, 1, 600_000)
-    store_timeout_ms: int = option(10_000, 1, 600_000)
+    core_bytes_max: Annotated[int, Span(limits.CORE_BYTES_MIN, limits.CORE_BYTES_MAX)] = 32_768
+    core_entry_count_max: Annotated[int, Span(0, limits.CORE_ENTRY_COUNT_MAX)] = 50
+    working_bytes_max: Annotated[int, Span(1, limits.WORKING_BYTES_MAX)] = 1_048_576
+    working_entry_count_max: Annotated[int, Span(1, limits.WORKING_ENTRY_COUNT_MAX)] = 10_000
+    working_ttl_ms_default: Annotated[int, Span(limits.TTL_MS_MIN, limits.TTL_MS_MAX)] = limits.TTL_MS_DEFAULT
+    embedding_dims: Annotated[int, Span(2, limits.EMBEDDING_DIMS_MAX)] = 64
+    recall_limit_default: Annotated[int, Span(1, limits.RECALL_LIMIT_MAX)] = 10
+    recall_min_score_ppm: Annotated[int, Span(0, limits.PPM)] = 300_000
+    promote_score_min_ppm: Annotated[int, Span(0, limits.PPM)] = 700_000
+    displace_margin_ppm: Annotated[int, Span(1, limits.PPM)] = (
+        50_000  # with 0 two equals would displace each other
+    )
+    extract_confidence_min_ppm: Annotated[int, Span(0, limits.PPM)] = 300_000
+    route_confidence_min_ppm: Annotated[int, Span(0, limits.PPM)] = 600_000
+    promote_confidence_min_ppm: Annotated[int, Span(0, limits.PPM)] = 800_000
+    resolve_confidence_min_ppm: Annotated[int, Span(0, limits.PPM)] = 500_000
+    evolve_confidence_min_ppm: Annotated[int, Span(0, limits.PPM)] = 300_000
+    rebalance_interval_ms: Annotated[int, Span(1_000, 86_400_000)] = 60_000
+    segment_line_count_min: Annotated[int, Span(2, 1_000)] = 40
+    context_bytes_max: Annotated[int, Span(100, 1_000_000)] = limits.CONTEXT_BYTES_MAX
+    resolve_turn_count_max: Annotated[int, Span(1, limits.TURN_COUNT_MAX)] = limits.TURN_COUNT_MAX
+    resolve_cache_ms: Annotated[int, Span(1, 86_400_000)] = limits.RESOLVE_CACHE_MS
+    cluster_ppm: Annotated[int, Span(1, limits.PPM)] = 700_000
+    assign_ppm: Annotated[int, Span(1, limits.PPM)] = 700_000
+    merge_ppm: Annotated[int, Span(1, limits.PPM)] = 850_000
+    cluster_size_min: Annotated[int, Span(1, 1_000)] = 5
+    subcategory_count_max: Annotated[int, Span(1, limits.SUBCATEGORY_COUNT_MAX)] = 10
+    evolution_interval_ms: Annotated[int, Span(1_000, 30 * limits.DAY_MS)] = 21_600_000
+    group_decay_ms: Annotated[int, Span(0, limits.ACCESS_PRUNE_MS)] = limits.ACCESS_PRUNE_MS  # 0: never
+    upkeep_interval_ms: Annotated[int, Span(0, limits.DAY_MS)] = 0  # 0: never
+    utc_offset_minutes: Annotated[int, Span(-720, 840)] = (
+        0  # from UTC to the clocks of the users: dates are theirs
+    )
+    model_timeout_ms: Annotated[int, Span(1, 600_000)] = 30_000
+    store_timeout_ms: Annotated[int, Span(1, 600_000)] = 10_000
     semantic_routing: bool = False
     auto_populate: bool = True
     auto_rebalance: bool = True
@@ -74,7 +75,7 @@ class Config(Data):
         """Return a configuration with these options by name, and defaults for the others."""
         return cls(**options)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         options = zip(OPTIONS, values_of(self), strict=True)
         errors = [error for name, value in options if (error := check_option(name, value))]
         # Two settings are compared only once each is in its range: a text in place of a number is one error,
@@ -100,8 +101,10 @@ class Config(Data):
         return names_by_norm(self.categories).get(norm(name))
 
 
-OPTIONS: Final[dict[str, tuple[int, int] | None]] = {  # None: a flag
-    field.name: field.metadata.get("range") for field in attrs.fields(Config) if field.name != "categories"
+OPTIONS: Final[dict[str, Span | None]] = {  # None: a flag
+    field.name: next((it for it in get_args(field.type) if isinstance(it, Span)), None)
+    for field in list_fields(Config)
+    if field.name != "categories"
 }
 
 

@@ -18,10 +18,8 @@ from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
-import attrs
-
 from umi_core import errors, limits
-from umi_core.data import Data
+from umi_core.data import Data, types_of
 from umi_core.declared import Incomplete
 from umi_core.errors import Error
 from umi_core.text import has_control, has_unwritable, is_text, show_value, size, tidy
@@ -47,7 +45,6 @@ LISTED: Final = (  # kinds of rows
 )  # fmt: skip
 
 
-@attrs.frozen
 class Domain(Data):
     """`wrong(name of the field, value)` is the error, or None. `name` is what umi_sim calls the domain."""
 
@@ -390,8 +387,7 @@ Checks = tuple[tuple[str, bool, Callable[[str, Any], Error | None]], ...]
 def checks_of(cls: type) -> Checks:
     """Return for each field its name, whether it may be None, and the check of any other value."""
     return tuple(
-        (field.name, type(None) in get_args(field.type), domain_of(field.type).wrong)
-        for field in attrs.fields(cls)
+        (name, type(None) in get_args(kind), domain_of(kind).wrong) for name, kind in types_of(cls).items()
     )
 
 

@@ -11,14 +11,11 @@ is no reply to put them in. Nothing was made and nothing changed.
 
 from typing import ClassVar
 
-import attrs
-
 from umi_core.data import Data, list_compared
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
 from umi_core.text import show_value
 
 
-@attrs.frozen
 class Error(Data):
     """Base of all error values; `sentence` is filled in with the fields.
 
@@ -47,7 +44,6 @@ class Rejected(Exception):
 # Options and values.
 
 
-@attrs.frozen
 class BadOption(Error):
     """A value of the wrong type or outside its range."""
 
@@ -118,7 +114,6 @@ class UnsupportedModality(BadOption):
     tag = 560
 
 
-@attrs.frozen
 class UnreadableMessages(Error):
     """Messages of a conversation that cannot be read; `positions`: the first few, counted from 0."""
 
@@ -132,14 +127,12 @@ class UnreadableMessages(Error):
     positions: str
 
 
-@attrs.frozen
 class BadLimit(Error):
     tag = 513
     sentence: ClassVar[str] = f"limit out of range: {{limit}}, allowed 1 to {RECALL_LIMIT_MAX}"
     limit: str
 
 
-@attrs.frozen
 class BadTimeRange(Error):
     tag = 514
     sentence: ClassVar[str] = "time range: start {start_ms} after end {end_ms}"
@@ -147,7 +140,6 @@ class BadTimeRange(Error):
     end_ms: int
 
 
-@attrs.frozen
 class BadImportance(Error):
     tag = 515
     sentence: ClassVar[str] = f"importance out of range: {{importance_ppm}} ppm, allowed 0 to {PPM}"
@@ -164,7 +156,6 @@ class EmptyQuery(Error):
     sentence: ClassVar[str] = "query is empty"
 
 
-@attrs.frozen
 class TooLong(Error):
     """Something is longer than its limit; the subclass says what."""
 
@@ -183,7 +174,6 @@ class QueryTooLong(TooLong):
     sentence: ClassVar[str] = "query too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
-@attrs.frozen
 class Full(Error):
     """No room for something; the subclass says where."""
 
@@ -193,7 +183,6 @@ class Full(Error):
     need_bytes: int
 
 
-@attrs.frozen
 class Damaged(Error):
     """Stored bytes that cannot be used; nothing was loaded, and the subclass says of what."""
 
@@ -201,7 +190,6 @@ class Damaged(Error):
     reason: str
 
 
-@attrs.frozen
 class KeyReused(Error):
     """The same request_key came with another request."""
 
@@ -228,7 +216,6 @@ class WorkingFull(Full):
     sentence: ClassVar[str] = "working memory full: {used_bytes}/{limit_bytes} bytes, need {need_bytes}"
 
 
-@attrs.frozen
 class TooManyEntries(Error):
     tag = 525
     sentence: ClassVar[str] = "too many entries: {entry_count} exceeds max {entry_count_max}"
@@ -236,21 +223,18 @@ class TooManyEntries(Error):
     entry_count_max: int
 
 
-@attrs.frozen
 class KeyNotFound(Error):
     tag = 526
     sentence: ClassVar[str] = "key not found: {key}"
     key: str
 
 
-@attrs.frozen
 class ReservedKey(Error):
     tag = 527
     sentence: ClassVar[str] = "reserved key: {key}"
     key: str
 
 
-@attrs.frozen
 class TypeMismatch(Error):
     """The value is no counter; `got` is `string: ...` (cut to 64) or `non-UTF8 bytes`."""
 
@@ -259,7 +243,6 @@ class TypeMismatch(Error):
     got: str
 
 
-@attrs.frozen
 class Overflow(Error):
     tag = 529
     sentence: ClassVar[str] = "overflow: {value} + {delta} would overflow"
@@ -267,7 +250,6 @@ class Overflow(Error):
     delta: int
 
 
-@attrs.frozen
 class BadTtl(Error):
     tag = 530
     sentence: ClassVar[str] = f"ttl out of range: {{ttl_ms}} ms, allowed {TTL_MS_MIN} to {TTL_MS_MAX}"
@@ -277,7 +259,6 @@ class BadTtl(Error):
 # Core tier.
 
 
-@attrs.frozen
 class BadKind(Error):
     tag = 531
     sentence: ClassVar[str] = "unknown block kind: {kind}"
@@ -294,7 +275,6 @@ class BlockTooLarge(TooLong):
     sentence: ClassVar[str] = "block too large: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
-@attrs.frozen
 class TooManyBlocks(Error):
     tag = 534
     sentence: ClassVar[str] = "too many blocks: {block_count} exceeds max {block_count_max}"
@@ -307,7 +287,6 @@ class CoreFull(Full):
     sentence: ClassVar[str] = "core memory full: {used_bytes}/{limit_bytes} bytes, need {need_bytes}"
 
 
-@attrs.frozen
 class BlockNotFound(Error):
     """`block` is the kind, or kind/label."""
 
@@ -329,14 +308,12 @@ class SnapshotDamaged(Damaged):
     sentence: ClassVar[str] = "snapshot damaged: {reason}"
 
 
-@attrs.frozen
 class SnapshotVersion(Error):
     tag = 539
     sentence: ClassVar[str] = "snapshot version not known: {found}"
     found: int
 
 
-@attrs.frozen
 class SnapshotDoesNotFit(Error):
     tag = 540
     sentence: ClassVar[str] = "snapshot does not fit: {entry_count} entries, {used_bytes} bytes"
@@ -349,14 +326,12 @@ class NoSession(Error):
     sentence: ClassVar[str] = "no session: create or load one first"
 
 
-@attrs.frozen
 class SessionNotFound(Error):
     tag = 542
     sentence: ClassVar[str] = "session not found: {session_id}"
     session_id: str
 
 
-@attrs.frozen
 class SessionConflict(Error):
     tag = 543
     sentence: ClassVar[str] = "session changed: expected version {expected}, found {found}; load it again"
@@ -364,7 +339,6 @@ class SessionConflict(Error):
     found: int
 
 
-@attrs.frozen
 class TooManyMembers(Error):
     tag = 544
     sentence: ClassVar[str] = "too many members: {member_count} exceeds max {member_count_max}"
@@ -375,7 +349,6 @@ class TooManyMembers(Error):
 # The world's faults, and the engine's.
 
 
-@attrs.frozen
 class TooBusy(Error):
     tag = 545
     sentence: ClassVar[str] = "too busy: {op_count} operations in flight, max {op_count_max}"
@@ -383,7 +356,6 @@ class TooBusy(Error):
     op_count_max: int
 
 
-@attrs.frozen
 class StepFailed(Error):
     """A step gave up; which one, why, and after how many attempts. What its hooks did stands beside it."""
 
@@ -418,7 +390,6 @@ class Conflict(StepFailed):
     tag = 552
 
 
-@attrs.frozen
 class Deposed(Error):
     """A newer incarnation of this memory has claimed the rows; only the working tier still answers here."""
 
@@ -427,7 +398,6 @@ class Deposed(Error):
     epoch: int
 
 
-@attrs.frozen
 class WorkflowBroken(Error):
     """A workflow broke its own table; no built-in one ever does."""
 
@@ -443,7 +413,6 @@ class WorkflowBroken(Error):
 # Registry calls.
 
 
-@attrs.frozen
 class BadWorkflow(Error):
     """One finding about a workflow: `problem` is a fixed name such as MissingFact."""
 
@@ -454,7 +423,6 @@ class BadWorkflow(Error):
     names: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class UnknownRevision(Error):
     tag = 556
     sentence: ClassVar[str] = "unknown revision: {workflow}@{revision}"

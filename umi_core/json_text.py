@@ -8,14 +8,11 @@ import json
 import re
 from typing import Final, NoReturn
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
 from umi_core.text import SURROGATE
 
 
-@attrs.frozen
 class JsonNumber(Data):
     """A JSON number as it was written."""
 

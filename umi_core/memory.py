@@ -10,7 +10,7 @@ then recovery looks up what became of it.
 from collections.abc import Iterator, Mapping
 from typing import Self, cast, get_args
 
-import attrs
+from msgspec import structs
 
 from umi_core import codec, core_reads
 from umi_core.background import JOBS, is_alone, is_switching
@@ -355,7 +355,7 @@ def trim_turns(request: WorkflowRequest | CoreRead, config: Config) -> WorkflowR
     if not isinstance(request, Recall | Descent):
         return request
     # `shown_turns` gives the newest first; a request has them in the order in which they were said.
-    return attrs.evolve(request, turns=shown_turns(request.turns, config.resolve_turn_count_max)[::-1])
+    return structs.replace(request, turns=shown_turns(request.turns, config.resolve_turn_count_max)[::-1])
 
 
 def initial_facts(request: WorkflowRequest) -> dict[str, object]:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final, get_args
 
-import attrs
+from msgspec import structs
 
 from umi_core.codec import decode, encode
 from umi_core.config import Config
@@ -33,7 +33,6 @@ VERSION: Final = 1
 VALUES: Final = {*REQUESTS.values(), *get_args(Answer), Wake}
 
 
-@attrs.frozen
 class RecordingHead(Data):
     """Whose memory it was, and with which settings it was made."""
 
@@ -45,7 +44,6 @@ class RecordingHead(Data):
         return json.dumps({**head, "config": pack_value(self.config)}, ensure_ascii=False, sort_keys=True)
 
 
-@attrs.frozen
 class Taken(Data):
     """One step: what went in and when; `digest` of what came out, empty if nothing did any more."""
 
@@ -76,7 +74,7 @@ def read_recording(text: str) -> tuple[RecordingHead, tuple[Taken, ...]]:
             found = json.loads(line)
             # A text is the digest of what came out of the step before; a step is a list.
             if isinstance(found, str) and steps:
-                steps[-1] = attrs.evolve(steps[-1], digest=found)
+                steps[-1] = structs.replace(steps[-1], digest=found)
             else:
                 steps.append(read_step(found))
         except (ValueError, TypeError, RecursionError, Rejected) as error:

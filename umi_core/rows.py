@@ -8,7 +8,7 @@ Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, u
 
 from typing import Annotated, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.body import CHECKS, OfEntity
 from umi_core.body import Body as Body
@@ -59,8 +59,7 @@ from umi_core.values import Scope
 FILE: Final = "umi_core/rows.py"
 
 
-@attrs.frozen
-class Address:
+class Address(Data):
     """Where a row lies. Every row carries its whole scope."""
 
     tag = 3
@@ -69,7 +68,6 @@ class Address:
     id: str
 
 
-@attrs.frozen
 class Row(Data):
     """A row as storage answers it; version counts its writes, score_ppm is set by searches only.
 
@@ -92,8 +90,7 @@ class Row(Data):
         return f"not the row {show_value(own_id)} of the kind {self.address.kind}"
 
 
-@attrs.frozen
-class Resource(Body, Data):
+class Resource(Body):
     """A text that was memorized, as it was given; or one segment of it, which names its parent.
 
     `first_line` and `last_line` count the lines that its modality makes of the text. `extracted_types`: the
@@ -142,8 +139,7 @@ class Resource(Body, Data):
         return "", f"{self.caption}\n{self.shown}"
 
 
-@attrs.frozen
-class Entity(Body, Data):
+class Entity(Body):
     """A fact: one statement, about the entity of this type and name, and `others`; a note is about none.
 
     `about`: the ids of the entities that it is about; conditions ask for them. `version`: 1, and 1 more for
@@ -216,8 +212,7 @@ def bad_fact(name: str, value: object) -> Error | None:
     return None if is_fact else BadOption(name, show_value(value), "a fact whose fields are in their domains")
 
 
-@attrs.frozen
-class Ended(Body, Data):
+class Ended(Body):
     """A fact that another one has ended: no search finds it, and the history of its entity has it.
 
     `by`: the fact that took its place; `how`: it updates this one, or contradicts it.
@@ -252,11 +247,10 @@ def fact_of(body: "Body | None") -> Entity | None:
 
 def with_fact(body: "Body | None", fact: Entity) -> Body:
     """Return what the row of this body holds once its fact says this."""
-    return attrs.evolve(body, fact=fact) if isinstance(body, Ended) else fact
+    return structs.replace(body, fact=fact) if isinstance(body, Ended) else fact
 
 
-@attrs.frozen
-class Relation(Body, Data):
+class Relation(Body):
     """A directed relation between two (fact id, version)."""
 
     tag = 7
@@ -280,8 +274,7 @@ class Relation(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class Vector(Body, Data):
+class Vector(Body):
     """The embedding of one version of an entity: whole numbers in -127..127."""
 
     tag = 8
@@ -294,8 +287,7 @@ class Vector(Body, Data):
         return self.entity_id
 
 
-@attrs.frozen
-class Category(Body, Data):
+class Category(Body):
     """A topic; `member_count` is the number of its memberships.
 
     `summary_sources`: the entities, with their versions, that the summary was made of. `summary_dirty`: there
@@ -326,8 +318,7 @@ class Category(Body, Data):
         return self.name, f"{self.description}\n{self.summary}"
 
 
-@attrs.frozen
-class Membership(OfEntity, Body, Data):
+class Membership(OfEntity, Body):
     """An entity in a category; `entity_version` is the one that was linked.
 
     `subcategory_id`: the group of the category that it is in, if any, and how near to it, with the keywords
@@ -351,8 +342,7 @@ class Membership(OfEntity, Body, Data):
         return self.id
 
 
-@attrs.frozen
-class Subcategory(Body, Data):
+class Subcategory(Body):
     """A group of members of a category that are about one thing; its centroid is the vector under its id.
 
     `founder_id`: the member that it began with. `named_by`: whether a model or its keywords named it.
@@ -373,7 +363,6 @@ class Subcategory(Body, Data):
         return self.id
 
 
-@attrs.frozen
 class AccessRecord(Body):
     """How often and when an entity was accessed, with what its score needs besides."""
 
@@ -390,8 +379,7 @@ class AccessRecord(Body):
         return self.entity_id
 
 
-@attrs.frozen
-class Epoch(Body, Data):
+class Epoch(Body):
     """One incarnation of a memory; the version of its row is the epoch.
 
     `is_closed`: the agent was deleted, and not opened since. `held_by`: the epoch of the incarnation before
@@ -406,8 +394,7 @@ class Epoch(Body, Data):
     held_by: Count = 0
 
 
-@attrs.frozen
-class Head(Body, Data):
+class Head(Body):
     """Where the fair scan of the access records stands."""
 
     tag = 14
@@ -415,8 +402,7 @@ class Head(Body, Data):
     cursor: Word
 
 
-@attrs.frozen
-class Core(Body, Data):
+class Core(Body):
     """The core tier as one row: limits over all blocks hold because every write expects its version."""
 
     tag = 12
@@ -424,8 +410,7 @@ class Core(Body, Data):
     blocks: Blocks
 
 
-@attrs.frozen
-class Receipt(Body, Data):
+class Receipt(Body):
     """The effects of a commit, by which a repeated request is answered without doing it again.
 
     `value` is the value of the reply, one of umi_core.messages.results; `by` the operation: epoch and number.
@@ -444,8 +429,7 @@ class Receipt(Body, Data):
         return self.key
 
 
-@attrs.frozen
-class SessionRow(Body, Data):
+class SessionRow(Body):
     """A saved session: the agents that may load it, and its snapshot."""
 
     tag = 17
@@ -462,8 +446,7 @@ class SessionRow(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class Reflection(Body, Data):
+class Reflection(Body):
     """The subject of a session that has ended.
 
     `sources`: the resources, with the versions of their rows, that it was made of; the first was told at
@@ -506,15 +489,16 @@ def row_version(cls: type[Body]) -> int:
 
 
 def field_count(cls: type[Body], version: int) -> int:
-    return len(attrs.fields(cls)) - sum(cls.added[version - cls.oldest :])
+    return len(cls.__struct_fields__) - sum(cls.added[version - cls.oldest :])
 
 
 def with_defaults(cls: type[Body]) -> type[Body]:
     """Raises Incomplete for a field that older rows lack, if nothing says what it is for them."""
     # Fields are added at the end only, so those behind the count of the oldest version are the later ones.
-    for field in attrs.fields(cls)[field_count(cls, cls.oldest) :]:
-        if field.default is attrs.NOTHING:
-            raise Incomplete(f"{cls.__name__}.{field.name} has no default for older rows: add one in {FILE}")
+    later_count = len(cls.__struct_fields__) - field_count(cls, cls.oldest)
+    if later_count > len(cls.__struct_defaults__):
+        name = cls.__struct_fields__[-len(cls.__struct_defaults__) - 1]
+        raise Incomplete(f"{cls.__name__}.{name} has no default for older rows: add one in {FILE}")
     return cls
 
 
@@ -522,6 +506,6 @@ SEARCHED: Final = ("entity", "category", "resource", "reflection")  # kinds of r
 ALL: Final = list_declared(globals() | vars(api_rows) | vars(migration_rows), Body)
 BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in ALL}
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
-    cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()
+    cls: frozenset((*cls.__struct_fields__, *cls.derived)) for cls in BODIES.values()
 }
 CHECKS.update({cls: checks_of(cls) for cls in BODIES.values()})

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final, TypeGuard
 
-import attrs
+from msgspec import structs
 
 from umi_core.answer_checks import asked_for
 from umi_core.background import BACKGROUND
@@ -234,7 +234,7 @@ def batch_of(commit: Commit) -> object:
 
 
 def timeless(body: object) -> object:
-    return attrs.evolve(body, claimed_ms=0) if isinstance(body, Epoch) else body
+    return structs.replace(body, claimed_ms=0) if isinstance(body, Epoch) else body
 
 
 def is_paged(asked: object) -> TypeGuard[Read]:

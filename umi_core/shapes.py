@@ -12,10 +12,9 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
-import attrs
-
 from umi_core.codec import ENCODERS
-from umi_core.domains import Domain, domain_of, is_int, is_union
+from umi_core.data import is_struct, list_compared
+from umi_core.domains import Domain, is_int, is_union
 from umi_core.domains import anything as no_wrong
 from umi_core.text import is_text, show_value
 from umi_core.tiers.paged import PagedTable
@@ -32,7 +31,7 @@ def shape_of(kind: Any) -> Wrong:
         return anything
     # The domain decides alone: it knows the type as well, and says more exactly what is wrong.
     if origin is Annotated:
-        return within(domain_of(kind))
+        return within(args[1]) if isinstance(args[1], Domain) else shape_of(args[0])
     if origin is Literal:
         return lambda value: "" if value in args else not_a(value, " or ".join(args))
     if is_union(kind):
@@ -43,10 +42,10 @@ def shape_of(kind: Any) -> Wrong:
         return dict_of(*map(shape_of, args))
     if origin is PagedTable:
         return dict_of(shape_of(str), shape_of(args[0]))
-    # Before `attrs.has`, and by class: True is no int, and a subclass of str is no text.
+    # Before `is_struct`, and by class: True is no int, and a subclass of str is no text.
     if kind in SCALARS:
         return SCALARS[kind]
-    if not attrs.has(kind):
+    if not is_struct(kind):
         raise TypeError(f"{kind} is no type of a value that is saved")
     return object_of(kind)
 
@@ -173,7 +172,7 @@ def object_of(base: type) -> Wrong:
 def fields_of(cls: Any) -> Wrong:
     hints = get_type_hints(cls, include_extras=True)
     # The fields that have bytes (`register` in codec.py); what is derived from them cannot be wrong.
-    shapes = [(it.name, shape_of(hints[it.name])) for it in attrs.fields(cls) if it.init and it.eq]
+    shapes = [(name, shape_of(hints[name])) for name in list_compared(cls)]
     unsound = getattr(cls, "unsound", None)
 
     def wrong(value: object) -> str:
@@ -194,4 +193,4 @@ def anything(value: object) -> str:
         return each_of(anything)(value)
     if isinstance(value, dict):
         return dict_of(anything, anything)(value)
-    return fields_of(cls)(value) if attrs.has(cls) else not_a(value, "a value of a declared type")
+    return fields_of(cls)(value) if is_struct(cls) else not_a(value, "a value of a declared type")

@@ -8,10 +8,10 @@ changed in place, because nothing ever waits while it is used.
 from collections.abc import Mapping
 from typing import Final, Literal
 
-import attrs
+import msgspec
 
 from umi_core.config import Config
-from umi_core.data import Data
+from umi_core.data import Data, Mutable
 from umi_core.domains import Count, Moment, OpLabel, Texts, VersionNumber
 from umi_core.limits import LIFE_NUMBER_COUNT
 from umi_core.messages.effects import Asked, Degraded, HookNote, ModelCall
@@ -31,8 +31,7 @@ ALONE: Final = ("delete_agent", "open_agent")  # workflows that run while nothin
 Phase = Literal["new", "recovering", "ready", "unfit", "closed", "deposed"]
 
 
-@attrs.define
-class Tiers:
+class Tiers(Mutable):
     """All that an operation can learn into. Rows get a shallow copy and put new values into it.
 
     `dues`: by the name of a category, when its members are to be divided anew. `upkeep`: by the id of a row,
@@ -41,12 +40,12 @@ class Tiers:
     """
 
     tag = 90
-    core: CoreTier = attrs.field(factory=CoreTier)
-    working: WorkingTier = attrs.field(factory=WorkingTier)
-    session: SessionInfo = attrs.field(factory=SessionInfo)
-    access: AccessTable = attrs.field(factory=AccessTable)
+    core: CoreTier = msgspec.field(default_factory=CoreTier)
+    working: WorkingTier = msgspec.field(default_factory=WorkingTier)
+    session: SessionInfo = msgspec.field(default_factory=SessionInfo)
+    access: AccessTable = msgspec.field(default_factory=AccessTable)
     decisions: tuple[RoutingDecision, ...] = ()
-    rewrites: RewriteCache = attrs.field(factory=RewriteCache)
+    rewrites: RewriteCache = msgspec.field(default_factory=RewriteCache)
     dues: Mapping[str, Moment] = {}
     upkeep: Mapping[str, Moment] = {}
     retired: Texts = ()
@@ -62,21 +61,18 @@ class Tiers:
 # What an operation in flight does at this moment: exactly one of these.
 
 
-@attrs.frozen
 class Running(Data):
     """Its row goes on within this step of the memory; between two steps no operation is in this state."""
 
     tag = 632
 
 
-@attrs.frozen
 class Queued(Data):
     """An operation of an earlier turn has one of its claims. It has asked nothing yet."""
 
     tag = 633
 
 
-@attrs.frozen
 class Sleeping(Data):
     """At `due_ms` it asks the same question again; with None its row begins anew, after another plan."""
 
@@ -85,7 +81,6 @@ class Sleeping(Data):
     asked: Asked | None
 
 
-@attrs.frozen
 class Waiting(Data):
     """One attempt is in flight and is given up at `due_ms`. `sent`: `asked` as interceptors left it."""
 
@@ -102,7 +97,6 @@ class Waiting(Data):
 Progress = Running | Queued | Sleeping | Waiting
 
 
-@attrs.frozen
 class RowRead(Data):
     """A row that an operation has seen, at the row `step` of its table; version 0: it was not there.
 
@@ -116,7 +110,6 @@ class RowRead(Data):
     is_named: bool
 
 
-@attrs.frozen
 class PlanInDoubt(Data):
     """An earlier plan whose commit may be durable: the digest in its receipt, and its degradations."""
 
@@ -125,8 +118,7 @@ class PlanInDoubt(Data):
     degraded: tuple[Degraded, ...]
 
 
-@attrs.define
-class Operation:
+class Operation(Mutable):
     """One running workflow: its row, what it knows, and what it does at this moment.
 
     `may_have_happened`: a commit is durable, or its outcome is unknown. `op_id` None means that it has no
@@ -199,8 +191,7 @@ class Operation:
         return self.progress.due_ms if isinstance(self.progress, Waiting | Sleeping) else None
 
 
-@attrs.define
-class State:
+class State(Mutable):
     """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery, or for
     one that runs alone.
 
@@ -213,15 +204,15 @@ class State:
     seen_ms: Moment = 0
     phase: Phase = "new"
     epoch: Count = 0
-    tiers: Tiers = attrs.field(factory=Tiers)
-    operations: dict[int, Operation] = attrs.field(factory=dict)
+    tiers: Tiers = msgspec.field(default_factory=Tiers)
+    operations: dict[int, Operation] = {}
     operation_count: Count = 0
     request_count: Count = 0
     # Counters only grow: each gives numbers by which a later thing is told from an earlier one.
     turn_count: Count = 0
     landed_count: Count = 0
     queue: tuple[WorkflowRequest | CoreRead, ...] = ()
-    counters: dict[str, int] = attrs.field(factory=dict)
+    counters: dict[str, int] = {}
 
     @property
     def life(self) -> int:

@@ -5,8 +5,6 @@ Law 1. A value never changes; a changed one is a new value. Law 2. Integers and 
 
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.text import size
 
@@ -41,8 +39,7 @@ LEVELS: Final = {  # of the archive, from the summary to the source, and the kin
 Pairs = tuple[tuple[str, str], ...]
 
 
-@attrs.frozen
-class Scope:
+class Scope(Data):
     """Whose rows these are: user and agent, compared byte for byte."""
 
     tag = 2
@@ -50,8 +47,7 @@ class Scope:
     agent: str
 
 
-@attrs.frozen
-class Entry:
+class Entry(Data):
     """A promoted entity as its block shows it. It is a self entry iff its block is persona."""
 
     tag = 10
@@ -66,8 +62,7 @@ class Entry:
         return size(self.name) + size(self.text)
 
 
-@attrs.frozen
-class Block:
+class Block(Data):
     """A core block: authored text (or None) plus promoted entries in order (promoted_ms, entity_id)."""
 
     tag = 11
@@ -86,7 +81,6 @@ class Block:
         return BLOCK_KINDS.index(self.kind), self.label.encode()
 
 
-@attrs.frozen
 class RoutingDecision(Data):
     """The block of one entity, with the source and reason of it. `outcome` is known after the plan."""
 
@@ -105,7 +99,6 @@ class RoutingDecision(Data):
         return "" if self.block in BLOCK_KINDS[1:] else f"no block of entities is called {self.block!r}"
 
 
-@attrs.frozen
 class Turn(Data):
     tag = 19
     role: str

@@ -17,10 +17,9 @@ import secrets
 import stat
 import tomllib
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-import attrs
-
+from umi_core.data import Data
 from umi_core.domains import bad_scope
 from umi_core.text import show_value
 from umi_core.values import AUTHORS, MODEL, Scope
@@ -32,26 +31,20 @@ TOKEN_BYTES: Final = 32
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
-def limit(default: float, tells: str) -> Any:
-    return attrs.field(default=default, metadata={"tells": tells})
-
-
-@attrs.frozen
-class ServeLimits:
+class ServeLimits(Data):
     """Limits of a client of a server. The command has an option for each field."""
 
-    body_bytes: int = limit(1_048_576, "Most bytes of a body.")
-    header_bytes: int = limit(16_384, "Most bytes of a request line and its headers.")
-    rate: float = limit(50.0, "Most requests of a user in a second; twice as many after a pause.")
-    concurrent: int = limit(64, "Most requests of a user at a time.")
-    connections: int = limit(512, "Most connections at a time.")
-    seconds: float = limit(30.0, "Most time of a request.")
-    slow_seconds: float = limit(10.0, "Most time for a client to send a request, read a reply, or pause.")
-    memories: int = limit(64, "Most memories that stay open while nothing is asked of them.")
+    body_bytes: Annotated[int, "Most bytes of a body."] = 1_048_576
+    header_bytes: Annotated[int, "Most bytes of a request line and its headers."] = 16_384
+    rate: Annotated[float, "Most requests of a user in a second; twice as many after a pause."] = 50.0
+    concurrent: Annotated[int, "Most requests of a user at a time."] = 64
+    connections: Annotated[int, "Most connections at a time."] = 512
+    seconds: Annotated[float, "Most time of a request."] = 30.0
+    slow_seconds: Annotated[float, "Most time for a client to send a request, read a reply, or pause."] = 10.0
+    memories: Annotated[int, "Most memories that stay open while nothing is asked of them."] = 64
 
 
-@attrs.frozen
-class Caller:
+class Caller(Data):
     """For whom a token acts. `agents`: the only ones it may name; None: any. `author`: as whom it writes."""
 
     user: str
@@ -71,8 +64,7 @@ class Caller:
         return f'"{hash_token(token)}" = {{ {", ".join(parts)} }}'
 
 
-@attrs.frozen
-class TokenTable:
+class TokenTable(Data):
     """The callers by the hashes of their tokens."""
 
     rows: tuple[tuple[str, Caller], ...]
@@ -122,7 +114,7 @@ def read_caller(where: str, key: str, row: Any) -> Caller:
     """Return the caller of a row. Raises LiveError, which says where."""
     if not HASH.fullmatch(key):
         raise LiveError(f"{where}: is no SHA-256; `umi-live token USER` prints a line")
-    known = [field.name for field in attrs.fields(Caller)]
+    known = list(Caller.__struct_fields__)
     if not isinstance(row, dict) or "user" not in row or set(row) - set(known):
         raise LiveError(f"{where}: needs user, may have agents and author, and nothing else")
     agents, author = row.get("agents"), row.get("author", MODEL)

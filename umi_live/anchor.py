@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Final
 
-import attrs
-
+from umi_core.data import Data
 from umi_live.errors import FileTampered, StoreError
 from umi_live.files import create_file, sync_file
 
@@ -24,14 +23,14 @@ OTHER: Final = "is the anchor of another file"
 LINE_BYTES: Final = len(LINE.format("0" * 32, 0, "0" * 32, "0" * 32))
 
 
-@attrs.frozen
-class SealOptions:
+class SealOptions(Data):
     """The key of a file, and the path of its anchor if it has one. Raises StoreError for a short key."""
 
-    key: bytes = attrs.field(repr=False)
+    key: bytes
+    beside = ("key",)
     anchor: str | None = None
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         if len(self.key) < KEY_BYTES_MIN:
             raise StoreError(
                 f"a seal needs a key of at least {KEY_BYTES_MIN} bytes, and this one has {len(self.key)}"
@@ -49,8 +48,7 @@ def seal_options(key: bytes | None, anchor: str | os.PathLike[str] | None) -> Se
     return None if key is None else SealOptions(key, None if anchor is None else os.path.realpath(anchor))
 
 
-@attrs.frozen
-class AnchorLine:
+class AnchorLine(Data):
     """A commit, by its number, of the file with this salt; `tag` is that of its seal."""
 
     salt: bytes

@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import attrs
-
+from umi_core.data import Data
 from umi_core.language.terms import split_terms
 from umi_core.text import norm
 from umi_live.rules import NAME, name_relative, simplify_sentence
@@ -23,8 +22,7 @@ from umi_live.rules import NAME, name_relative, simplify_sentence
 Stated = tuple[str, str]  # the name that a statement is about, and what it says
 
 
-@attrs.frozen
-class AttributeClaims:
+class AttributeClaims(Data):
     """The values that a statement gives attributes, and which predicates it says have ended.
 
     `values`: attributes with their values. `gone`: attributes with values that they have no longer. `over`:

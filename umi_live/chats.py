@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Final, TextIO
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.chats.reader import read_chat_file
 from umi_core.chats.values import Chat, ChatFile, ChatMessage
+from umi_core.data import Data, Owner
 from umi_core.language.times import minute_of
 from umi_core.limits import DAY_MS, SCOPE_PART_BYTES_MAX, TEXT_BYTES_MAX
 from umi_core.text import cut, size
@@ -40,8 +42,7 @@ NO_FORMAT: Final = (
 )
 
 
-@attrs.frozen
-class ChatDocument:
+class ChatDocument(Data):
     """One text to be memorized, the name it is known by, and when it begins."""
 
     uri: str
@@ -49,13 +50,12 @@ class ChatDocument:
     happened_ms: int | None
 
 
-@attrs.define
-class ImportCount:
+class ImportCount(Owner):
     """Counts of what an import has done."""
 
-    documents: Counter[str] = attrs.field(factory=Counter)  # by change: created, updated, unchanged
+    documents: Counter[str] = msgspec.field(default_factory=Counter)  # by change: created, updated, unchanged
     fact_count: int = 0
-    degraded: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # by name and reason
+    degraded: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # by name and reason
 
 
 def read_text(path: str, file: TextIO) -> str:
@@ -166,10 +166,10 @@ def divide_message(message: ChatMessage) -> Iterator[ChatMessage]:
     while size(text) > MESSAGE_BYTES_MAX:
         head = cut(text, MESSAGE_BYTES_MAX)
         head = head[: max(head.rfind(" "), head.rfind("\n")) + 1] or head
-        yield attrs.evolve(message, text=head)
+        yield structs.replace(message, text=head)
         text = text[len(head) :]
     if text.strip():
-        yield attrs.evolve(message, text=text)
+        yield structs.replace(message, text=text)
 
 
 def write_messages(title: str, messages: Sequence[ChatMessage]) -> str:

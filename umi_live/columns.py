@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 import apsw
-import attrs
 import msgpack
+from msgspec import structs
 
 from umi_core.errors import Rejected
 from umi_core.ids import text_hash
@@ -70,7 +70,7 @@ def put_row(
 def bytes_of(body: Body | None) -> bytes | None:
     """The components of a vector stand in a column of their own, as one byte each."""
     if isinstance(body, Vector):
-        return encode_row(attrs.evolve(body, components=()))
+        return encode_row(structs.replace(body, components=()))
     return None if body is None else encode_row(body)
 
 
@@ -85,7 +85,7 @@ def read_body(data: bytes, components: bytes | None) -> Body | None:
     except Rejected:
         return None
     if isinstance(body, Vector):
-        return attrs.evolve(body, components=tuple(array("b", components or b"")))
+        return structs.replace(body, components=tuple(array("b", components or b"")))
     return body
 
 

@@ -9,13 +9,15 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial, wraps
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, get_args
 
 import apsw
-import attrs
 import click
+import msgspec
+from msgspec import structs
 
 from umi_core.chats.formats import FORMATS
+from umi_core.data import Data, list_fields
 from umi_core.language.words import auto_name
 from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
@@ -54,8 +56,7 @@ NO_FIELDS: Final[Mapping[str, object]] = {}
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
-@attrs.frozen
-class MemoryOptions:
+class MemoryOptions(Data):
     """Which memory a command works on, as its options name it."""
 
     db: str
@@ -201,11 +202,11 @@ FILE_OPTIONS: Final = (
 
 def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each limit of a server."""
-    for field in reversed(attrs.fields(ServeLimits)):
-        kind = click.IntRange(1) if field.type is int else click.FloatRange(0, min_open=True)
+    for field in reversed(list_fields(ServeLimits)):
+        kind = click.IntRange(1) if get_args(field.type)[0] is int else click.FloatRange(0, min_open=True)
         option = click.option(
             f"--{field.name.replace('_', '-')}", type=kind, default=field.default, show_default=True,
-            help=field.metadata["tells"],
+            help=get_args(field.type)[1],
         )  # fmt: skip
         command = option(command)
     return command
@@ -217,7 +218,7 @@ def taking(*options: Decorator) -> Decorator:
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def call_command(**given: Any) -> None:
-            names = [field.name for field in attrs.fields(MemoryOptions) if field.name in given]
+            names = [name for name in MemoryOptions.__struct_fields__ if name in given]
             command(MemoryOptions(**{name: given.pop(name) for name in names}), **given)
 
         decorated: Callable[..., None] = call_command
@@ -298,7 +299,7 @@ def recall(target: MemoryOptions, query: str, limit: int | None) -> None:
             lines = [f"{hit.score_ppm // 10_000:>3} %  {line}{topics_of(paths[hit.id])}"]
             lines += [f"       was:  {content}" for _, content in hit.replaced]
             lines += [f"       then: {hit.next_content}"] if hit.next_id else []
-            row = attrs.asdict(hit, recurse=False)
+            row = structs.asdict(hit)
             target.show("\n".join(lines), {**row, "topics": paths[hit.id]})
         tell(hits.degraded)
 
@@ -356,7 +357,7 @@ def topics(target: MemoryOptions, path: str | None) -> None:
         for it in await memory.topics():
             about = f"  {show_line(it.text)}" if it.text else ""
             mark = "" if it.is_listed else " (not listed)"
-            target.show(f"{it.fact_count:>5}  {show_line(it.path)}{mark}{about}", attrs.asdict(it))
+            target.show(f"{it.fact_count:>5}  {show_line(it.path)}{mark}{about}", msgspec.to_builtins(it))
 
     asyncio.run(target.read(use))
 

@@ -14,7 +14,7 @@ wrong one.
 import re
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.chats.messages import is_role
 from umi_core.chats.reader import read_turns
@@ -49,7 +49,7 @@ def name_speaker(request: Request, user: str) -> Request:
     """Return a request with the user as its speaker, if neither the request nor its text names a speaker."""
     match request:
         case Remember(text=text, speaker=None) | AddArchival(content=text, speaker=None) if is_own_text(text):
-            return attrs.evolve(request, speaker=name_user(user))
+            return structs.replace(request, speaker=name_user(user))
     return request
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.codec import encode
 from umi_core.domains import OpLabel
@@ -84,7 +84,7 @@ class Host:
         # caller leaves, and the operation keeps its place.
         reply.add_done_callback(lambda _: self.room.release())
         try:
-            self.step(attrs.evolve(request, op_id=number))
+            self.step(structs.replace(request, op_id=number))
         except BaseException:
             self.waiting.pop(number, None)
             if not reply.cancel():
@@ -92,7 +92,7 @@ class Host:
             raise
         # Shielded, as cancelling a caller must not cancel the future that the memory will answer (law 2).
         told, used = await asyncio.shield(reply)
-        return attrs.evolve(told, op_id=request.op_id), used
+        return structs.replace(told, op_id=request.op_id), used
 
     def begin(self) -> None:
         """Begin recovery before the first request."""

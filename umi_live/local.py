@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-import attrs
+from msgspec import structs
 
 from umi_core.language.dates import drop_dates
 from umi_core.language.extraction import sentences, telling
@@ -142,7 +142,7 @@ def extract(given: Json) -> str:
     if not statements or not (speaker or any(it.names for it in statements)):
         return NOTHING
     # Fewer names mean fewer elements; the sentences of the others stay as notes.
-    few = [attrs.evolve(it, names=tuple(it for it in it.names if it[0] == speaker)) for it in statements]
+    few = [structs.replace(it, names=tuple(it for it in it.names if it[0] == speaker)) for it in statements]
     return list_statements(statements) or list_statements(few) or NOTHING
 
 

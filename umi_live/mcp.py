@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Final, Literal, ParamSpec, TypeVar, get_args
 
-import attrs
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
+from umi_core.data import Data
 from umi_core.messages.results import Hit
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import BLOCK_KINDS
@@ -97,8 +97,7 @@ def past_line(row: Entity | Ended, ends_ms: Mapping[str, int]) -> Line:
     return {**line, "ended_ms": ends_ms[row.id], "ended_by": row.by} if isinstance(row, Ended) else line
 
 
-@attrs.frozen
-class Tools:
+class Tools(Data):
     """The tools that a client may call. A docstring here is what its model reads."""
 
     find_memory: Callable[[], LiveMemory]

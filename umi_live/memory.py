@@ -12,13 +12,15 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition, Given, Where
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.engine.registry import Registry
 from umi_core.errors import StorageFailed, StorageFull, StorageRefused
 from umi_core.ids import entity_id as id_of_entity
@@ -119,8 +121,7 @@ EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vecto
 EMBED_AGAIN_MS_MAX: Final = 60_000
 
 
-@attrs.frozen
-class Result(Generic[T]):
+class Result(Data, Generic[T]):
     """The result of a request. `degraded` names all that was done with less."""
 
     value: T
@@ -128,7 +129,7 @@ class Result(Generic[T]):
     usage: Usage = NO_USAGE
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Hits(Sequence[Hit]):
     """The hits of a recall, the best first; `resolution` says what became of its pronouns."""
 
@@ -278,7 +279,7 @@ class LiveMemory:
             # The dimensions must be those of the stored vectors,
             # or the memory would take each of them for damaged.
             embedder = self.embedder if stored in (None, own) else AbsentEmbedder(stored)
-            config = attrs.evolve(
+            config = structs.replace(
                 self.config, embedding_dims=embedder.dims, auto_rebalance=False, upkeep_interval_ms=0
             )
             memory = Memory(self.scope, config, self.registry)
@@ -766,9 +767,9 @@ def open_memory(
     chosen = embedder or HashEmbedder()
     with refusing():
         here = Config(utc_offset_minutes=(time.localtime().tm_gmtoff or 0) // 60)
-        settings = attrs.evolve(config or here, embedding_dims=chosen.dims)
+        settings = structs.replace(config or here, embedding_dims=chosen.dims)
         if categories is not None:
-            settings = attrs.evolve(settings, categories=tuple(categories.items()))
+            settings = structs.replace(settings, categories=tuple(categories.items()))
     return LiveMemory(
         path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry, read_only,
         seal_options(seal, seal_anchor),

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-import attrs
 import httpx
 
+from umi_core.data import Data
 from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX, RETRY_AFTER_MS_MAX
 from umi_core.messages.effects import FailureKind
 from umi_core.text import is_text
@@ -38,8 +38,7 @@ TOKEN_COUNTS: Final = (  # as OpenAI, and as Anthropic names them; what a cache 
 )
 
 
-@attrs.frozen
-class EndpointFailure:
+class EndpointFailure(Data):
     """One way in which an endpoint fails, and what the memory is told."""
 
     what: str

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, Final, Literal, get_args, get_origin
 
-import attrs
-
+from umi_core.data import list_fields
 from umi_core.domains import plain_type
 from umi_core.kelpie.results import ApiBlock, Appended, BlocksShown
 from umi_core.kelpie.wire import WIRE_NAMES, Json, Route, Table
@@ -117,7 +116,7 @@ def schema_of_class(kind: Any) -> Json:
     """Return the schema of a value of a reply; details of a message stand among its other fields."""
     properties = {
         WIRE_NAMES.get(it.name, it.name): TIME if it.name.endswith("_ms") else schema_of(plain_type(it.type))
-        for it in attrs.fields(kind)
+        for it in list_fields(kind)
         if not (it.name == "details" or it.type is Remembered)
     }
     properties |= {"ids": schema_of(tuple[str, ...])} if issubclass(kind, Appended) else {}

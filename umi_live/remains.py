@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 import apsw
-import attrs
+from msgspec import structs
 
+from umi_core.data import is_struct
 from umi_core.policies.term_scores import count_terms
 from umi_core.rows import Body, Entity
 
@@ -45,8 +46,8 @@ def list_texts(value: Any) -> Iterator[str]:
         case tuple():
             for each in value:
                 yield from list_texts(each)
-        case _ if attrs.has(type(value)):
-            yield from list_texts(attrs.astuple(value, recurse=False))
+        case _ if is_struct(type(value)):
+            yield from list_texts(structs.astuple(value))
 
 
 def has_remains(path: str, vfs: str | None, page_bytes: int, pieces: Collection[bytes]) -> bool:

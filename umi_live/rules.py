@@ -15,8 +15,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import attrs
+from msgspec import structs
 
+from umi_core.data import Data
 from umi_core.language.persons import PERSONS
 from umi_core.language.words import words
 from umi_core.text import norm
@@ -68,8 +69,7 @@ KINDS: Final = (
 Named = tuple[str, str]  # a name and its type
 
 
-@attrs.frozen
-class SentenceCue:
+class SentenceCue(Data):
     """The words that may stand behind a subject, and what the sentence then states.
 
     `third` stands behind a name, `base` behind I or two names. A name may follow, of type `kind`. `is_sure`:
@@ -122,8 +122,7 @@ CUES: Final = (
 SAID: Final = SentenceCue("", "")  # whatever else is said of a subject
 
 
-@attrs.frozen
-class RuleStatement:
+class RuleStatement(Data):
     """A sentence, and the names that it is about, each with its type; the first is its subject."""
 
     sentence: str
@@ -132,16 +131,14 @@ class RuleStatement:
     is_alone: bool = False  # the subject is one person, and nothing else is spoken of
 
 
-@attrs.frozen
-class SpeakerTurn:
+class SpeakerTurn(Data):
     """Sentences of one speaker; `role` is empty where nothing tells which."""
 
     role: str
     sentences: tuple[str, ...]
 
 
-@attrs.frozen
-class SentenceContext:
+class SentenceContext(Data):
     """All that is known when a sentence is read: names, what says I, whom a pronoun and `the user` mean."""
 
     names: set[str]
@@ -180,7 +177,7 @@ def read(
                 speakers[turn.role] = said_by, "self" if turn.role in assistants else "person"
             it = read_sentence(sentence, SentenceContext(names, speakers.get(turn.role), alone, user))
             if said_by and norm(said_by) not in {norm(name) for name, _ in it.names}:
-                it = attrs.evolve(it, names=(*it.names, (said_by, "person")))
+                it = structs.replace(it, names=(*it.names, (said_by, "person")))
             # `She` is read only while the turn has spoken of one person, whom alone it can mean.
             others |= set(find_beings(it))
             alone = it.names[0] if it.is_alone and others <= {it.names[0][0]} else None
@@ -323,7 +320,7 @@ def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
     if sentence.endswith("?"):
         return RuleStatement(sentence)
     found = read_subject(text, context)
-    found = attrs.evolve(found, sentence=sentence) if found else RuleStatement(sentence)
+    found = structs.replace(found, sentence=sentence) if found else RuleStatement(sentence)
     is_first = any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence)) or is_own(sentence)
     return first_person(found, text, context.speaker) if is_first else found
 
@@ -428,11 +425,11 @@ def about(
 def first_person(found: RuleStatement, text: str, speaker: Named | None) -> RuleStatement:
     """Return what says I as one more name that a sentence is about, if it is known, and what it states."""
     if found.cue is not None:
-        return attrs.evolve(found, names=(*found.names, *([speaker] if speaker else [])), is_alone=False)
+        return structs.replace(found, names=(*found.names, *([speaker] if speaker else [])), is_alone=False)
     match = re.match("(I|We) ", text)
     cue = cue_of(text[match.end() :], "base") if match is not None else None
     if cue is None and re.match(r"(?:My|Our) .*\b(?:is|are|was)\b", text):
         cue = SAID, ""
     if cue is None or speaker is None:
-        return attrs.evolve(found, names=(speaker,) if speaker else (), cue=cue[0] if cue else None)
-    return attrs.evolve(about(text, (speaker,), *cue, is_alone=False), sentence=found.sentence)
+        return structs.replace(found, names=(speaker,) if speaker else (), cue=cue[0] if cue else None)
+    return structs.replace(about(text, (speaker,), *cue, is_alone=False), sentence=found.sentence)

@@ -17,8 +17,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import apsw
-import attrs
 
+from umi_core.data import Data
 from umi_live.anchor import SealOptions
 from umi_live.claims import hold_unclaimed
 from umi_live.columns import TIE, body_of, ties_of
@@ -117,8 +117,7 @@ VERSION: Final = len(MIGRATIONS)
 SEALABLE: Final = 4  # the first version with a table for a seal
 
 
-@attrs.frozen
-class OpenOptions:
+class OpenOptions(Data):
     """How a file is opened. Only a simulated disk is told another way than this one.
 
     `is_alone`: no memory is shared with other processes; `log_pages`: a longer log is written into the file.
@@ -137,7 +136,10 @@ class OpenOptions:
     is_trusted: bool = False
 
 
-def open_connection(path: str, way: OpenOptions = OpenOptions()) -> apsw.Connection:  # frozen
+AS_USUAL: Final = OpenOptions()
+
+
+def open_connection(path: str, way: OpenOptions = AS_USUAL) -> apsw.Connection:
     """Return a connection to the file, which is made if it is not there. Raises StoreError."""
     connection = None
     if way.vfs is None and path != MEMORY and not way.is_read_only:

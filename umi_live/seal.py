@@ -17,9 +17,10 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import apsw
-import attrs
 import msgpack
+from msgspec import structs
 
+from umi_core.data import Data
 from umi_live.anchor import (
     TAG_BYTES,
     AnchorLine,
@@ -62,8 +63,7 @@ INERT: Final = (
 )
 
 
-@attrs.frozen
-class SealState:
+class SealState(Data):
     """A commit as the seal has it.
 
     `total`: the sum of the digests of all rows; `definitions`: a digest of the statements that made tables.
@@ -140,7 +140,7 @@ class Seal:
 
     def _count(self, sign: int, digest: bytes) -> None:
         total = (self.now.total + sign * int.from_bytes(digest[SUMMED])) % MODULUS
-        self.now = attrs.evolve(self.now, row_count=self.now.row_count + sign, total=total)
+        self.now = structs.replace(self.now, row_count=self.now.row_count + sign, total=total)
 
     def _describe(self, table: str, values: tuple[Any, ...]) -> str:
         row = dict(zip(self.columns[table], values, strict=False))
@@ -179,7 +179,7 @@ class Seal:
         values = self.now.number + 1, self.now.row_count, self.now.definitions, nonce, masked
         tag = self._digest("seal", *values)[:TAG_BYTES]
         self.connection.execute(SAVE, (*values, tag))
-        self.now = attrs.evolve(self.now, number=values[0], tag=tag)
+        self.now = structs.replace(self.now, number=values[0], tag=tag)
 
     def _mask(self, nonce: bytes) -> int:
         return int.from_bytes(self._digest("mask", nonce)[SUMMED])

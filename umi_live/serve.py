@@ -25,17 +25,17 @@ from contextvars import ContextVar
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
-import attrs
 import uvicorn
+from msgspec import structs
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from umi_core.data import Data
+from umi_core.data import Data, Owner, is_struct
 from umi_core.kelpie import wire
-from umi_core.kelpie.wire import HttpRequest, Malformed, Route
+from umi_core.kelpie.wire import HttpRequest, Malformed, route
 from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.requests import Forget, Recall, Remember
 from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered
@@ -76,7 +76,6 @@ STATUSES: Final[Mapping[int, str]] = {
 # Routes of facts, beside those of an agent server.
 
 
-@attrs.frozen
 class FactWritten(Data):
     """A fact of a remember; `change` is created, unchanged or ended. No texts: it was forgotten meanwhile."""
 
@@ -86,14 +85,12 @@ class FactWritten(Data):
     content: str
 
 
-@attrs.frozen
 class FactsWritten(Data):
     facts: tuple[FactWritten, ...]
     degraded: tuple[Degraded, ...]
     repeated: bool
 
 
-@attrs.frozen
 class FactsFound(Data):
     hits: tuple[Hit, ...]
     query: str
@@ -123,15 +120,15 @@ TURN: Final = {"role", "content"}  # as a message has them
 
 
 ROUTES: Final[wire.Table] = {
-    ("POST", "remember", False): Route(
+    ("POST", "remember", False): route(
         "Keep what a text says, each statement as a fact.", remember, (Remember,), FactsWritten,
         needed="text", body="speaker importance_ppm event_time=event_time_ms metadata source",
     ),
-    ("POST", "recall", False): Route(
+    ("POST", "recall", False): route(
         "Find facts, the best first.", recall, (Recall,), FactsFound,
         needed="query", body="limit deep types turns min_score_ppm",
     ),
-    ("DELETE", "facts", True): Route(
+    ("DELETE", "facts", True): route(
         "Forget a fact.", lambda op_id, it: Forget(op_id, it.name, it.key), (Forget,), Forgotten
     ),
     **wire.ROUTES,
@@ -161,7 +158,7 @@ def as_json(value: Any) -> object:
     """Return a value under the names of the wire, pairs as objects."""
     if isinstance(value, tuple):
         return list(map(as_json, value))
-    if not attrs.has(type(value)):
+    if not is_struct(type(value)):
         return value
     pairs = {"replaced": dict(value.replaced)} if isinstance(value, Hit) else {}
     return {name: as_json(part) for name, part in wire.fields(value).items()} | pairs
@@ -260,11 +257,10 @@ class Denied(Exception):
         super().__init__(detail)
         told = wire.build_error(status, name, detail)
         extra = tuple((key.replace("_", "-"), value) for key, value in headers.items())
-        self.response = attrs.evolve(told, headers=(*told.headers, *extra))
+        self.response = structs.replace(told, headers=(*told.headers, *extra))
 
 
-@attrs.define
-class Allowance:
+class Allowance(Owner):
     """The requests that a user may still make at once; it grows with time."""
 
     left: float

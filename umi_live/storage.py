@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Where, admits
 from umi_core.data import Owner
@@ -74,20 +74,19 @@ STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # and the other 
 Place = tuple[int, int]  # number of a scope, and of a commit in it
 
 
-@attrs.define
 class TransactionCache(Owner):
     """All that a transaction has read and written so far, so that nothing is read twice.
 
     `places`: of the commit at hand. `rows`, by number of the scope, kind, id: number, version, is it there.
     """
 
-    numbers: dict[Scope, int] = attrs.field(factory=dict)
-    last: dict[Scope, int] = attrs.field(factory=dict)  # the number of the last commit in a scope
-    places: dict[Scope, Place] = attrs.field(factory=dict)
-    rows: dict[RowKey, tuple[int, int, int]] = attrs.field(factory=dict)
+    numbers: dict[Scope, int] = {}
+    last: dict[Scope, int] = {}  # the number of the last commit in a scope
+    places: dict[Scope, Place] = {}
+    rows: dict[RowKey, tuple[int, int, int]] = {}
     moved: frozenset[RowKey] = frozenset()  # of facts that the commit at hand puts elsewhere
     erases: bool = False  # whether something that was written is to be nowhere any more
-    erased: set[bytes] = attrs.field(factory=set)  # pieces of its texts
+    erased: set[bytes] = set()  # pieces of its texts
     changes_words: bool = False  # and whether its words are
 
 
@@ -360,10 +359,10 @@ class SqlStorage:
         page = self._page(0, ByFilter(scope, ("vector",)))
         for row in page.rows:
             self._write(Write(row.address, None), known)
-            at = attrs.evolve(row.address, kind="entity")
+            at = structs.replace(row.address, kind="entity")
             for found in self._by_ids(ByIds((at,))):
                 if isinstance(found.body, Entity):
-                    self._write(Write(at, attrs.evolve(found.body, vector_missing=True)), known)
+                    self._write(Write(at, structs.replace(found.body, vector_missing=True)), known)
         return len(page.rows)
 
     def _scope(self, scope: Scope, known: TransactionCache | None = None) -> int:
@@ -500,7 +499,7 @@ class SqlStorage:
             scores = self._vector_scores(query, rows)
         least_ppm, limit = max(1, query.min_score_ppm), min(query.limit, PAGE_ROW_COUNT_MAX)
         found = [
-            attrs.evolve(row, score_ppm=score_ppm)
+            structs.replace(row, score_ppm=score_ppm)
             for row, score_ppm in zip(rows, scores, strict=True)
             if score_ppm >= least_ppm and admits(query.where, row.body)
         ]
@@ -508,7 +507,7 @@ class SqlStorage:
 
     def _vector_scores(self, query: ByVector, rows: Sequence[Row]) -> list[int]:
         """Return the score of each row by the vector with its id; 0 without one."""
-        asked = ByIds(tuple(attrs.evolve(row.address, kind="vector") for row in rows))
+        asked = ByIds(tuple(structs.replace(row.address, kind="vector") for row in rows))
         scores = {
             row.address.id: vector_relevance_ppm(query.vector, row.body.components)
             for row in self._by_ids(asked)

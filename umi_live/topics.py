@@ -9,9 +9,8 @@ No name of either has a slash.
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.conditions import Condition
+from umi_core.data import Data
 from umi_core.ids import category_id, membership_id
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.messages.answers import ReadDone
@@ -25,8 +24,7 @@ IDS_COUNT_MAX: Final = PAGE_ROW_COUNT_MAX
 Reader = Callable[[Query], Awaitable[ReadDone]]
 
 
-@attrs.frozen
-class Topic:
+class Topic(Data):
     """A category or a group, and how many facts are in it; `text`: its summary, or what belongs there.
 
     `is_listed` is False of a category that the settings list no more: no fact comes into it.
@@ -38,8 +36,7 @@ class Topic:
     is_listed: bool = True
 
 
-@attrs.frozen
-class TopicReader:
+class TopicReader(Data):
     """Reads what a memory has in its categories. Nothing is written."""
 
     scope: Scope

@@ -14,8 +14,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import attrs
-
+from umi_core.data import Data
 from umi_core.domains import bad_row_id, bad_scope
 from umi_core.errors import Rejected
 from umi_core.messages.effects import ByFilter, Commit, CountRows, Write
@@ -54,8 +53,7 @@ def line_of(row: Row) -> dict[str, str]:
     return {"kind": row.address.kind, "id": row.address.id, **told, "row": data}
 
 
-@attrs.frozen
-class Export:
+class Export(Data):
     """The contents of a file, as it will be written; `embedder` is None if the file does not say it."""
 
     scope: Scope

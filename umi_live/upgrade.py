@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import apsw
-import attrs
 import msgpack
+from msgspec import structs
 
 from umi_core.codec import STRICT, UNREADABLE
 from umi_core.ids import derived_id, entity_id, fact_id, membership_id, relation_id
@@ -220,7 +220,7 @@ def id_of_old_entity(scope: Scope, entity_type: str, name: str) -> str:
 
 def unite_facts(one: Entity, other: Entity) -> Entity:
     """Return the fact that an equal statement of two old entities is: their ids had their types."""
-    return attrs.evolve(
+    return structs.replace(
         one,
         sources=tuple(sorted({*one.sources, *other.sources})),
         is_direct=one.is_direct or other.is_direct,
@@ -274,7 +274,7 @@ class ScopeUpgrade:
         return divided.current[0].id if divided and divided.current else None
 
     def change(self, key: str, **changes: Any) -> None:
-        self.facts[key] = attrs.evolve(self.facts[key], **changes)
+        self.facts[key] = structs.replace(self.facts[key], **changes)
 
     def vectors(self) -> None:
         """Keep the vector of a fact that is all that its entity said; mark any other as missing."""
@@ -347,7 +347,7 @@ class ScopeUpgrade:
                 own = self.first(key)
                 if own is not None and own not in kept:
                     kept[own] = None
-                    self.rows.put("access", own, attrs.evolve(body, entity_id=own))
+                    self.rows.put("access", own, structs.replace(body, entity_id=own))
 
     def memberships(self) -> None:
         """Put each fact into the categories and groups of its entity; the next grouping finds better ones."""
@@ -363,7 +363,7 @@ class ScopeUpgrade:
                     kept[new_id] = None
                     said = key_words(fact.content)
                     matched = tuple(word for word in body.keywords_matched if word in said)
-                    moved = attrs.evolve(
+                    moved = structs.replace(
                         body, id=new_id, entity_id=fact.id, entity_version=1, keywords_matched=matched
                     )
                     self.rows.put("membership", new_id, moved)
@@ -375,12 +375,12 @@ class ScopeUpgrade:
         for key, (version, body) in self.rows.read("category").items():
             assert isinstance(body, Category)
             sources = [self.divided.get(it) for it, _ in body.summary_sources]
-            now = attrs.evolve(body, member_count=counts[key], summary_dirty=True, evolved_digest="")
+            now = structs.replace(body, member_count=counts[key], summary_dirty=True, evolved_digest="")
             if all(it is not None and it.current and not it.ended for it in sources):
                 told = dict.fromkeys(fact.id for it in sources if it for fact in it.current)
-                now = attrs.evolve(now, summary_sources=tuple((it, 1) for it in told))
+                now = structs.replace(now, summary_sources=tuple((it, 1) for it in told))
             elif body.summary:
-                now = attrs.evolve(now, summary="", summary_sources=())
+                now = structs.replace(now, summary="", summary_sources=())
                 self.rows.drop("vector", key)
             self.rows.put("category", key, now, version + 1)
 
@@ -389,7 +389,9 @@ class ScopeUpgrade:
         for key, (version, body) in self.rows.read("core").items():
             assert isinstance(body, Core)
             shown = dict[str, None]()
-            blocks = tuple(attrs.evolve(block, entries=self.entries(block, shown)) for block in body.blocks)
+            blocks = tuple(
+                structs.replace(block, entries=self.entries(block, shown)) for block in body.blocks
+            )
             left = tuple(block for block in blocks if block.text is not None or block.entries)
             self.rows.put("core", key, Core(left), version + 1)
 

@@ -10,11 +10,10 @@ from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Any, Final
 
-import attrs
+from umi_core.data import Data
 
 
-@attrs.frozen
-class Usage:
+class Usage(Data):
     """`cost_usd` is 0 for a model without prices."""
 
     call_count: int = 0

@@ -2,7 +2,7 @@
 
 import re
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.workflow import Learned
 from umi_core.workflows import BUILT_IN
@@ -16,11 +16,11 @@ GATHER = next(step for step in BUILT_IN.at("memorize").steps if step.id == "gath
 def take_sanitised(facts, answer, view):
     learned = take_told(facts, answer, view)
     pairs = [(it, CARD.sub("[number]", it.mention.content)) for it in learned.facts[TOLD.name]]
-    told = tuple(attrs.evolve(it, mention=attrs.evolve(it.mention, content=text)) for it, text in pairs)
+    told = tuple(structs.replace(it, mention=structs.replace(it.mention, content=text)) for it, text in pairs)
     return Learned(TOLD(told), shapes=learned.shapes)
 
 
-registry = BUILT_IN.replace("memorize", "gather", attrs.evolve(GATHER, id="sanitise", take=take_sanitised))
+registry = BUILT_IN.replace("memorize", "gather", structs.replace(GATHER, id="sanitise", take=take_sanitised))
 with open_blocking("step.db", user="ann", agent="helper", registry=registry) as memory:
     memory.memorize("Ann pays with 4111 1111 1111 1111. Ann likes tea.", uri="talk")
     print(*(fact.content for fact in memory.entities()), sep="\n")

@@ -3,10 +3,11 @@
 import json
 from typing import Any, ClassVar
 
-import attrs
 import pytest
 from hypothesis import Phase, settings
+from msgspec import structs
 
+from umi_core.data import list_fields
 from umi_core.declared import Incomplete
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Write
@@ -35,7 +36,7 @@ class Noting(SimStorage):
     def read(self, request_id: int, query: Query) -> ReadDone:
         done = super().read(request_id, query)
         for row in done.rows:
-            for field in attrs.fields(type(row.body)) if row.body else ():
+            for field in list_fields(type(row.body)) if row.body else ():
                 value = repr(getattr(row.body, field.name))
                 self.given.setdefault((row.address.kind, field.name), set()).add(value)
         return done
@@ -44,7 +45,7 @@ class Noting(SimStorage):
 @pytest.mark.slow
 def test_the_simulated_storage_keeps_the_contract_and_gives_several_values_of_each_field() -> None:
     run_storage_conformance(Noting, settings(conformance.HOW, max_examples=30))
-    fields = [(kind, field.name) for kind, cls in BODIES.items() for field in attrs.fields(cls)]
+    fields = [(kind, field.name) for kind, cls in BODIES.items() for field in list_fields(cls)]
     assert [it for it in fields if len(Noting.given.get(it, ())) < 2] == []
 
 
@@ -136,8 +137,8 @@ class FilterAfterCut(SimStorage):
     def read(self, request_id: int, query: Query) -> ReadDone:
         if not isinstance(query, ByWords | ByVector):
             return super().read(request_id, query)
-        hits = super().read(request_id, attrs.evolve(query, where=())).rows
-        kept = super().read(request_id, attrs.evolve(query, limit=1_000)).rows
+        hits = super().read(request_id, structs.replace(query, where=())).rows
+        kept = super().read(request_id, structs.replace(query, limit=1_000)).rows
         return ReadDone(request_id, tuple(row for row in hits if row in kept))
 
 
@@ -149,10 +150,10 @@ class OtherScope(SimStorage):
         if not isinstance(query, ByIds):
             return answer
         rows = [self.found(address) for address in query.addresses]
-        return attrs.evolve(answer, rows=tuple(row for row in rows if row))
+        return structs.replace(answer, rows=tuple(row for row in rows if row))
 
     def found(self, address: Address) -> Row | None:
-        others = [attrs.evolve(address, scope=scope) for scope in self.shelves]
+        others = [structs.replace(address, scope=scope) for scope in self.shelves]
         return next((self.rows[other] for other in (address, *others) if other in self.rows), None)
 
 
@@ -162,7 +163,7 @@ class CursorCounts(SimStorage):
     def read(self, request_id: int, query: Query) -> ReadDone:
         if not isinstance(query, ByFilter) or query.limit is None:
             return super().read(request_id, query)
-        rows = super().read(request_id, attrs.evolve(query, limit=None, cursor=None)).rows
+        rows = super().read(request_id, structs.replace(query, limit=None, cursor=None)).rows
         end = int(query.cursor or 0) + query.limit
         return ReadDone(request_id, rows[end - query.limit : end], str(end) if end < len(rows) else None)
 
@@ -175,7 +176,7 @@ class TiesTurned(SimStorage):
         if not isinstance(query, ByWords | ByVector):
             return answer
         rows = sorted(answer.rows, key=lambda row: (row.score_ppm or 0, row.address.id), reverse=True)
-        return attrs.evolve(answer, rows=tuple(rows))
+        return structs.replace(answer, rows=tuple(rows))
 
 
 class SearchesLag(SimStorage):
@@ -227,7 +228,7 @@ class Losing(SimStorage):
 
     def arrive(self, commit: Commit, sender: str) -> int:
         kept = tuple(kept for write in commit.writes if (kept := self.lost(write)) is not None)
-        return super().arrive(attrs.evolve(commit, writes=kept), sender)
+        return super().arrive(structs.replace(commit, writes=kept), sender)
 
     def lost(self, write: Write) -> Write | None:
         if write.address.kind != self.kind or write.body is None:
@@ -235,10 +236,10 @@ class Losing(SimStorage):
         if not self.field:
             return None
         first = self.firsts.setdefault(self.field, getattr(write.body, self.field))
-        return attrs.evolve(write, body=attrs.evolve(write.body, **{self.field: first}))
+        return structs.replace(write, body=structs.replace(write.body, **{self.field: first}))
 
 
-LOST = [("entity", ""), *((kind, attrs.fields(cls)[-1].name) for kind, cls in BODIES.items())]
+LOST = [("entity", ""), *((kind, list_fields(cls)[-1].name) for kind, cls in BODIES.items())]
 
 
 @pytest.mark.slow
@@ -267,8 +268,8 @@ class Near(SimStorage):
     def read(self, request_id: int, query: Query) -> ReadDone:
         if not isinstance(query, ByWords | ByVector):
             return super().read(request_id, query)
-        exact = super().read(request_id, attrs.evolve(query, limit=1_000, min_score_ppm=0)).rows
-        rows = [attrs.evolve(row, score_ppm=self.off(row)) for row in exact[self.left_out_count :]]
+        exact = super().read(request_id, structs.replace(query, limit=1_000, min_score_ppm=0)).rows
+        rows = [structs.replace(row, score_ppm=self.off(row)) for row in exact[self.left_out_count :]]
         good = [row for row in rows if (row.score_ppm or 0) >= max(1, query.min_score_ppm)]
         ranked = sorted(good, key=lambda row: (-(row.score_ppm or 0), row.address.id))
         return ReadDone(request_id, tuple(ranked[: query.limit]))

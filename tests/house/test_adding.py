@@ -154,7 +154,7 @@ def test_a_setting_that_is_added_moves_no_item(tmp_path: Path) -> None:
 
 PICTURE = """
 import json
-import attrs
+from msgspec import structs
 from umi_core.answer_checks import is_body_of
 from umi_core.codec import decode, encode
 from umi_core.rows import Address, Picture
@@ -162,7 +162,7 @@ from umi_core.values import Scope
 
 picture = Picture("p1", "Alice at the sea", "file:sea.png", 5)
 address = Address(Scope("u1", "a1"), "picture", "p1")
-others = attrs.evolve(picture, id="p2"), attrs.evolve(picture, shown_ms=-1)
+others = structs.replace(picture, id="p2"), structs.replace(picture, shown_ms=-1)
 print(json.dumps([
     decode(encode(picture)) == picture, *(is_body_of(address, body) for body in (picture, *others)),
 ]))

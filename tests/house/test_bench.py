@@ -2,8 +2,8 @@
 
 import json
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.sessions_store import PLANTED, Store
 from tools.bench import bugs, compare, stores
@@ -46,11 +46,13 @@ def test_the_guard_finds_what_it_kept_and_tells_what_is_lost(
     name = "missing-session-succeeds"
     assert bugs.main(["--check", name]) == 0
     assert f"kept {bugs.kept()[name]:>3}" in capsys.readouterr().out
-    blind = attrs.evolve(MUTANTS[name], rules=("progress",))
+    blind = structs.replace(MUTANTS[name], rules=("progress",))
     monkeypatch.setitem(MUTANTS, name, blind)
     assert bugs.main(["--check", name]) == bugs.HARNESS
     assert f"{name}: LOST or late" in capsys.readouterr().out
-    gone = attrs.evolve(MUTANTS[name], edits=(attrs.evolve(MUTANTS[name].edits[0], old="no such text"),))
+    gone = structs.replace(
+        MUTANTS[name], edits=(structs.replace(MUTANTS[name].edits[0], old="no such text"),)
+    )
     monkeypatch.setitem(MUTANTS, name, gone)
     assert bugs.main(["--check", name]) == bugs.HARNESS
     assert "cannot be planted" in capsys.readouterr().out
@@ -77,7 +79,7 @@ def test_bugs_with_settings_of_their_own_are_looked_for_without_them(
 
     monkeypatch.setattr(bugs, "hunt", hunt)
     assert bugs.main(["--ordinary", "70", *names]) == 0
-    assert looked_for == [(attrs.evolve(MUTANTS[names[0]], settings={}), 70)]
+    assert looked_for == [(structs.replace(MUTANTS[names[0]], settings={}), 70)]
     told = "2 bugs, 1 of them with settings of their own; ordinary worlds show 1 of these"
     assert told in capsys.readouterr().out
 

@@ -3,15 +3,15 @@
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
-import attrs
 import click
 import pytest
 
 from tests.worlds import Pair, saying
 from tools import site_links
 from tools.tables import DOCS, PAGES
+from umi_core.data import list_fields
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Remember
 from umi_sim.cli.root import cli
@@ -108,8 +108,13 @@ OWN_WORLD = (DOCS / "scenario-files.md").read_text()
 
 def test_the_docs_name_every_key_of_a_scenario_file() -> None:
     named = [key.removesuffix(".*") for key in re.findall(r"^\| `([a-z_.*]+)` \|", OWN_WORLD, re.M)]
-    fields = [field for field in attrs.fields(scenario.Scenario) if "table" in field.metadata]
-    keys = [".".join(filter(None, (field.metadata["table"], field.name))) for field in fields]
+    keys = []
+    for field in list_fields(scenario.Scenario):
+        keys += [
+            ".".join(filter(None, (it.table, field.name)))
+            for it in get_args(field.type)
+            if isinstance(it, scenario.Key)
+        ]
     assert sorted(named) == sorted(keys)
 
 

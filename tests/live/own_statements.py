@@ -7,11 +7,10 @@ they had 20 of 34 right when they first met them.
 
 from typing import Final
 
-import attrs
+from umi_core.data import Data
 
 
-@attrs.frozen
-class OwnStatements:
+class OwnStatements(Data):
     """Two statements of one person, and the question that the current one of them answers."""
 
     language: str

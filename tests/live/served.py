@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import anyio.from_thread
 import apsw
-import attrs
 import httpx
 
+from umi_core.data import Data
 from umi_live import LiveMemory, Model, open_memory
 from umi_live.access import Caller, ServeLimits, TokenTable, hash_token
 from umi_live.local import RuleModel
@@ -58,8 +58,7 @@ def make_server(
     return MemoryServer(make, tokens, "me", limits)
 
 
-@attrs.frozen
-class AskingClient:
+class AskingClient(Data):
     """Asks as one user. `base`: the path of an agent, or nothing."""
 
     server: MemoryServer

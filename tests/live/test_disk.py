@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-import attrs
 import pytest
+from msgspec import structs
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
@@ -77,7 +77,7 @@ def forgets_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     sound = SqliteStorage.commit_all
 
     def commit_all(self: SqliteStorage, commits: Sequence[Commit], now_ms: int) -> Answers:
-        return sound(self, [attrs.evolve(it, key="") for it in commits], now_ms)
+        return sound(self, [structs.replace(it, key="") for it in commits], now_ms)
 
     monkeypatch.setattr(SqliteStorage, "commit_all", commit_all)
 
@@ -127,13 +127,13 @@ def test_a_planted_mistake_of_the_storage_is_found(plant: object, monkeypatch: p
 @pytest.mark.parametrize("plant", [leaves_the_seal, seals_later])
 def test_a_seal_that_is_not_of_its_batch_is_found(plant: object, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)  # type: ignore[operator]
-    cases = (attrs.evolve(case_of(seed, "wal"), is_sealed=True) for seed in range(40))
+    cases = (structs.replace(case_of(seed, "wal"), is_sealed=True) for seed in range(40))
     assert any(case.run(it).broken.startswith("a file that lost power has its seal") for it in cases)
 
 
 @pytest.mark.slow
 def test_a_sealed_file_keeps_its_seal_and_is_never_behind_its_anchor() -> None:
-    cases = [attrs.evolve(case_of(seed, "wal"), is_sealed=True) for seed in range(36)]
+    cases = [structs.replace(case_of(seed, "wal"), is_sealed=True) for seed in range(36)]
     outcomes = [case.run(it) for it in cases]
     assert [outcome.broken for outcome in outcomes if outcome.broken] == []
     assert sum(outcome.cut_count for outcome in outcomes) > 100
@@ -143,7 +143,7 @@ def test_a_sealed_file_keeps_its_seal_and_is_never_behind_its_anchor() -> None:
 def test_a_commit_that_is_not_synced_leaves_a_file_behind_its_anchor(monkeypatch: pytest.MonkeyPatch) -> None:
     does_not_sync(monkeypatch)
     monkeypatch.setattr(case.CaseRun, "look", lambda self: None)  # which finds it, too
-    outcomes = (case.run(attrs.evolve(case_of(seed, "wal"), is_sealed=True)) for seed in range(20))
+    outcomes = (case.run(structs.replace(case_of(seed, "wal"), is_sealed=True)) for seed in range(20))
     assert any(outcome.broken.startswith("a file is as new as its anchor") for outcome in outcomes)
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 import anyio.from_thread
-import attrs
 import pytest
+from msgspec import structs
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
@@ -19,6 +19,7 @@ pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 import httpx
 
 from tests.live.served import AGENT, ANN, BOB, QUICK, TOKENS, count_rows, listening, make_server
+from umi_core.data import Data
 from umi_live.serve import ROUTES, MemoryServer
 
 Headers = list[tuple[bytes, bytes]]
@@ -30,15 +31,14 @@ META: Final = {
 }  # fmt: skip
 
 
-@attrs.frozen
-class HostileInput:
+class HostileInput(Data):
     """One request, and the status that it must have. `token`: None for none."""
 
     method: str
     path: str
     status: int
     body: bytes = b""
-    headers: Headers = attrs.field(factory=list)
+    headers: Headers = []
     token: str | None = ANN
 
     def __str__(self) -> str:
@@ -295,7 +295,7 @@ def read_to_end(port: int, sent: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    limits = attrs.evolve(QUICK, slow_seconds=0.2)
+    limits = structs.replace(QUICK, slow_seconds=0.2)
     with listening(make_server(tmp_path_factory.mktemp("port") / "a.db", limits=limits)) as port:
         yield port
 
@@ -344,7 +344,7 @@ def test_a_client_that_reads_nothing_is_let_go(tmp_path: Path) -> None:
     add = HEAD.replace(b"remember", b"messages")
     ask = add.replace(b"POST", b"GET")
     texts = {"messages": [{"role": "user", "content": "x" * 15_000}] * 10}
-    limits = attrs.evolve(QUICK, slow_seconds=0.2, connections=1)
+    limits = structs.replace(QUICK, slow_seconds=0.2, connections=1)
     with listening(make_server(tmp_path / "a.db", limits=limits), send_bytes=4_096) as port:
         body = json.dumps(texts).encode()
         for _ in range(5):
@@ -371,7 +371,7 @@ def read_until(port: int, sent: bytes, wanted: tuple[bytes, ...]) -> bytes:
 
 
 def test_surplus_connections_are_refused(tmp_path: Path) -> None:
-    limits = attrs.evolve(QUICK, connections=2)
+    limits = structs.replace(QUICK, connections=2)
     with listening(make_server(tmp_path / "a.db", limits=limits)) as port:
         first = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(2)]
         assert b" 503 " in read_to_end(port, b"")

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
@@ -213,7 +213,7 @@ def test_facts_of_one_text_come_in_its_order(tmp_path: Path) -> None:
 
 
 def test_a_circle_of_facts_that_follow_each_other_has_an_order() -> None:
-    one, two = (attrs.evolve(entity_of(name), follows=other) for name, other in (("a", "b"), ("b", "a")))
+    one, two = (structs.replace(entity_of(name), follows=other) for name, other in (("a", "b"), ("b", "a")))
     assert {it.id for it in order_by_time([one, two])} == {"a", "b"}
 
 

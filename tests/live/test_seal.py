@@ -23,8 +23,8 @@ import pytest
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import apsw
-import attrs
 from hypothesis import settings
+from msgspec import structs
 
 from tests.live.test_command import surroundings
 from tests.live.test_erasure import forget_many, forget_resource, replace_block, traces
@@ -352,7 +352,9 @@ def test_a_commit_over_a_row_that_was_changed_meanwhile_fails_alone(path: Path) 
     answers = list[Any]()
     sound = keyed(Scope("bob", "helper"), "fct_1", "tea", "k1")
     over = Commit((Write(Address(ANN, "entity", row_id), None),), ())
-    expecting = attrs.evolve(told(ANN, "fct_2", "tea"), expects=(Expect(Address(ANN, "entity", row_id), 1),))
+    expecting = structs.replace(
+        told(ANN, "fct_2", "tea"), expects=(Expect(Address(ANN, "entity", row_id), 1),)
+    )
     for commit in (sound, over, expecting):
         store.commits.append((commit, answers.append))
     store.thread.submit(store._flush).result()
@@ -632,7 +634,7 @@ def test_a_seal_comes_off_and_on_again(path: Path, options: SealOptions) -> None
         FileTampered, match="of a file that is not there any more; restore that file, or name"
     ):
         seal_file(str(path), options)
-    other = attrs.evolve(options, anchor=f"{options.anchor}2")
+    other = structs.replace(options, anchor=f"{options.anchor}2")
     state = seal_file(str(path), other)
     assert (state.number, changes_of(path, other)) == (1, [])
     assert asyncio.run(live(path, seal_anchor=other.anchor)) == sorted([*facts, "Ann likes jam."])
@@ -671,7 +673,7 @@ def test_an_acknowledged_commit_is_in_the_anchor(tmp_path: Path) -> None:
     assert newest(options) == 6
     assert storage.seal is not None
     before = (tmp_path / "anchor").read_bytes()
-    advance_anchor(options, attrs.evolve(storage.seal.line(), number=5))  # by a process that was slower
+    advance_anchor(options, structs.replace(storage.seal.line(), number=5))  # by a process that was slower
     assert (tmp_path / "anchor").read_bytes() == before
     assert stat.S_IMODE(os.stat(tmp_path / "anchor").st_mode) == 0o600
     storage.close()
@@ -800,7 +802,7 @@ def test_a_file_that_died_before_it_was_sealed_is_sealed_at_the_next_start(tmp_p
 
 
 def test_seal_writes_an_anchor_for_a_file_that_has_none(path: Path, options: SealOptions) -> None:
-    other, number = attrs.evolve(options, anchor=f"{options.anchor}2"), newest(options)
+    other, number = structs.replace(options, anchor=f"{options.anchor}2"), newest(options)
     assert seal_file(str(path), other).number == number
     assert newest(other) == number
     open_sealed(path, other).close()

@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
@@ -36,6 +36,7 @@ from tests.live.served import (
     count_rows,
     make_server,
 )
+from umi_core.data import list_fields
 from umi_live import LiveError, StoreError, open_memory
 from umi_live.access import Caller, ServeLimits, append_token, make_token, read_tokens
 from umi_live.command import main
@@ -138,7 +139,7 @@ def described(description: Any, method: str, path: str) -> Any:
 def test_every_route_replies_as_the_description_says(tmp_path: Path) -> None:
     async def live() -> None:
         async with asking(tmp_path / "a.db") as ask:
-            description = await value_of(attrs.evolve(ask, base="", token=None)("GET", "/openapi.json"))
+            description = await value_of(structs.replace(ask, base="", token=None)("GET", "/openapi.json"))
             met, block = set(), ""
             for method, path, body in CALLS:
                 value = await value_of(ask(method, f"/{path}".rstrip("/").replace("BLOCK", block), body))
@@ -195,7 +196,7 @@ def test_the_docs_have_each_limit_and_each_status() -> None:
     statuses = dict(re.findall(r"^\| (\d{3}) \| (.*) \|$", page, re.MULTILINE))
     assert statuses == {str(status): told for status, told in STATUSES.items()}
     limits = re.findall(r"^\| `--([a-z-]+)`.*? \| (\d+) \|", page, re.MULTILINE)
-    wanted = [(it.name.replace("_", "-"), f"{it.default:g}") for it in attrs.fields(ServeLimits)]
+    wanted = [(it.name.replace("_", "-"), f"{it.default:g}") for it in list_fields(ServeLimits)]
     assert [(name, f"{float(value):g}") for name, value in limits] == wanted
 
 
@@ -207,7 +208,7 @@ def test_no_user_meets_what_another_one_has(tmp_path: Path) -> None:
 
     async def live() -> None:
         async with asking(tmp_path / "a.db") as ask:
-            other = attrs.evolve(ask, token=BOB)
+            other = structs.replace(ask, token=BOB)
             ids = {}
             for client, secret in ((ask, "marzipan"), (other, "bergamot")):
                 told = await value_of(client("POST", "/remember", {"text": f"Tom likes {secret}."}))
@@ -242,10 +243,10 @@ def test_no_user_meets_what_another_one_has(tmp_path: Path) -> None:
 def test_a_foreign_agent_is_refused_whether_it_exists_or_not(tmp_path: Path) -> None:
     async def live() -> None:
         async with asking(tmp_path / "a.db") as ask:
-            model = attrs.evolve(ask, token=MODEL_OF_ANN, base="/v1/agents/other")
+            model = structs.replace(ask, token=MODEL_OF_ANN, base="/v1/agents/other")
             await value_of(model("POST", "/remember", TEA))
             told = [
-                (await attrs.evolve(ask, base=f"/v1/agents/{agent}")(method, path, body)).content
+                (await structs.replace(ask, base=f"/v1/agents/{agent}")(method, path, body)).content
                 for agent in ("other", "none")
                 for method, path, body in (("GET", "/blocks", None), ("POST", "/remember", TEA),
                                            ("POST", "/mcp", {}), ("GET", "/no", None))
@@ -268,7 +269,7 @@ def test_no_model_writes_the_system_block_by_any_door(tmp_path: Path) -> None:
         async with asking(tmp_path / "a.db") as ask:
             await value_of(ask("POST", "/blocks", {"label": "System", "value": "You are Umi."}))
             before = (await ask("GET", "/blocks")).content
-            model = attrs.evolve(ask, token=MODEL_OF_ANN)
+            model = structs.replace(ask, token=MODEL_OF_ANN)
             for name in SYSTEM:
                 for client, method, path, body in (
                     (model, "PATCH", f"/blocks/{name}", {"value": "evil"}),
@@ -348,7 +349,7 @@ def test_a_client_is_not_told_where_the_file_lies(tmp_path: Path, caplog: pytest
 def test_a_request_that_takes_too_long_goes_on_to_its_end(tmp_path: Path) -> None:
     async def live() -> None:
         model = HeldModel()
-        limits = attrs.evolve(QUICK, seconds=0.05)
+        limits = structs.replace(QUICK, seconds=0.05)
         async with asking(tmp_path / "a.db", model=model, limits=limits) as ask:
             async with ask.server.pool.use("ann", "helper") as memory:
                 await memory.count()  # so that it is open
@@ -369,12 +370,12 @@ def test_a_request_that_takes_too_long_goes_on_to_its_end(tmp_path: Path) -> Non
 
 def test_a_user_who_asks_too_often_waits_and_others_do_not(tmp_path: Path) -> None:
     async def live() -> None:
-        async with asking(tmp_path / "a.db", limits=attrs.evolve(QUICK, rate=0.001)) as ask:
+        async with asking(tmp_path / "a.db", limits=structs.replace(QUICK, rate=0.001)) as ask:
             await value_of(ask("GET", "/blocks"))
             refused = await ask("GET", "/blocks")
             assert (refused.status_code, refused.headers["retry-after"]) == (429, "1000")
-            assert (await attrs.evolve(ask, token=MODEL_OF_ANN)("GET", "/blocks")).status_code == 429
-            await value_of(attrs.evolve(ask, token=BOB)("GET", "/blocks"))
+            assert (await structs.replace(ask, token=MODEL_OF_ANN)("GET", "/blocks")).status_code == 429
+            await value_of(structs.replace(ask, token=BOB)("GET", "/blocks"))
 
     run(live)
 
@@ -382,13 +383,13 @@ def test_a_user_who_asks_too_often_waits_and_others_do_not(tmp_path: Path) -> No
 def test_a_user_has_only_so_many_requests_at_a_time(tmp_path: Path) -> None:
     async def live() -> None:
         model = HeldModel()
-        limits = attrs.evolve(QUICK, concurrent=1)
+        limits = structs.replace(QUICK, concurrent=1)
         async with asking(tmp_path / "a.db", model=model, limits=limits) as ask:
             first = asyncio.create_task(ask("POST", "/remember", TEA))
             await model.asked.wait()
             refused = await ask("GET", "/blocks")
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            await value_of(attrs.evolve(ask, token=BOB)("GET", "/blocks"))
+            await value_of(structs.replace(ask, token=BOB)("GET", "/blocks"))
             model.let_go.set()
             assert (await first).status_code == 200
             await value_of(ask("GET", "/blocks"))
@@ -398,7 +399,7 @@ def test_a_user_has_only_so_many_requests_at_a_time(tmp_path: Path) -> None:
 
 def test_memories_that_were_asked_long_ago_are_closed(tmp_path: Path) -> None:
     async def live() -> None:
-        async with make_server(tmp_path / "a.db", limits=attrs.evolve(QUICK, memories=2)) as server:
+        async with make_server(tmp_path / "a.db", limits=structs.replace(QUICK, memories=2)) as server:
             pool = server.pool
             for agent in "abca":
                 async with pool.use("bob", agent) as memory:
@@ -477,7 +478,7 @@ def test_without_tokens_only_this_machine_is_served(tmp_path: Path) -> None:
 
     async def live() -> None:
         async with asking(tmp_path / "a.db", tokens=None) as ask:
-            ask = attrs.evolve(ask, token=None)
+            ask = structs.replace(ask, token=None)
             for host in ("localhost", "localhost:8765", "127.0.0.1:1", "[::1]:8765", "LOCALHOST"):
                 await value_of(ask("GET", "/blocks", headers={"host": host}))
             for host in (

@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
-import attrs
 from hypothesis import settings
+from msgspec import structs
 
 from umi_core.conditions import Condition, admits
 from umi_core.kelpie.rows import Archival
@@ -94,7 +94,7 @@ def told(scope: Scope, row_id: str, content: str) -> Commit:
 
 
 def keyed(scope: Scope, row_id: str, content: str, key: str) -> Commit:
-    return attrs.evolve(told(scope, row_id, content), key=key)
+    return structs.replace(told(scope, row_id, content), key=key)
 
 
 def receipt_count(storage: SqliteStorage) -> Any:
@@ -114,7 +114,7 @@ def test_a_key_and_its_receipt_are_known_for_a_day_and_gone_after_it() -> None:
     other = Commit((), (), "other")
     storage.commit(other, RECEIPT_MS_MAX)
     assert storage.read(0, ByIds((place,))).rows != ()
-    storage.commit(attrs.evolve(other, key="later"), RECEIPT_MS_MAX + 1)
+    storage.commit(structs.replace(other, key="later"), RECEIPT_MS_MAX + 1)
     assert storage.read(0, ByIds((place,))).rows == ()
     again = storage.commit(once, RECEIPT_MS_MAX + 1)
     assert isinstance(again, Committed)
@@ -139,8 +139,8 @@ def test_a_batch_sees_what_the_batches_of_its_group_have_written() -> None:
     storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
     place = Address(scope, "entity", "ent_1")
     first, second = keyed(scope, "ent_1", "tea", "k1"), keyed(scope, "ent_1", "coffee", "k2")
-    stale = attrs.evolve(second, key="k3", expects=(Expect(place, 1),))
-    fresh = attrs.evolve(second, key="k4", expects=(Expect(place, 2),))
+    stale = structs.replace(second, key="k3", expects=(Expect(place, 1),))
+    fresh = structs.replace(second, key="k4", expects=(Expect(place, 2),))
     answers = storage.commit_all([first, second, stale, fresh], 1)
     assert [type(it) for it in answers] == [Committed, Committed, EffectFailed, Committed]
     assert [row.version for row in storage.read(1, ByIds((place,))).rows] == [3]
@@ -217,7 +217,7 @@ FACTS: Final = (
 )
 NAMED: Final[tuple[Body, ...]] = (
     *FACTS,
-    *(Ended(f"past_{it.id}", attrs.evolve(it, id=f"past_{it.id}"), "fct_9", "update", 2) for it in FACTS),
+    *(Ended(f"past_{it.id}", structs.replace(it, id=f"past_{it.id}"), "fct_9", "update", 2) for it in FACTS),
     Relation("rel_1", "knows", ("ent_1", 0), ("ent_2", 0), 0, "", "model", 1),
     Relation("rel_2", "knows", ("ent_1", 0), ("ent_1", 0), 0, "", "model", 1),
     Membership("mem_1", "ent_1", 1, "res_1", "user", 1),

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from tests.properties.text_reference import is_text
 from umi_core import limits
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Owner, is_struct
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
     AskModel,
@@ -52,7 +52,6 @@ def is_right(row: Row) -> bool:
     return body is not None and body.row_kind == row.address.kind and body.own_id() == row.address.id
 
 
-@attrs.frozen
 class Counted(Data):
     """The rows of an answer that count, how many are left out and why; why the read failed, if it did."""
 
@@ -66,7 +65,7 @@ def counted(query: Reads, rows: Sequence[Row], without_body: Collection[str] = (
 
     `without_body`: kinds whose rows count even if their body cannot be read.
     """
-    bodies = [attrs.evolve(row, body=row.body if is_right(row) else None) for row in rows]
+    bodies = [structs.replace(row, body=row.body if is_right(row) else None) for row in rows]
     mine = [row for row in bodies if is_meant(query, row)]
     kept = [row for row in mine if row.body is not None or row.address.kind in without_body]
     foreign, damaged = len(rows) - len(mine), sum(row.body is None for row in mine)
@@ -84,12 +83,11 @@ def in_order(query: Reads, rows: Sequence[Row]) -> list[Row]:
     return sorted(last.values(), key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id))
 
 
-@attrs.define
 class Reading(Owner):
     """A read of all rows, page by page: what it has, out of how many pages."""
 
     page_count: int
-    rows: list[Row] = attrs.field(factory=list)
+    rows: list[Row] = []
 
     def turn(self, query: ByFilter, page: Counted, *, is_last: bool) -> str | None:
         """Return `done`, why the read failed, or None if the next page is asked for."""
@@ -127,7 +125,7 @@ def is_same(one: object, other: object) -> bool:
 
 def differ_in(one: Any, other: Any, *names: str) -> bool:
     """Return whether two objects of a class are equal in all fields but these."""
-    fields = [it for it in attrs.fields_dict(type(one)) if it not in names]
+    fields = [it for it in one.__struct_fields__ if it not in names]
     return all(is_same(getattr(one, it), getattr(other, it)) for it in fields)
 
 
@@ -163,7 +161,7 @@ def is_narrower(asked: Any, given: Any) -> bool:
 
 def is_condition(given: Any) -> bool:
     cls: type = type(given)
-    if not attrs.has(cls) or list(attrs.fields_dict(cls)) != ["field", "operator", "value"]:
+    if not is_struct(cls) or list(cls.__struct_fields__) != ["field", "operator", "value"]:
         return False
     if type(given.field) is not str or type(given.operator) is not str:
         return False

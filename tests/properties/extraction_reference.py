@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
-import attrs
+from msgspec import structs
 
 from tests.properties.queries_reference import person_of
 from tests.properties.replies_reference import confidence_ppm, has_list, payload_of
@@ -44,7 +44,6 @@ T = TypeVar("T", "ExpectedMention", "list[ExpectedMention]")
 FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong; the others are choices
 
 
-@attrs.frozen
 class ExpectedMention(Data):
     """One statement of a text, about a name and `others`; a note has no name of its own."""
 
@@ -61,7 +60,6 @@ class ExpectedMention(Data):
         return (self.name, *self.others) if self.named else ()
 
 
-@attrs.frozen
 class Extracted(Data):
     """The mentions of a reply. `dropped`: (index of the element, reason) of the others.
 
@@ -73,7 +71,8 @@ class Extracted(Data):
     dropped: tuple[tuple[int, str], ...]
     partial: bool
     uncovered_count: int = 0
-    told_count: int = attrs.field(default=0, eq=False)
+    told_count: int = 0
+    beside = ("told_count",)
 
 
 def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted | None:
@@ -158,7 +157,7 @@ def nameless(element: dict[str, Any]) -> ExpectedMention | None:
         return None
     sure_ppm = confidence_ppm(element.get("confidence"))
     note = whole_note(cut(said, EXTRACT_CONTENT_BYTES_MAX))
-    return note if sure_ppm is None else attrs.evolve(note, confidence_ppm=sure_ppm)
+    return note if sure_ppm is None else structs.replace(note, confidence_ppm=sure_ppm)
 
 
 def name_of(value: Any) -> str:
@@ -187,7 +186,7 @@ def statements(mention: ExpectedMention) -> list[ExpectedMention]:
     if len(found) > SENTENCES_MAX:
         return [mention]
     names = [mention.name if mention.named else name_of_note(it) for it in found]
-    return [attrs.evolve(mention, name=name, content=it) for name, it in zip(names, found, strict=True)]
+    return [structs.replace(mention, name=name, content=it) for name, it in zip(names, found, strict=True)]
 
 
 def merge_mentions(mentions: list[ExpectedMention]) -> list[ExpectedMention]:
@@ -228,7 +227,7 @@ def unite_mentions(group: list[ExpectedMention]) -> ExpectedMention:
     # Reversed, so that the first spelling of a name stays: "Acme", then "ACME" -> "Acme".
     others = {fold_name(it.name): it.name for it in reversed(named)}
     order = dict.fromkeys(fold_name(it.name) for it in named)
-    return attrs.evolve(
+    return structs.replace(
         group[0],
         confidence_ppm=max(it.confidence_ppm for it in named or group),
         others=tuple(others[key] for key in order)[1:],
@@ -270,7 +269,7 @@ def end_of(name: Any, mentions: list[ExpectedMention]) -> ExpectedMention | None
     """Return the first mention of this name, under the spelling that it has there."""
     wanted = fold_name(name_of(name))
     found = ((each, it) for it in mentions for each in it.names if fold_name(each) == wanted)
-    return next((attrs.evolve(it, name=each) for each, it in found), None)
+    return next((structs.replace(it, name=each) for each, it in found), None)
 
 
 def list_told_texts(mentions: list[ExpectedMention]) -> list[str]:
@@ -310,7 +309,6 @@ KEPT: Final = 512
 EXAMPLE: Final = "one fact, as a sentence"
 
 
-@attrs.frozen
 class ExpectedFact(Data):
     """A fact; `name` is empty if it is about no name."""
 
@@ -508,7 +506,7 @@ def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
             continue
         if key in kept:
             united = distinct_texts((*kept[key].categories, *told.categories))
-            kept[key] = attrs.evolve(kept[key], categories=united)
+            kept[key] = structs.replace(kept[key], categories=united)
         elif len(kept) < EXTRACT_ENTITY_COUNT_MAX:
             kept[key] = ExpectedFact(told.name, content, told.categories)
         else:
@@ -537,4 +535,4 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
     name = tidy(speaker) if known is None else known.name
     told = [*mentions, *(ExpectedMention(name, "person", it, UNSAID_PPM) for it in own)]
     notes = notes_of([it for it in lost if it not in own])
-    return attrs.evolve(found, mentions=(*told, *notes), uncovered_count=len(lost))
+    return structs.replace(found, mentions=(*told, *notes), uncovered_count=len(lost))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import attrs
+from msgspec import structs
 
 from tests.properties.queries_reference import clean_line
 from tests.properties.replies_reference import (
@@ -402,7 +402,6 @@ def name_not_taken(wanted: str, others: Sequence[str]) -> str:
 # Groups.
 
 
-@attrs.frozen
 class OldGroup(Data):
     """A group that was there: since when, its centroid, and its members."""
 
@@ -412,7 +411,6 @@ class OldGroup(Data):
     members: tuple[str, ...]
 
 
-@attrs.frozen
 class ExpectedGroup(Data):
     """A group as it must be; `old`: the one that it continues."""
 
@@ -430,7 +428,6 @@ class ExpectedGroup(Data):
         )
 
 
-@attrs.frozen
 class Rules(Data):
     near_ppm: int
     merge_ppm: int
@@ -540,7 +537,9 @@ def continue_groups(found: Sequence[ExpectedGroup], old: Sequence[OldGroup]) -> 
     for shared, _, own, members in sorted(claims):
         if shared and members not in given and own not in given.values():
             given[members] = own
-    return [attrs.evolve(it, old=by_id[given[it.members]] if it.members in given else None) for it in found]
+    return [
+        structs.replace(it, old=by_id[given[it.members]] if it.members in given else None) for it in found
+    ]
 
 
 # Hits of a level, as H6.18 says.

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import attrs
+from msgspec import structs
 
 from tests.properties.ids_reference import category_id, membership_id
 from umi_core import limits
@@ -37,7 +37,7 @@ def grown(row: Row | None, key: str, name: str, count: int, now_ms: int) -> Cate
     if not isinstance(body, Category):
         return Category(key, name, CATEGORIES[name], count, now_ms, now_ms)
     count = min(body.member_count + count, limits.I64_MAX)
-    return attrs.evolve(body, member_count=count, summary_dirty=True, evolved_digest="", updated_ms=now_ms)
+    return structs.replace(body, member_count=count, summary_dirty=True, evolved_digest="", updated_ms=now_ms)
 
 
 def ended(verdicts: Mapping[tuple[str, str], str]) -> dict[str, tuple[str, str]]:

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Final
 
-import attrs
-
 from tests.properties.replies_reference import array_of, payload_of
 from tests.properties.text_reference import (
     KEPT,
@@ -54,13 +52,11 @@ from umi_core.values import Turn
 PHRASE_WORDS: Final = 7  # that a term or a phrase has at most
 
 
-@attrs.frozen
 class Term(Data):
     text: str
     language: str
 
 
-@attrs.frozen
 class References(Data):
     """The terms of a text in order, repeated ones too; the words outside of them; the terms' languages.
 

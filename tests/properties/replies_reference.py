@@ -7,8 +7,6 @@ from functools import cache, lru_cache
 from itertools import accumulate, chain
 from typing import Any, Final, NoReturn
 
-import attrs
-
 from tests.properties.text_reference import byte_count, cut, fold_name, replace_surrogates
 from umi_core.config import Config
 from umi_core.data import Data
@@ -41,7 +39,6 @@ FAR: Final = (
 )  # an exponent of this size decides alone: 1e-400 is 0, whatever its digits
 
 
-@attrs.frozen
 class WrittenNumber(Data):
     """A number as it was written, because rounding it would decide something."""
 
@@ -241,7 +238,6 @@ MARKS: Final = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~…。！？、，：；"
 LINE_CHARS: Final = 200
 
 
-@attrs.frozen
 class ReplyTag(Data):
     """A tag that is not part of a value."""
 
@@ -495,7 +491,6 @@ def shorten_summary(text: str) -> str:
 Pair = tuple[str, str]  # refs (`id@version`) of the new statement and of the old one
 
 
-@attrs.frozen
 class ExpectedVerdict(Data):
     """A verdict about a pair of statements. `by` is model or table."""
 
@@ -505,7 +500,6 @@ class ExpectedVerdict(Data):
     by: str
 
 
-@attrs.frozen
 class Verdicts(Data):
     """The verdicts of rows by pair, in their order; the reasons why others were dropped."""
 
@@ -578,7 +572,6 @@ CHOICES: Final = ("low_confidence", "persona_not_self", "self_is_fixed")  # well
 Asked = tuple[str, str]  # an entity that a model was asked about: its id and its type
 
 
-@attrs.frozen
 class ExpectedRoutes(Data):
     """One decision for each entity, in their order; and the faults of the model, stray rows first."""
 

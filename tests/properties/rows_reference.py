@@ -7,8 +7,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import attrs
-
 from tests.properties.requests_reference import are_tags, is_message
 from tests.properties.text_reference import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, tidy
 from umi_core import limits
@@ -222,11 +220,11 @@ ANYTHING: Final = (("receipt", "value"),)
 """Fields that are judged where they are read, or may be anything."""
 
 
-def check_kinds(bodies: Mapping[str, type]) -> None:
+def check_kinds(bodies: Mapping[str, Any]) -> None:
     """Raise Incomplete if rows of one of these kinds, or one of their fields, have no check."""
     for kind, cls in bodies.items():
         known = [*FIELDS.get(kind, ()), *(name for of, name in ANYTHING if of == kind)]
-        if unread := [name for name in attrs.fields_dict(cls) if name not in known]:
+        if unread := [name for name in cls.__struct_fields__ if name not in known]:
             told = f"rows of kind {kind} are unknown to the judge in {', '.join(unread)}"
             raise Incomplete(f"{told}: add them to FIELDS in tests/properties/rows_reference.py")
 

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from tests.properties.laws import Draw, law
 from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.tiers import archive, paged
-from umi_core.tiers.archive import AccessTable, RowVersions
+from umi_core.tiers.archive import AccessRecords, AccessTable, RowVersions
 from umi_core.values import Scope
 
 SCOPE: Final = Scope("u", "a")
@@ -124,5 +124,5 @@ class PlainTable:
 def test_a_record_that_leaves_makes_a_rebalance_due() -> None:
     """Storage still has it; only a rebalance, or the next commit, deletes it there."""
     for key, is_known in (("e1", True), ("e2", False)):
-        table = AccessTable({"e1": AccessRecord("e1", "note", 0, 1, 0, 0)}).without([key])
+        table = AccessTable(AccessRecords({"e1": AccessRecord("e1", "note", 0, 1, 0, 0)})).without([key])
         assert (table.is_due, list(table.unsaved)) == (is_known, ["e1"] if is_known else [])

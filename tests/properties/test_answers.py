@@ -6,8 +6,8 @@ A good question or answer is drawn, and then mostly one field of it becomes anot
 from itertools import permutations, product
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.properties import answers_reference as reference
 from tests.properties.answers_reference import Reads
@@ -133,7 +133,7 @@ def test_a_read_of_all_rows_ends_with_its_last_page_or_fails(count: int, pages: 
         if end is None:  # the next page is asked for from the end of this one, with new attempts
             assert (getattr(asked.query, "cursor", None), operation.attempt) == (page.cursor, 0)
         elif isinstance(end, ReadDone):
-            assert end == attrs.evolve(page, rows=tuple(reading.rows))
+            assert end == structs.replace(page, rows=tuple(reading.rows))
             break
 
 
@@ -216,7 +216,7 @@ ODD: Final[tuple[object, ...]] = (
 def variants(it: Any) -> list[Any]:
     """Return the object, and it with each odd value in each field of it and of its query."""
     found = [it]
-    for name in attrs.fields_dict(type(it)):
+    for name in it.__struct_fields__:
         values = [*ODD, *(variants(it.query)[1:] if name == "query" else ())]
         found += [odd(it, **{name: value}) for value in values]
     return found

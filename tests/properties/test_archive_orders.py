@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
-import attrs
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.histories import ALICE, History, as_stored, entity, extraction, fact
+from umi_core.data import Owner
 from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Count, Forget, GetEntity, List, Remember
@@ -46,8 +46,7 @@ def carry_out(facts: Facts, asked: Asked) -> object:
     return len(current) if name == "count" else tuple(current)
 
 
-@attrs.define
-class Turn:
+class Turn(Owner):
     """A request, with the places of its events in the history."""
 
     asked: Asked

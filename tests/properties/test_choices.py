@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from itertools import combinations, product
 from typing import Any, Final
 
-import attrs
 import numpy as np
 import pytest
+from msgspec import structs
 
 from tests.properties import hierarchy_reference as hierarchy
 from tests.properties import scores_reference as plain_scores
 from tests.properties.laws import Draw, law
 from tests.properties.values import first_sound, sound
+from umi_core.data import Data
 from umi_core.messages.requests import Retrieve
 from umi_core.policies import clustering, eviction, promotion, ranking, similarity, sufficiency
 from umi_core.rows import AccessRecord, Address, Row
@@ -128,8 +129,7 @@ def test_vectors_of_two_lengths_have_nothing_in_common(query: Vector, row: Vecto
     assert plain_scores.vector_ppm(query, row) == similarity.vector_relevance_ppm(query, row)
 
 
-@attrs.frozen
-class Searched:
+class Searched(Data):
     """A search among vectors, many of which are alike: a few are repeated `count` times in all."""
 
     few: list[Vector]
@@ -195,8 +195,7 @@ def test_the_one_vector_that_fits_is_found_wherever_it_stands() -> None:
             assert similarity.nearest((0, 1), rows, ids, 1, 0, None) == [(PPM, place)]
 
 
-@attrs.frozen
-class Scattered:
+class Scattered(Data):
     """Points to be grouped, the groups so far, and the rules."""
 
     points: Mapping[str, Vector]
@@ -224,7 +223,7 @@ def test_members_of_a_category_are_grouped(it: Scattered) -> None:
     points, rules = it.points, it.rules
     wanted = hierarchy.groups_of(points, it.known, rules, afresh=it.afresh)
     known = [clustering.KnownGroup(old.id, old.created_ms, old.centroid, old.members) for old in it.known]
-    bounds = clustering.Bounds(*attrs.astuple(rules))
+    bounds = clustering.Bounds(*structs.astuple(rules))
     got = clustering.clusters(points, known, bounds, afresh=it.afresh)
     found = [(of.known.id if of.known else "", of.member_ids, of.centroid) for of in got]
     assert found == [
@@ -255,7 +254,7 @@ def levels(draw: Draw) -> Level:
     if level == "resources":
         for row_id, body in bodies.items():
             parent, text = draw.pick((None, "r1", "r1", "r2")), draw.pick(TEXTS)
-            bodies[row_id] = attrs.evolve(body, parent_id=parent, description=text)
+            bodies[row_id] = structs.replace(body, parent_id=parent, description=text)
     return level, level_rows(draw, level, bodies), level_rows(draw, level, bodies)
 
 
@@ -274,7 +273,7 @@ def test_a_level_gives_each_text_or_its_better_parts(
 
 def test_of_a_text_and_its_parts_those_are_given_that_are_better() -> None:
     whole: Any = first_sound("resource")
-    bodies = [attrs.evolve(whole, parent_id=parent) for parent in (None, "r1", "r1")]
+    bodies = [structs.replace(whole, parent_id=parent) for parent in (None, "r1", "r1")]
     for ppms in product((None, 1, 2, 3), repeat=3):
         found = [(ppm, key, it) for ppm, key, it in zip(ppms, IDS, bodies, strict=False) if ppm is not None]
         rows = [
@@ -293,8 +292,10 @@ def contexts(draw: Draw) -> tuple[Level, list[str], int]:
 @law(contexts, examples=60)
 def test_a_context_shows_the_hits_that_fit_into_it(level: Level, texts: list[str], bytes_max: int) -> None:
     found, wanted = sufficiency.union(*level, 8), hierarchy.rank_level(*level)
-    hits = tuple(attrs.evolve(retrieve.hit_of(it), text=text) for it, text in zip(found, texts, strict=False))
-    seen = [attrs.evolve(it, text=hit.text) for it, hit in zip(wanted, hits, strict=True)]
+    hits = tuple(
+        structs.replace(retrieve.hit_of(it), text=text) for it, text in zip(found, texts, strict=False)
+    )
+    seen = [structs.replace(it, text=hit.text) for it, hit in zip(wanted, hits, strict=True)]
     text, left_out_count = retrieve.context_of(hits, bytes_max)
     shown = plain_levels.expect_context(seen, bytes_max)
     assert shown == plain_levels.read_context(text)

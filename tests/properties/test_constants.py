@@ -11,9 +11,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
-import attrs
-
 from umi_core import conditions, domains, rows, values
+from umi_core.data import list_fields
 from umi_core.declared import list_tagged
 from umi_core.domains import plain_type
 from umi_core.kelpie import domains as kelpie_domains
@@ -59,11 +58,11 @@ def is_nothing(field: Any) -> bool:
 def defaults() -> dict[str, str]:
     """Return the defaults of all requests, results, effects, answers and rows that say something."""
     classes: tuple[Any, ...] = (*ALL, *list_tagged(ROOMS))
-    fields = [(cls, field) for cls in classes for field in attrs.fields(cls)]
+    fields = [(cls, field) for cls in classes for field in list_fields(cls)]
     return {
         f"{cls.__name__}.{field.name}": repr(field.default)
         for cls, field in fields
-        if field.default is not attrs.NOTHING and not is_nothing(field)
+        if not field.required and not is_nothing(field)
     }
 
 

@@ -10,7 +10,7 @@ from itertools import product
 from types import SimpleNamespace
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from tests.properties import plans_reference as reference
 from tests.properties.ids_reference import category_id, membership_id
@@ -128,7 +128,7 @@ def upkeep(draw: Draw) -> tuple[Body | None, Config]:
     body = draw.pick(
         (
             category(draw, "cat_1", "facts"), Entity("e1", "note", "", "x", 1, 0, 0, "human", 1, 1), None,
-            attrs.evolve(
+            structs.replace(
                 resource, pending=draw.pick(((), ("x",))), parent_id=draw.pick((None, None, "r0"))
             ),
             Reflection("f1", "s1", "x", (), 1, 2, 3, draw.below(9), draw.chance(1, 2), draw.chance(1, 2)),
@@ -155,7 +155,6 @@ def test_what_failed_is_tried_again_after_as_long_as_it_waited(body: Any, config
 # Repairs of vectors.
 
 
-@attrs.define
 class HopelessWorld(SmallWorld):
     """Its embedder gives no vector for some texts."""
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from tests.properties.laws import Draw, law
 from tests.properties.text_reference import cut
@@ -71,7 +71,7 @@ def told_on(day: int | None) -> dict[str, str]:
 
 def route(draw: Draw) -> Asked:
     one: Any = first_sound("entity")
-    about = tuple(attrs.evolve(one, id=f"ent_{n}", content=it) for n, it in enumerate(texts(draw)))
+    about = tuple(structs.replace(one, id=f"ent_{n}", content=it) for n, it in enumerate(texts(draw)))
     said = text(draw)
     shown = [
         {"entity_id": it.id, "type": it.type, "name": it.name, "content": cut(it.content, SHOWN)}

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Mapping
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.properties.readings import check_read
 from tests.properties.replies_reference import array_of, payload_of
@@ -120,7 +120,7 @@ NAMED = extraction.Mention("person", "Bob", "naps", 500_000)
 EDITS: Mapping[str, Mapping[str, object]] = {
     "an element that is lost": {"entities": (NAMED,)},
     "one that is not in the reply": {"entities": (NAMED, NAMED, NAMED)},
-    "a name that is not in the reply": {"entities": (attrs.evolve(NAMED, others=("Eve",)),)},
+    "a name that is not in the reply": {"entities": (structs.replace(NAMED, others=("Eve",)),)},
     "a reason that does not hold": {"dropped": ((1, "pronoun"),)},
     "a fault that is none": {"partial": True},
 }
@@ -132,6 +132,6 @@ def test_every_part_of_an_extraction_is_compared(
 ) -> None:
     read = PARSERS["extract"](GOOD["extract"], QUESTIONS["extract"], Config())
     assert isinstance(read, extraction.Extraction)
-    let_parse(monkeypatch, "extract", attrs.evolve(read, **edit))  # type: ignore[arg-type]  # a field
+    let_parse(monkeypatch, "extract", structs.replace(read, **edit))
     with pytest.raises(AssertionError):
         check_read("extract", GOOD["extract"], QUESTIONS["extract"], Config())

@@ -10,7 +10,6 @@ from itertools import product
 from operator import attrgetter
 from typing import Any, Final
 
-import attrs
 import pytest
 
 from tests.properties.laws import Draw, law
@@ -33,6 +32,7 @@ from tests.properties.values import (
 from umi_core.answer_checks import is_whole_body
 from umi_core.codec import encode
 from umi_core.config import OPTIONS, Config
+from umi_core.data import list_fields
 from umi_core.domains import domain_of
 from umi_core.errors import BadConfig, Error, Rejected
 from umi_core.memory import Memory
@@ -45,7 +45,7 @@ from umi_sim.judge.plain.requests import is_same
 
 DOMAINS: Final[dict[str, Callable[[str, Any], Error | None]]] = {
     domain.name: domain.wrong
-    for domain in (domain_of(field.type) for cls in ALL for field in attrs.fields(cls)[1:])
+    for domain in (domain_of(field.type) for cls in ALL for field in list_fields(cls)[1:])
 }
 
 
@@ -89,10 +89,10 @@ def test_a_request_is_refused_for_its_first_wrong_field(request: Any) -> None:
 
 def test_what_a_request_says_by_default_is_allowed() -> None:
     for cls in ALL:
-        defaults = {field.name: field.default for field in attrs.fields(cls)}
+        defaults = {field.name: field for field in list_fields(cls)}
         for name, may_be_none, wrong_with in OF_REQUESTS[cls]:
-            value = defaults[name]
-            is_given = value is attrs.NOTHING or (value is None and may_be_none)
+            value = defaults[name].default
+            is_given = defaults[name].required or (value is None and may_be_none)
             assert is_given or wrong_with(name, value) is None, (cls, name)
 
 

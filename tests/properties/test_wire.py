@@ -84,7 +84,7 @@ ERRORS: Final = tuple(
 
 def requests(draw: Draw) -> tuple[Request, Outcome, int]:
     """Draw a request, its outcome, and a number that chooses how the request is said."""
-    cls = draw.pick((*REPLIES, *SEARCHES))
+    cls: Any = draw.pick((*REPLIES, *SEARCHES))
     is_of_model = cls in SEARCHES and draw.chance(1, 2)
     request = cls(1, **(of_model if is_of_model else arguments)(draw, cls))
     return request, outcome(draw, cls), draw.below(2**32)

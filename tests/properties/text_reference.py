@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import Final
 
-import attrs
 from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
 
 from umi_core.characters import LATER
@@ -410,7 +409,6 @@ def ends_with_title(text: str) -> bool:
 SENTENCE_STARTS: Final = '.!?…:;¿¡"“”„«»()—–\n'  # behind one of these a sentence begins
 
 
-@attrs.frozen
 class Spoken(Data):
     """A word as it is compared and as it was written.
 

@@ -8,12 +8,13 @@ from copy import copy
 from functools import cache
 from typing import Any, Final, get_args, get_origin
 
-import attrs
+from msgspec import structs
 
 from tests.properties.laws import Draw, around
 from tests.properties.requests_reference import WRONG
 from tests.properties.rows_reference import FIELDS
 from umi_core import limits
+from umi_core.data import is_struct, list_fields
 from umi_core.rows import BODIES, Body, Entity
 from umi_core.values import (
     BLOCK_KINDS,
@@ -103,17 +104,13 @@ def allowed(domain: str) -> Sequence[object]:
 
 def odd(it: Any, **changes: Any) -> Any:
     """Return a copy with fields that the class does not allow; what it cannot convert stays as it is."""
-    made = copy(it)
-    for name, value in changes.items():
-        object.__setattr__(made, name, converted(attrs.fields_dict(type(it))[name].converter, value))
-    return made
-
-
-def converted(converter: Any, value: object) -> object:
     try:
-        return value if converter is None else converter(value)
-    except (TypeError, ValueError, AttributeError):
-        return value
+        return structs.replace(it, **changes)
+    except (TypeError, ValueError, AttributeError):  # of `__post_init__`
+        made = copy(it)
+        for name, value in changes.items():
+            structs.force_setattr(made, name, value)
+        return made
 
 
 ENTRY: Final = Entry("e1", 1, "Ann", "tea", 5)
@@ -200,7 +197,7 @@ def built(draw: Draw, cls: Any, known: Mapping[str, Sequence[object]] = {}) -> A
     return cls(
         **{
             it.name: draw.pick(known[it.name]) if it.name in known else of_type(draw, it.type, known)
-            for it in attrs.fields(cls)
+            for it in list_fields(cls)
         }
     )
 
@@ -215,6 +212,6 @@ def of_type(draw: Draw, kind: Any, known: Mapping[str, Sequence[object]] = {}) -
         each, *rest = get_args(kind)
         kinds = [each] * draw.between(1, 3) if rest == [...] else [each, *rest]
         return tuple(of_type(draw, it, known) for it in kinds)
-    if attrs.has(kind):
+    if is_struct(kind):
         return built(draw, kind, known)
     return draw.chance(1, 2) if kind is bool else draw.pick((0, 1, 7, 10**12) if kind is int else SHOWN)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from tests.properties.text_reference import DAY_MS, LAST_MS, clock_of, date_of, format_time
-from umi_core.data import Data
+from umi_core.data import Data, is_struct, list_fields
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.delegate import OP, Delegate, DelegateError
 from umi_core.kelpie.results import Appended, BlocksShown, Prompt, RecordsShown
@@ -40,7 +41,6 @@ class Draw(Protocol):
     def pick(self, items: Sequence[T]) -> T: ...
 
 
-@attrs.frozen
 class HttpCase(Data):
     """A request in the words of HTTP. `meant`: the request to the memory, or the expected status.
 
@@ -56,14 +56,13 @@ class HttpCase(Data):
     names: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class RequestLine(Data):
     """Method, path, query and body. `path`: what comes behind the agent. None in `query` is left out."""
 
     method: str
     path: tuple[str, ...]
-    query: Json = attrs.field(factory=dict)
-    body: Json = attrs.field(factory=dict)
+    query: Json = {}
+    body: Json = {}
 
 
 def write_request(request: Request, agent: str, draw: Draw) -> HttpCase | None:
@@ -100,7 +99,7 @@ def list_spoiled(whole: HttpCase) -> tuple[HttpCase, ...]:
     """List every malformed variant of this request, with its expected status."""
     ways = ((spoil(whole), status, names) for spoil, status, names in WRONG)
     # A way to spoil what this request does not have leaves it as it is: such variants are dropped.
-    return tuple(attrs.evolve(it, meant=status, names=names) for it, status, names in ways if it != whole)
+    return tuple(structs.replace(it, meant=status, names=names) for it, status, names in ways if it != whole)
 
 
 KEY_HEADERS: Final = ("Idempotency-Key", "x-idempotency-key", "X-IDEMPOTENCY-KEY")
@@ -124,26 +123,30 @@ def is_sayable(value: object) -> bool:
 
 def body_with(field: str) -> Callable[[HttpCase], HttpCase]:
     """Return a variant with one more field, where there are others."""
-    return lambda it: attrs.evolve(it, body=it.body[:-1] + f", {field}}}") if len(it.body) > 2 else it
+    return lambda it: structs.replace(it, body=it.body[:-1] + f", {field}}}") if len(it.body) > 2 else it
 
 
 def path_with(old: str, new: str) -> Callable[[HttpCase], HttpCase]:
-    return lambda it: attrs.evolve(it, path=it.path.replace(old, new, 1))
+    return lambda it: structs.replace(it, path=it.path.replace(old, new, 1))
 
 
 def dated_with(day: str, year: str = r"\2") -> Callable[[HttpCase], HttpCase]:
     """Return a variant from or until a day that no year has, or not this one."""
     put = rf"\1={year}-{day}"
-    return lambda it: attrs.evolve(it, path=re.sub("(from|until)=([0-9]{4})-[0-9]{2}-[0-9]{2}", put, it.path))
+    return lambda it: structs.replace(
+        it, path=re.sub("(from|until)=([0-9]{4})-[0-9]{2}-[0-9]{2}", put, it.path)
+    )
 
 
 def odd_in_body(name: str) -> Callable[[HttpCase], HttpCase]:
     """Return a variant whose field is no date, and no number of a page either."""
-    return lambda it: attrs.evolve(it, body=re.sub(rf'"{name}": ("[^"]*"|[0-9]+)', f'"{name}": "x"', it.body))
+    return lambda it: structs.replace(
+        it, body=re.sub(rf'"{name}": ("[^"]*"|[0-9]+)', f'"{name}": "x"', it.body)
+    )
 
 
 def blank_limit(it: HttpCase) -> HttpCase:
-    return attrs.evolve(it, path=re.sub("limit=[0-9]+", "limit=", it.path))
+    return structs.replace(it, path=re.sub("limit=[0-9]+", "limit=", it.path))
 
 
 def without_its_first(it: HttpCase) -> HttpCase:
@@ -151,12 +154,12 @@ def without_its_first(it: HttpCase) -> HttpCase:
     given = list(json.loads(it.body.strip() or "{}").items())
     if it.method.upper() != "POST" or [name for name, _ in given[:1]] in ([], ["colour"]):
         return it
-    return attrs.evolve(it, body=json.dumps(dict(given[1:])))
+    return structs.replace(it, body=json.dumps(dict(given[1:])))
 
 
 WRONG: Final[tuple[tuple[Callable[[HttpCase], HttpCase], int, tuple[str, ...]], ...]] = (
-    (lambda it: attrs.evolve(it, body=it.body[: len(it.body) // 2]) if len(it.body) > 2 else it, 400, ()),
-    (lambda it: attrs.evolve(it, body=f"[{it.body}]"), 400, ()),
+    (lambda it: structs.replace(it, body=it.body[: len(it.body) // 2]) if len(it.body) > 2 else it, 400, ()),
+    (lambda it: structs.replace(it, body=f"[{it.body}]"), 400, ()),
     (body_with('"colour": NaN'), 400, ()),
     (body_with(f'"colour": [{DEEP}]'), 400, ()),
     (without_its_first, 400, ()),
@@ -174,10 +177,10 @@ WRONG: Final[tuple[tuple[Callable[[HttpCase], HttpCase], int, tuple[str, ...]], 
     (dated_with("00-10"), 400, ("from", "until")),
     (dated_with("10-00"), 400, ("from", "until")),
     (dated_with("02-29", "2100"), 400, ("from", "until")),
-    (lambda it: attrs.evolve(it, path=re.sub("T[0-9]{2}", "T24", it.path)), 400, ("from", "until")),
+    (lambda it: structs.replace(it, path=re.sub("T[0-9]{2}", "T24", it.path)), 400, ("from", "until")),
     *((odd_in_body(name), 400, (name,)) for name in ("start_date", "end_date", "page")),
     (path_with("skip=", "skip=-"), 400, ("skip",)),
-    (lambda it: attrs.evolve(it, method="PUT"), 405, ()),
+    (lambda it: structs.replace(it, method="PUT"), 405, ()),
     (path_with("/v1/", "/v2/"), 404, ()),
     (path_with("/agents/", "/agents/nothing/"), 404, ()),
 )
@@ -284,7 +287,7 @@ def tool_of(
 def in_days(request: Request) -> Request:
     if not isinstance(request, api.SearchMessages):
         return request
-    return attrs.evolve(request, from_ms=day_of(request.from_ms), until_ms=day_of(request.until_ms))
+    return structs.replace(request, from_ms=day_of(request.from_ms), until_ms=day_of(request.until_ms))
 
 
 def day_of(ms: int | None) -> int | None:
@@ -373,8 +376,8 @@ def body_of(outcome: Outcome) -> object:
 
 def write_value(value: Any) -> object:
     if isinstance(value, BlocksShown):
-        return [write_dates(attrs.asdict(block)) for block in value.blocks]
-    body = write_dates(attrs.asdict(value))
+        return [write_dates(msgspec.to_builtins(block)) for block in value.blocks]
+    body = write_dates(msgspec.to_builtins(value))
     if "facts" in body:
         body["entities"] = body.pop("facts")["entities"]
     for name in ("messages", "records", "changes"):
@@ -413,7 +416,6 @@ def write_dates(row: Json) -> Json:
 # left out.
 
 
-@attrs.frozen
 class Method(Data):
     """A method, the fields that it takes by place, and those that it takes by name."""
 
@@ -450,7 +452,6 @@ OWN: Final[Mapping[type, Mapping[str, object]]] = {api.CreateBlock: {"value": ""
 PLAIN: Final = ("role", "content")  # of a message that is only said
 
 
-@attrs.frozen
 class Called(Data):
     method: str
     places: tuple[Any, ...]
@@ -462,8 +463,8 @@ def write_call(request: Request) -> Called | None:
     method = METHODS.get(type(request))
     if method is None:
         return None
-    fields = {it.name: getattr(request, it.name) for it in attrs.fields(type(request)) if it.name != "op_id"}
-    defaults = {it.name: it.default for it in attrs.fields(type(request))}
+    fields = {it.name: getattr(request, it.name) for it in list_fields(type(request)) if it.name != "op_id"}
+    defaults = {it.name: it.default for it in list_fields(type(request))}
     defaults.update(OWN.get(type(request), {}))
     key = fields.pop("request_key", None)
     fields.pop("author", None)  # the object has one, for all that it asks
@@ -535,7 +536,7 @@ def check_request(request: Request, draw: Draw) -> None:
 def check_response(outcome: Outcome) -> None:
     """Check that a response has the status of its outcome, and holds all that the reply holds."""
     if isinstance(outcome, Done):
-        assert attrs.has(type(outcome.value)), outcome
+        assert is_struct(type(outcome.value)), outcome
     is_again = isinstance(outcome, Done) and getattr(outcome.value, "repeated", False)
     wanted = status_of(outcome), HEADERS | REPLAYED if is_again else HEADERS, body_of(outcome)
     got = unpack_response(respond(outcome))
@@ -561,7 +562,7 @@ def check_delegate(request: Request, outcome: Outcome) -> None:
     except DelegateError as ended:
         got = ended.outcome, str(ended)
     assert got == wanted, call
-    assert asked == [attrs.evolve(request, op_id=OP)], call
+    assert asked == [structs.replace(request, op_id=OP)], call
 
 
 def unpack_response(response: Response) -> tuple[int, dict[str, str], object]:

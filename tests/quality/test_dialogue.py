@@ -10,9 +10,8 @@ import json
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from tools.references import Example, example, examples, resolved
+from umi_core.data import Data
 from umi_core.language.prompts import ask_extract
 from umi_core.language.rewriting import judge_rewrite, resolve_without_model, shown_turns
 from umi_core.language.words import content, words
@@ -40,8 +39,7 @@ Chris, Nadia, Hamburg, Grandma, Er Ming, Rome, Porto, Friday, Sunday, Prag, Sevi
 北京, Retired, Professor""".replace("\n", " ").split(", ")
 
 
-@attrs.frozen
-class Labelled:
+class Labelled(Data):
     """A question, and what people said of it."""
 
     example: Example

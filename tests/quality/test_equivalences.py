@@ -1,7 +1,7 @@
 """Goal: an equivalence earns its time. Without it, its bug goes through the same seed unseen."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_sim.judge.equivalences import NAMES, rule_of
 from umi_sim.mutants import Mutant
@@ -34,12 +34,12 @@ BUGS = [
 def test_only_the_equivalence_sees_the_bug(bug: Mutant) -> None:
     only = tuple(name for name in NAMES if rule_of(name) == bug.rules[0])
     for seed in sorted(range(SEED_COUNT), key=lambda seed: seed != SOON.get(bug.name)):
-        config = attrs.evolve(draw(find(bug.scenario), seed, bug.overrides), equivalences=only)
-        with_bug = attrs.evolve(config, planted=bug.name, off=bug.rules[1:])
+        config = structs.replace(draw(find(bug.scenario), seed, bug.overrides), equivalences=only)
+        with_bug = structs.replace(config, planted=bug.name, off=bug.rules[1:])
         verdict, _ = run_once(with_bug)
         if verdict.failure is not None:
             assert verdict.failure.rule == bug.rules[0]
-            unseen, _ = run_once(attrs.evolve(with_bug, equivalences=(), off=()))
+            unseen, _ = run_once(structs.replace(with_bug, equivalences=(), off=()))
             assert unseen.failure is None
             return
     pytest.fail(f"{bug.name} was not found in {SEED_COUNT} seeds")

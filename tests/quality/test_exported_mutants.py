@@ -2,8 +2,8 @@
 
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.known_seeds import seeds_of
 from umi_core.memory import Memory
@@ -37,7 +37,7 @@ def failing(name: str) -> SeedFile:
     """A run that fails with this bug."""
     scenario = find(MUTANTS[name].scenario)
     for seed in seeds_of(MUTANTS[name]):
-        verdict, _ = run_once(attrs.evolve(draw(scenario, seed), planted=name))
+        verdict, _ = run_once(structs.replace(draw(scenario, seed), planted=name))
         if verdict.failure is not None:
             return seed_file.of_verdict(verdict)
     raise AssertionError(f"{name} is not found")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.counters_in_jobs import LOSING, LockedDict
 from tests.known_seeds import seeds_of
@@ -148,7 +148,7 @@ def saved_form_unread(patch: pytest.MonkeyPatch) -> None:
 def tiers_never_fill(patch: pytest.MonkeyPatch) -> None:
     """The workload never fills a tier, so refusal, displacement and eviction are never tried."""
     draw = files.draw
-    patch.setattr(files, "draw", lambda *args: attrs.evolve(draw(*args), memory={}))
+    patch.setattr(files, "draw", lambda *args: structs.replace(draw(*args), memory={}))
 
 
 def jobs_never_pause(patch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,7 @@ def shrunk_failures() -> str:
 
 def failing_runs(bug: str) -> Iterator[seed_file.SeedFile]:
     for seed in seeds_of(MUTANTS[bug]):
-        config = attrs.evolve(files.draw(files.find(MUTANTS[bug].scenario), seed), planted=bug)
+        config = structs.replace(files.draw(files.find(MUTANTS[bug].scenario), seed), planted=bug)
         verdict = run_once(config)[0]
         if verdict.failure is not None:
             yield seed_file.of_verdict(verdict)

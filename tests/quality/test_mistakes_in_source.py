@@ -8,7 +8,6 @@ does. A workflow that reads or stores something else than such a function says i
 from collections.abc import Callable
 from typing import Final
 
-import attrs
 import pytest
 
 from tests.properties import test_choices, test_replies, test_small_replies, test_stated
@@ -22,7 +21,6 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
 
-@attrs.frozen
 class Mistake(Data):
     """An edit of a function, and the test that compares it with its reference."""
 
@@ -80,7 +78,7 @@ USES: Final = (
     ),
     (
         "remember", "parse_routes(answer.text, tuple(draft.entity for",
-        "parse_routes(answer.text, tuple(attrs.evolve(draft.entity, type='note') for",
+        "parse_routes(answer.text, tuple(structs.replace(draft.entity, type='note') for",
         "answers", 1, "route-per-entity",
     ),
     ("reading", "add_date(memories.memories,", "add_date(memories.memories[1:],", "memorize", 1,

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.known_seeds import seeds_of
 from tests.properties.laws import fail_first
@@ -35,11 +35,11 @@ def test_the_bug_is_found_by_its_rule_and_in_a_world_of_its_own_only_with_the_bu
     mutant = MUTANTS[name]
     scenario = find(mutant.scenario)
     for seed in seeds_of(mutant):
-        config = attrs.evolve(draw(scenario, seed, mutant.hunted), planted=name)
+        config = structs.replace(draw(scenario, seed, mutant.hunted), planted=name)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:
             if mutant.overrides:
-                clean, _ = run_once(attrs.evolve(config, planted=None, equivalences=()), verdict.items)
+                clean, _ = run_once(structs.replace(config, planted=None, equivalences=()), verdict.items)
                 assert clean.failure is None
             return
     pytest.fail(f"{name} was not found by {mutant.rules} in {mutant.seeds_max} seeds of {mutant.scenario}")

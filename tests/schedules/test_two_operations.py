@@ -4,10 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, check_step, id_of_fact, input_of, saying, verdict
+from umi_core.data import Owner
 from umi_core.errors import SessionConflict
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Outcome, Refused
@@ -69,13 +70,12 @@ def test_choices_are_all_sequences_once_each() -> None:
     assert found == [(0,), (1, 0), (1, 1), (2, 0), (2, 1)]
 
 
-@attrs.define
-class Stage:
+class Stage(Owner):
     """Memories on one storage. An effect reaches it at one event, and is heard of at another."""
 
     pairs: list[Pair]
-    answers: list[tuple[Pair, Answer]] = attrs.field(factory=list)
-    told: list[str] = attrs.field(factory=list)  # every commit, in the order that it came: what storage holds
+    answers: list[tuple[Pair, Answer]] = []
+    told: list[str] = []  # every commit, in the order that it came: what storage holds
 
     def events(self) -> list[Callable[[], None]]:
         """What can happen next."""
@@ -289,7 +289,7 @@ def test_no_relation_outlives_an_end_and_no_count_lies(kind: str) -> None:
 @pytest.mark.slow
 def test_a_fact_that_is_promoted_while_it_ends_is_in_core_no_more() -> None:
     def begin() -> Stage:
-        config = attrs.evolve(QUIET, promote_score_min_ppm=0)
+        config = structs.replace(QUIET, promote_score_min_ppm=0)
         pair = Pair(config=config, model=saying(evolve=laughs_no_more)).run()
         pair.ask(Remember(100, "Alice laughs"))
         pair.step(Remember(1, "Alice naps", embed=False))

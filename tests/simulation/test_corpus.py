@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_sim.kernel.prng import Stream
 from umi_sim.runs import corpus
@@ -32,7 +32,7 @@ def test_an_open_bug_has_a_ticket_and_a_name_of_its_own() -> None:
 def failing() -> seed_file.SeedFile:
     """A kept failure, of a planted bug: the bugs of the corpus are mended."""
     found = scenario.find("working")
-    drawn = (attrs.evolve(scenario.draw(found, seed), planted="get-alive-at-expiry") for seed in range(50))
+    drawn = (structs.replace(scenario.draw(found, seed), planted="get-alive-at-expiry") for seed in range(50))
     verdicts = (run_once(config)[0] for config in drawn)
     return seed_file.of_verdict(next(verdict for verdict in verdicts if verdict.failure))
 
@@ -50,7 +50,7 @@ def another_generator(patch: pytest.MonkeyPatch) -> None:
         return drawn(workload, stream)
 
     patch.setattr(workloads.Workload, "_draw", with_a_draw_more)
-    fewer = {name: attrs.evolve(habit, share=(1, 3)) for name, habit in arguments.HABITS.items()}
+    fewer = {name: structs.replace(habit, share=(1, 3)) for name, habit in arguments.HABITS.items()}
     patch.setattr(arguments, "HABITS", fewer)
     patch.setattr(arguments, "habits_of", arguments.habits_of.__wrapped__)  # a cache would outlive the test
     patch.setattr(pools, "KEYS", pools.KEYS[::-1])

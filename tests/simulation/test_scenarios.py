@@ -1,7 +1,7 @@
 """Goal: a fixed seed of each scenario keeps every promise, and its run is its own record."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests import words_told
 from umi_sim.explain.report import as_json
@@ -59,5 +59,5 @@ def test_doubt_soon_meets_reads_that_settle_and_their_failures() -> None:
     while lacking:
         seed = next(seeds, None)
         assert seed is not None, lacking
-        verdict, _ = run_once(attrs.evolve(draw(find("doubt"), seed), equivalences=()))
+        verdict, _ = run_once(structs.replace(draw(find("doubt"), seed), equivalences=()))
         lacking = [mark for mark in lacking if not any(met.endswith(mark) for met in verdict.marks)]

@@ -27,11 +27,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, get_args
 
-import attrs
+import msgspec
 import pytest
 
 from tests.transcripts.telling import line_of, named_facts, place, shown, standing
 from tests.worlds import Pair
+from umi_core.data import Owner
 from umi_core.messages.answers import EffectFailed, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, Commit, FailureKind, Reply
 from umi_core.messages.requests import REQUESTS, Recall
@@ -43,18 +44,17 @@ ANSWERED = tuple(f": {kind}" for kind in TOLD)
 FILES = sorted(HERE.glob("*.txt"))
 
 
-@attrs.define
-class Conversation:
+class Conversation(Owner):
     """The memories of a file on their one storage; `told` is what the current one has asked and said."""
 
-    pairs: dict[str, Pair] = attrs.field(factory=lambda: {"a1": Pair()})
+    pairs: dict[str, Pair] = msgspec.field(default_factory=lambda: {"a1": Pair()})
     agent: str = "a1"
     now_ms: int = 0
     request_count: int = 0
-    told: list[str] = attrs.field(factory=list)
-    lost: list[Asked] = attrs.field(factory=list)
-    turns: list[Turn] = attrs.field(factory=list)
-    names: dict[str, str] = attrs.field(factory=dict)  # of facts, by their ids
+    told: list[str] = []
+    lost: list[Asked] = []
+    turns: list[Turn] = []
+    names: dict[str, str] = {}  # of facts, by their ids
 
     @property
     def pair(self) -> Pair:
@@ -83,7 +83,7 @@ class Conversation:
     def ask(self, word: str, rest: list[str]) -> None:
         """A request; texts become what its fields hold."""
         request, given = REQUESTS[word], dict[str, Any]()
-        fields = [field.name for field in attrs.fields(request)][1:]
+        fields = list(request.__struct_fields__)[1:]
         for n, text in enumerate(rest):
             name, _, value = text.partition("=") if "=" in text else (fields[n], "", text)
             given[name] = self.value_of(name, value)

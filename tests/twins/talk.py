@@ -7,10 +7,10 @@ which order, what is asked again after which wait, what is gone on without, how 
 from collections.abc import Generator
 from typing import Final
 
-import attrs
 from hypothesis import strategies as st
 
 from tests.worlds import Pair
+from umi_core.data import Data
 from umi_core.errors import Conflict, StepFailed, StorageFailed, StorageFull, StorageRefused
 from umi_core.messages.answers import EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import (
@@ -29,8 +29,7 @@ from umi_core.messages.effects import (
 )
 
 
-@attrs.frozen
-class Met:
+class Met(Data):
     """What an attempt meets: `good`, `unusable`, `silence`, or a failure kind. A commit may land anyhow."""
 
     kind: str = "good"
@@ -38,15 +37,13 @@ class Met:
     lands: bool = False
 
 
-@attrs.frozen
-class Wants:
+class Wants(Data):
     """The memory wants this of the world."""
 
     what: str
 
 
-@attrs.frozen
-class Sleeps:
+class Sleeps(Data):
     """The memory waits before it asks again."""
 
     wait_ms: int

@@ -2,13 +2,14 @@
 
 from typing import Final
 
-import attrs
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.twins.talk import LUCK, Met, Story, attempts, ended, not_committed, reason_of, settled, together
 from tests.worlds import QUIET, Pair
+from umi_core.data import Data
 from umi_core.errors import StorageFailed
 from umi_core.messages.effects import Degraded, Done
 from umi_core.messages.requests import CreateEntity, Forget, UpdateEntity
@@ -22,8 +23,7 @@ CATEGORIES: Final = (None, ("rules",), ("rules", "facts", "rules"))
 # The story.
 
 
-@attrs.frozen
-class Before:
+class Before(Data):
     """What is known before: the fact in its default category, or that there was one and it was forgotten, or
     another one has ended it; another fact in rules."""
 
@@ -81,7 +81,7 @@ def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None
         assert got == outcome
         return
     assert isinstance(got.value, Stored)
-    assert attrs.evolve(got, value=got.value.change) == outcome
+    assert structs.replace(got, value=got.value.change) == outcome
     assert homes(pair, got.value.id) == due_homes(request, before)
 
 

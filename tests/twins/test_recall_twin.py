@@ -8,14 +8,15 @@ import json
 from collections.abc import Generator
 from typing import Final
 
-import attrs
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, reason_of, together
 from tests.twins.test_ranking_twin import fused_slowly
 from tests.worlds import QUIET, Pair, saying
+from umi_core.data import Data, Owner
 from umi_core.errors import StorageFailed
 from umi_core.messages.effects import Degraded, Done, Failed, Outcome
 from umi_core.messages.requests import Recall, Remember
@@ -32,8 +33,7 @@ TURNS: Final = (Turn("user", "John left on Monday"),)
 FIVE_MINUTES_MS: Final = 300_000
 
 
-@attrs.frozen
-class Says:
+class Says(Data):
     """What a model that answers makes of `tell him`, and which other words it finds."""
 
     rewrite: str = "tell John"
@@ -48,8 +48,7 @@ EXPANSIONS: Final = ((), ("tea",), ("tea", "who left"), ("tea", "who left", "Mon
 # The story.
 
 
-@attrs.define
-class Memo:
+class Memo(Owner):
     """How the question was resolved before, and when; nobody remembers it if `is_off`."""
 
     is_off: bool
@@ -146,7 +145,7 @@ def found(pair: Pair, variant: str, has_vector: bool) -> dict[str, int]:
 def summed(items: list[Degraded]) -> tuple[Degraded, ...]:
     """Each name and reason where it came last, with its count."""
     last = [item for n, item in enumerate(items) if item not in items[n + 1 :]]
-    return tuple(attrs.evolve(item, count=items.count(item)) for item in last)
+    return tuple(structs.replace(item, count=items.count(item)) for item in last)
 
 
 # Both.
@@ -159,15 +158,15 @@ def shown(outcome: Outcome) -> Outcome:
     value = outcome.value
     assert isinstance(value, Recalled)
     hits = [(hit.id, hit.score_ppm, hit.relevance_ppm, hit.next_id) for hit in value.hits]
-    return attrs.evolve(outcome, value=(value.resolution, value.variants, hits))
+    return structs.replace(outcome, value=(value.resolution, value.variants, hits))
 
 
 def check_twins(request: Recall, says: Says, memo: Memo, pause_ms: int, lucks: list[Met]) -> None:
     model = saying(rewrite=says.rewrite, expand=json.dumps(says.more))
-    pair = Pair(config=attrs.evolve(QUIET, resolve_cache=not memo.is_off), model=model).run()
+    pair = Pair(config=structs.replace(QUIET, resolve_cache=not memo.is_off), model=model).run()
     pair.ask(Remember(0, "Alice likes tea. John left on Monday"))
     for op_id in (1, 2):
-        pair.step(attrs.evolve(request, op_id=op_id))
+        pair.step(structs.replace(request, op_id=op_id))
         expected = together(pair, op_id, recall(request, says, memo, pair), lucks)
         assert shown(pair.replies[op_id].outcome) == expected
         pair.now_ms += pause_ms

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Generator
 
-import attrs
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.twins.talk import (
     LUCK,
@@ -22,6 +22,7 @@ from tests.twins.talk import (
     together,
 )
 from tests.worlds import QUIET, Pair, input_of, saying, verdict
+from umi_core.data import Data
 from umi_core.errors import StorageFailed
 from umi_core.messages.effects import Degraded, Done, Failed, Outcome
 from umi_core.messages.requests import Remember
@@ -31,8 +32,7 @@ from umi_core.rows import Entity
 # The story.
 
 
-@attrs.frozen
-class Before:
+class Before(Data):
     """What is known and set before the text comes, all of it or nothing: that Alice works at Acme; that Carol
     likes tea too, which has to do with it; that the model chooses blocks."""
 
@@ -108,14 +108,16 @@ def ended_count(
 
 
 def check_twins(request: Remember, before: Before, lucks: list[Met]) -> Outcome:
-    pair = Pair(config=attrs.evolve(QUIET, semantic_routing=before.is_routed), model=MODEL).run()
+    pair = Pair(config=structs.replace(QUIET, semantic_routing=before.is_routed), model=MODEL).run()
     for text in ["Alice works at Acme"] * before.alice + ["Carol likes tea"] * before.carol:
         pair.ask(Remember(0, text, evolve=False))
         pair.replies.clear()
     pair.step(request)
     outcome = together(pair, 1, remember(request, before), list(lucks))
     got = pair.replies[1].outcome
-    assert attrs.evolve(got, value=stored(pair, got)) == outcome if isinstance(got, Done) else got == outcome
+    assert (
+        structs.replace(got, value=stored(pair, got)) == outcome if isinstance(got, Done) else got == outcome
+    )
     return outcome
 
 

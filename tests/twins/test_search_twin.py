@@ -6,10 +6,10 @@ itself, which the conformance kit compares with its own twin.
 
 from typing import Final
 
-import attrs
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.worlds import conditions
 from umi_core.messages.effects import ByVector, ByWords, Commit, Write
@@ -99,7 +99,9 @@ def writes(draw: st.DrawFn) -> Write:
         kind, name, said = draw(st.sampled_from(("person", "topic"))), draw(TEXTS), draw(TEXTS)
         own_id = draw(st.sampled_from((row_id, row_id, "another")))
         body = Entity(own_id, kind, name, said, 1, 1, 1, "human", 0, draw(TIMES))
-        return Write(Address(scope, "entity", row_id), attrs.evolve(body, vector_missing=draw(st.booleans())))
+        return Write(
+            Address(scope, "entity", row_id), structs.replace(body, vector_missing=draw(st.booleans()))
+        )
     kind = draw(st.sampled_from(("entity", "vector")))
     return Write(Address(scope, kind, row_id), Head("tea") if what == "strange" else None)
 

@@ -30,7 +30,7 @@ from statistics import median
 from time import process_time
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.mutants import CannotPlant, Mutant
 from umi_sim.mutants.registry import MUTANTS
@@ -81,7 +81,7 @@ def allowed(seeds: int) -> int:
 def check(names: list[str], known: Kept) -> int:
     problems, spent = list(unmeasured(names, known)), list[float]()
     for name in (it for it in names if it in known):
-        found, cpu_s = looked(attrs.evolve(MUTANTS[name], seeds_max=allowed(known[name])))
+        found, cpu_s = looked(structs.replace(MUTANTS[name], seeds_max=allowed(known[name])))
         spent.append(cpu_s)
         print(f"{line(found, cpu_s)}   kept {known[name]:>3}", flush=True)
         if problem := wrong(found, known[name]):
@@ -140,7 +140,7 @@ def look_in_ordinary_worlds(names: list[str], first: int) -> int:
     special = [name for name in names if MUTANTS[name].settings]
     found_count, spent = 0, list[float]()
     for name in special:
-        found, cpu_s = looked(attrs.evolve(MUTANTS[name], settings={}), first)
+        found, cpu_s = looked(structs.replace(MUTANTS[name], settings={}), first)
         found_count += found.is_found
         spent.append(cpu_s)
         print(line(found, cpu_s), flush=True)
@@ -155,7 +155,7 @@ def choose_cheapest(names: list[str], count: int) -> int:
     for name in names:
         best: tuple[float, int] | None = None
         for seed in range(count):
-            found, cpu_s = looked(attrs.evolve(MUTANTS[name], seeds_max=1), seed)
+            found, cpu_s = looked(structs.replace(MUTANTS[name], seeds_max=1), seed)
             if found.is_found and (best is None or cpu_s < best[0]):
                 best = cpu_s, seed
                 if cpu_s < CHEAP_ENOUGH_S:

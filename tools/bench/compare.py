@@ -19,9 +19,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from tools.bench.measure import load
+from umi_core.data import Data
 
 HERE: Final = Path(__file__).resolve().parent
 PAGE: Final = HERE.parents[1] / "docs" / "benchmarks.md"
@@ -35,8 +34,7 @@ QUICK_BUGS: Final = (
 )
 
 
-@attrs.frozen
-class Section:
+class Section(Data):
     """A program of this folder, and what makes it quick."""
 
     program: str

@@ -19,9 +19,10 @@ from pathlib import Path
 from time import process_time
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from tools.bench.measure import Table, short
+from umi_core.data import Owner
 from umi_sim.kernel.prng import Stream
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
@@ -39,8 +40,7 @@ KEPT_MAX: Final = 200  # runs to go on from
 RARE_MAX: Final = 2  # what so many runs have met is rare no more
 
 
-@attrs.define
-class Kept:
+class Kept(Owner):
     """A run to go on from."""
 
     run: Verdict
@@ -79,7 +79,7 @@ def look(verdicts: Iterator[Verdict], seconds: float) -> float:
 
 
 def drawn(bug: Mutant, seed: int) -> RunConfig:
-    return attrs.evolve(draw(find(bug.scenario), seed, bug.overrides), planted=bug.name)
+    return structs.replace(draw(find(bug.scenario), seed, bug.overrides), planted=bug.name)
 
 
 def fresh(bug: Mutant, start: int) -> Iterator[Verdict]:
@@ -114,7 +114,7 @@ def gone_on(run: Verdict, seed: int, chance: Stream) -> Verdict:
     """The first items of a run again, and then a tail that this seed draws."""
     count = len(run.items)
     items = run.items[: count - chance.below(count // 2 + 1)]
-    return run_once(run.config, partial(Continued, items, attrs.evolve(run.config, seed=seed)))[0]
+    return run_once(run.config, partial(Continued, items, structs.replace(run.config, seed=seed)))[0]
 
 
 if __name__ == "__main__":

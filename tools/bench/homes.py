@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from math import inf
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from tools.bench.looks import look
 from tools.bench.measure import Table, short
+from umi_core.data import Data
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario.files import BadScenario, list_shipped
@@ -37,8 +38,7 @@ SMALL: Final[tuple[Mapping[str, str], ...]] = (
 )
 
 
-@attrs.frozen
-class Home:
+class Home(Data):
     """Where a bug is looked for; `mean_s` CPU seconds until it is seen."""
 
     bug: Mutant
@@ -72,11 +72,11 @@ def homes(bug: Mutant, starts: range, seconds: float) -> Iterator[Home]:
     while len(found) == 1 and limit < min(2 * today.mean_s, 2 * seconds):
         for place in list_shipped():
             if place != bug.scenario:
-                found += better(attrs.evolve(bug, scenario=place), starts, found, limit)
+                found += better(structs.replace(bug, scenario=place), starts, found, limit)
         limit *= 2
     for home in sorted(found, key=lambda home: home.mean_s)[:TRIED_SMALL]:
         for small in SMALL:
-            found += better(attrs.evolve(home.bug, settings={**home.bug.settings, **small}), starts, found)
+            found += better(structs.replace(home.bug, settings={**home.bug.settings, **small}), starts, found)
     yield from found[1:]
 
 

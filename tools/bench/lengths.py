@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from tools.bench.looks import Spent, look
 from tools.bench.measure import Table, short
@@ -55,7 +55,7 @@ def sample(most: int, seed: int) -> list[Mutant]:
 
 
 def spent(bug: Mutant, part: Fraction, starts: Sequence[int], most_s: float) -> Spent:
-    longer = attrs.evolve(bug, settings={**bug.settings, **scaled(bug, part)})
+    longer = structs.replace(bug, settings={**bug.settings, **scaled(bug, part)})
     return sum((look(longer, start, most_s) for start in starts), Spent())
 
 

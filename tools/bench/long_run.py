@@ -20,12 +20,14 @@ from time import process_time
 from typing import Final
 from unittest import mock
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from tools.bench.measure import Table, short
 from tools.bench.others import TOOLS, Watch, tools, watched
 from tools.bench.plain import CONFIG, STEPS, Life
 from tools.bench.recall import resident_bytes
+from umi_core.data import Owner
 from umi_core.memory import Memory
 from umi_core.messages.requests import Incr
 from umi_core.values import Scope
@@ -70,13 +72,12 @@ def row(name: str, steps: int) -> list[str]:
     return [name, f"{steps:,}", *map(short, (whole, *rates, *sizes, *growths))]
 
 
-@attrs.define
-class Meter:
+class Meter(Owner):
     """Told of each step; keeps a mark at each quarter."""
 
     steps: int
     count: int = 0
-    marks: list[Mark] = attrs.field(factory=lambda: [(process_time(), resident_bytes())])
+    marks: list[Mark] = msgspec.field(default_factory=lambda: [(process_time(), resident_bytes())])
 
     def step(self) -> None:
         self.count += 1
@@ -95,7 +96,7 @@ class Enough(BaseException):
 
 
 def ours(steps: int) -> Meter:
-    config = attrs.evolve(draw(find("working"), 1), operations_max=steps, steps_max=10**9, equivalences=())
+    config = structs.replace(draw(find("working"), 1), operations_max=steps, steps_max=10**9, equivalences=())
     meter, step = Meter(steps), Memory.step
 
     def counted(self: Memory, now_ms: int, value: object) -> object:

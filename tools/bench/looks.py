@@ -2,15 +2,15 @@
 
 from time import process_time
 
-import attrs
+from msgspec import structs
 
+from umi_core.data import Data
 from umi_sim.mutants import Mutant
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
 
-@attrs.frozen
-class Spent:
+class Spent(Data):
     """Of some looks: CPU seconds, runs, and how many of the looks found the bug."""
 
     seconds: float = 0
@@ -28,7 +28,7 @@ def look(bug: Mutant, seed: int, most_s: float) -> Spent:
     """
     begun, runs, found, file = process_time(), 0, False, find(bug.scenario)
     while not found and process_time() - begun < most_s:
-        config = attrs.evolve(draw(file, seed + runs, bug.hunted), planted=bug.name)
+        config = structs.replace(draw(file, seed + runs, bug.hunted), planted=bug.name)
         failure, runs = run_once(config)[0].failure, runs + 1
         found = failure is not None and failure.rule in bug.rules
     return Spent(process_time() - begun, runs, found)

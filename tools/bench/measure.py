@@ -6,7 +6,7 @@ from statistics import median
 from time import process_time
 from typing import Final
 
-import attrs
+from umi_core.data import Data
 
 LACKS: Final = "–"  # a tool cannot do this work, or is not here
 
@@ -24,8 +24,7 @@ def least(turns: int, *acts: Callable[[], object]) -> list[float]:
     return [min(seconds) for seconds in zip(*tries, strict=True)]
 
 
-@attrs.frozen
-class Table:
+class Table(Data):
     """A heading, the names of the columns, rows of as many cells, and one sentence on how to read them."""
 
     title: str

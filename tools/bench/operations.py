@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 from unittest import mock
 
-import attrs
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from msgspec import structs
 
 from tools.bench.measure import LACKS, Table, least, short
 from tools.bench.others import TOOLS, Watch, tools
@@ -57,7 +57,7 @@ def main() -> None:
 
 def life_of(name: str, operations: int | None, seed: int) -> Verdict:
     count = operations or OPERATIONS.get(name, OPERATIONS_MANY)
-    config = attrs.evolve(draw(find(name), seed), operations_max=count, steps_max=10**9, equivalences=())
+    config = structs.replace(draw(find(name), seed), operations_max=count, steps_max=10**9, equivalences=())
     verdict, _ = run_once(config)
     assert verdict.failure is None, verdict.failure
     return verdict
@@ -97,7 +97,7 @@ def lives_of(config: RunConfig, items: tuple[Item, ...]) -> list[RecordedLife]:
         return None  # nothing is compared
 
     with mock.patch.object(LifeRecorder, "over", kept):
-        run_once(attrs.evolve(config, equivalences=("E-REPLAY",)), items)
+        run_once(structs.replace(config, equivalences=("E-REPLAY",)), items)
     return lives
 
 

@@ -17,27 +17,28 @@ from random import Random
 from time import process_time
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from tools.bench.plain import RULES, STEPS, WAITS, born
+from umi_core.data import Owner
 from umi_core.engine.registry import Registry
 from umi_core.workflows import BUILT_IN
 
 SEED: Final = 1
 
 
-@attrs.define
-class Watch:
+class Watch(Owner):
     """What a tool did: lives, requests, and for each failing life its CPU second and its length."""
 
     registry: Registry = BUILT_IN  # the tables of a memory, perhaps with a bug in them
     names: tuple[str, ...] = tuple(RULES)
-    rules: Mapping[str, tuple[Any, Mapping[str, Sequence[Any]]]] = attrs.field(default=RULES, repr=False)
+    rules: Mapping[str, tuple[Any, Mapping[str, Sequence[Any]]]] = RULES
+    beside = ("rules",)
     lives_max: int = 2_000
     life_count: int = 0
     op_count: int = 0
-    failures: list[tuple[float, int]] = attrs.field(factory=list)
-    start: float = attrs.field(factory=process_time)
+    failures: list[tuple[float, int]] = []
+    start: float = msgspec.field(default_factory=process_time)
 
     def begin(self) -> Any:
         self.life_count += 1

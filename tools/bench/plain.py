@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.engine.registry import Registry
 from umi_core.limits import I64_MAX, PLAN_COUNT_MAX
 from umi_core.memory import Memory
@@ -71,23 +72,21 @@ class Differs(AssertionError):
     """A reply is not what the dict says."""
 
 
-@attrs.define
-class Saved:
+class Saved(Owner):
     """A session as it was saved: deadlines stay what they are, so what rests grows old."""
 
     entries: dict[str, tuple[bytes, int]]
     version: int = 1
 
 
-@attrs.define
-class Life:
+class Life(Owner):
     """One memory, what answers it, and the dict beside it. `begun`: how many sessions in a millisecond."""
 
     memory: Memory
-    storage: SimStorage = attrs.field(factory=SimStorage)
-    twin: WorkingTwin = attrs.field(factory=lambda: WorkingTwin(CONFIG))
-    saved: dict[str, Saved] = attrs.field(factory=dict)
-    begun: Counter[int] = attrs.field(factory=Counter)
+    storage: SimStorage = msgspec.field(default_factory=SimStorage)
+    twin: WorkingTwin = msgspec.field(default_factory=lambda: WorkingTwin(CONFIG))
+    saved: dict[str, Saved] = {}
+    begun: Counter[int] = msgspec.field(default_factory=Counter)
     now_ms: int = 0
     op_count: int = 0
 

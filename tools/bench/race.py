@@ -10,10 +10,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
-
 from tools.bench.others import SEED, Watch
 from tools.bench.plain import Differs, Life, said
+from umi_core.data import Owner
 from umi_core.domains import OpLabel
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import CreateSession, LoadSession, Request, SaveSession
@@ -23,19 +22,16 @@ BUG: Final = "save-answered-after-load"
 SAVES: Final = 2
 
 
-@attrs.define
-class Race:
+class Race(Owner):
     """What was asked, and the version that the memory holds: `moves` counts what has changed it."""
 
     watch: Watch
     life: Life
     version: int = 0
     moves: int = 0
-    saves: dict[OpLabel, tuple[int, int]] = attrs.field(
-        factory=dict
-    )  # of each save: version and moves at its begin
-    replies: dict[OpLabel, asyncio.Future[object]] = attrs.field(factory=dict)
-    tasks: list[asyncio.Task[None]] = attrs.field(factory=list)
+    saves: dict[OpLabel, tuple[int, int]] = {}  # of each save: version and moves at its begin
+    replies: dict[OpLabel, asyncio.Future[object]] = {}
+    tasks: list[asyncio.Task[None]] = []
 
     async def ask(self, request: Request) -> object:
         reply = self.replies[request.op_id] = asyncio.get_running_loop().create_future()

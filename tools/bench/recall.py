@@ -29,12 +29,12 @@ from statistics import median
 from time import process_time
 from typing import Any, Final
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.bench.measure import Table
 from umi_core.config import Config
+from umi_core.data import SET_LATER, Owner
 from umi_core.ids import entity_id
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
@@ -169,15 +169,14 @@ def queries_of(size: int) -> list[str]:
 # One memory, and the world that answers it.
 
 
-@attrs.define
-class Bench:
+class Bench(Owner):
     storage: SimStorage
     config: Config
-    memory: Memory = attrs.field(init=False)
-    op_count: int = attrs.field(init=False, default=0)
-    parts: dict[str, list[float]] = attrs.field(init=False, factory=dict)  # seconds of each recall, by who
+    memory: Memory = SET_LATER
+    op_count: int = 0
+    parts: dict[str, list[float]] = {}  # seconds of each recall, by who
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.memory = Memory(SCOPE, self.config)
 
     @property

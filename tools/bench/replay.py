@@ -57,7 +57,7 @@ def main() -> None:
 def started(python: str, is_ours: bool, options: argparse.Namespace) -> Iterator[list[str]]:
     commands = {
         "`python -c pass`": ("-c", "pass"),
-        "its libraries": ("-c", "import click, attrs, msgpack"),
+        "its libraries": ("-c", "import click, msgspec, msgpack"),
         **{f"replay `{Path(file).stem}`": (*REPLAY, file) for file in options.files},
         **{f"one life by {name}": ("-c", ONE_LIFE.format(name)) for name in tools() if is_ours},
     }

@@ -15,7 +15,7 @@ from time import process_time
 from types import FrameType
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from tools.bench.measure import Table
 from umi_sim.runs.runner import run_once
@@ -66,7 +66,7 @@ def shares_of(name: str, seconds: int) -> dict[str, int]:
 def sampled(name: str, seconds: int, part_of: Callable[[FrameType | None], str]) -> Counter[str]:
     """How often each part was at work when the timer looked, over some CPU seconds of runs of a scenario."""
     counts: Counter[str] = Counter()
-    configs = [attrs.evolve(draw(find(name), seed), equivalences=()) for seed in SEEDS]
+    configs = [structs.replace(draw(find(name), seed), equivalences=()) for seed in SEEDS]
     run_once(configs[0])  # imports, and tables that are made once
     signal.signal(signal.SIGPROF, lambda _, frame: counts.update([part_of(frame)]))
     signal.setitimer(signal.ITIMER_PROF, EVERY_S, EVERY_S)

@@ -19,13 +19,14 @@ from statistics import median
 from time import process_time
 from typing import Final
 
-import attrs
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from msgspec import structs
 
 from tools.bench import race
 from tools.bench.measure import LACKS, Table, middle, short
 from tools.bench.others import TOOLS, Watch, tools, watched
+from umi_core.data import Data
 from umi_core.workflows import BUILT_IN
 from umi_sim.mutants import Mutant, plant_mutant
 from umi_sim.mutants.registry import MUTANTS
@@ -50,8 +51,7 @@ LIVES_MAX: Final = 2_000
 SECONDS_MAX: Final = 1_000_000  # the budget is runs, for seconds of a shared machine say little
 
 
-@attrs.frozen
-class Hunted:
+class Hunted(Data):
     """CPU milliseconds until the first failure and until the last candidate; items or requests left."""
 
     found_ms: float
@@ -103,7 +103,7 @@ def least_of(turns: int, act: Callable[[], Hunted | None]) -> Hunted | None:
     tries = [done for _ in range(turns) if (done := act())]
     if not tries:
         return None
-    return attrs.evolve(
+    return structs.replace(
         tries[0], found_ms=min(it.found_ms for it in tries), done_ms=min(it.done_ms for it in tries)
     )
 
@@ -111,7 +111,7 @@ def least_of(turns: int, act: Callable[[], Hunted | None]) -> Hunted | None:
 def ours(mutant: Mutant) -> Hunted | None:
     start, scenario = process_time(), find(mutant.scenario)
     for seed in range(mutant.seeds_max):
-        config = attrs.evolve(draw(scenario, seed, mutant.overrides), planted=mutant.name)
+        config = structs.replace(draw(scenario, seed, mutant.overrides), planted=mutant.name)
         verdict, _ = run_once(config)
         if verdict.failure is not None:
             found_ms = since(start)

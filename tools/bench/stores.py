@@ -23,12 +23,11 @@ from time import process_time
 from typing import Any, Final
 from unittest.mock import patch
 
-import attrs
-
 from tests.sessions_store import PLANTED, Store
 from tools.bench.measure import LACKS, Table, short
 from tools.bench.others import SEED, TOOLS, Watch, tools, watched
 from tools.bench.plain import STEPS, Differs
+from umi_core.data import Data
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.hunt import moments_of
 from umi_sim.targets.life import run
@@ -168,7 +167,6 @@ def answer_of(lists: Lists, name: str, args: Mapping[str, Any]) -> object:
     return None
 
 
-@attrs.define
 class StoreWatch(Watch):
     """Lives of a store; each ends when the next one begins."""
 
@@ -219,8 +217,7 @@ def inline() -> Iterator[None]:
 # Measuring.
 
 
-@attrs.frozen
-class Looked:
+class Looked(Data):
     """Lives and CPU ms until the first failure; CPU ms until the smallest one, and its steps."""
 
     lives: int
@@ -244,7 +241,6 @@ def ours(kind: type[Store], lives_max: int) -> Looked | None:
 def theirs(act: Callable[[Any], None], kind: type[Store], lives_max: int) -> Looked | None:
     first: list[int] = []
 
-    @attrs.define
     class Counting(StoreWatch):
         def failed(self, op_count: int) -> None:
             first.append(self.life_count)

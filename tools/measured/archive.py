@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Final, Literal
 
-import attrs
+from msgspec import structs
 
 from tools.measured.lab import SCOPE, Embedder, Lab, Model
 from tools.measured.labelled import Fact, Question, archive
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.language.words import words
 from umi_core.messages.requests import Memorize, Retrieve, Search, Summarise
 from umi_core.messages.results import Retrieved
@@ -65,8 +66,7 @@ def input_of(prompt: str, name: str) -> object:
     return json.loads(line.partition(" = ")[2])
 
 
-@attrs.define
-class Archive:
+class Archive(Owner):
     """`label`: the question that is being asked, for a model that answers as labelled."""
 
     lab: Lab
@@ -80,7 +80,7 @@ class Archive:
     @classmethod
     def empty(cls, embedder: Embedder, model: Model, dims: int = DIMS) -> "Archive":
         facts, questions = archive()
-        config = attrs.evolve(CONFIG, embedding_dims=dims)
+        config = structs.replace(CONFIG, embedding_dims=dims)
         own = cls(Lab(model, embedder, config), facts, questions, model)
         own.lab.model = own.answer
         return own

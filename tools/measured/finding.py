@@ -26,9 +26,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
-
 from umi_core.chats.reader import read_chat_file
+from umi_core.data import Data, Owner
 from umi_core.language.extraction import sentences
 from umi_core.language.words import words
 from umi_live.blocking import BlockingMemory, open_blocking
@@ -42,24 +41,21 @@ HEAD: Final = (
 )  # fmt: skip
 
 
-@attrs.frozen
-class SpokenTurn:
+class SpokenTurn(Data):
     """One turn of a dialogue, with its speaker."""
 
     speaker: str
     text: str
 
 
-@attrs.frozen
-class LabelledQuestion:
+class LabelledQuestion(Data):
     """A question, and the places of the turns that answer it."""
 
     text: str
     evidence: frozenset[int]
 
 
-@attrs.frozen
-class Dialogue:
+class Dialogue(Data):
     """Turns in their order, and what is asked about them."""
 
     turns: tuple[SpokenTurn, ...]
@@ -69,12 +65,11 @@ class Dialogue:
 Places = Mapping[tuple[int, int], int]  # of turns among all, by conversation and number in it
 
 
-@attrs.define
-class Tally:
+class Tally(Owner):
     """How many questions found their evidence, by measure."""
 
     questions: int = 0
-    found: dict[str, int] = attrs.field(factory=dict)
+    found: dict[str, int] = {}
     length_sum: int = 0  # of the first five hits, in characters
 
     def add(self, texts: Sequence[str], lines: Sequence[str]) -> None:

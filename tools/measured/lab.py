@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_core.config import Config
+from umi_core.data import SET_LATER, Owner
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Read, Reply
@@ -21,19 +22,18 @@ Model = Callable[[str, str], str]
 Embedder = Callable[[str], tuple[int, ...]]
 
 
-@attrs.define
-class Lab:
+class Lab(Owner):
     """`asked` counts questions by kind; the model is told task and prompt."""
 
     model: Model
     embed: Embedder
     config: Config
     now_ms: int = 0
-    storage: SimStorage = attrs.Factory(SimStorage)
-    asked: Counter[str] = attrs.Factory(Counter)
-    memory: Memory = attrs.field(init=False)
+    storage: SimStorage = msgspec.field(default_factory=SimStorage)
+    asked: Counter[str] = msgspec.field(default_factory=Counter)
+    memory: Memory = SET_LATER
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.memory = Memory(SCOPE, self.config)
         self.run(Wake())
 

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import attrs
+from msgspec import structs
 
+from umi_core.data import Data
 from umi_core.values import Turn
 
 DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "quality"
 SAYS: Final = ("user", "assistant")
 
 
-@attrs.frozen
-class Query:
+class Query(Data):
     """A query after some turns, oldest first. `meant`: for each thing it means the words for it, one of which
     a right rewrite has; none if the query refers to nothing. `wrong` are pairs of a kind and a rewrite."""
 
@@ -35,8 +35,7 @@ class Query:
         return all(any(option.casefold() in said for option in options) for options in self.meant)
 
 
-@attrs.frozen
-class Fact:
+class Fact(Data):
     """`text` was told of a topic; `is_detail`: only the text says it, and nothing was extracted of it."""
 
     category: str
@@ -49,8 +48,7 @@ class Fact:
         return self.topic == "-"
 
 
-@attrs.frozen
-class Question:
+class Question(Data):
     """A query of a topic, and the level of the archive that answers it."""
 
     category: str
@@ -85,12 +83,12 @@ def queries() -> list[Query]:
 
 def with_label(query: Query, mark: str, rest: str) -> Query:
     if mark == "=":
-        return attrs.evolve(query, meant=tuple(tuple(it.split("|")) for it in rest.split(", ")))
+        return structs.replace(query, meant=tuple(tuple(it.split("|")) for it in rest.split(", ")))
     if mark == "+":
-        return attrs.evolve(query, right=(*query.right, rest))
+        return structs.replace(query, right=(*query.right, rest))
     assert mark == "-", mark
     kind, _, rewrite = rest.partition(": ")
-    return attrs.evolve(query, wrong=(*query.wrong, (kind, rewrite)))
+    return structs.replace(query, wrong=(*query.wrong, (kind, rewrite)))
 
 
 def archive() -> tuple[list[Fact], list[Question]]:

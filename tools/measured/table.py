@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, Self
 
-import attrs
+from umi_core.data import Data
 
 HEAD: Final = ("metric", "decided by", "measured", "target", "met")
 MET: Final = {None: "", True: "yes", False: "**no**"}
 
 
-@attrs.frozen
-class Count:
+class Count(Data):
     """How many of some are so, and the texts of those that are not."""
 
     holds: int
@@ -33,8 +32,7 @@ class Count:
         return f"{self.percent:.1f} % ({self.holds} of {self.total})"
 
 
-@attrs.frozen
-class Row:
+class Row(Data):
     """A metric, who decides it, and what was measured. `met`: whether the target is reached; None without
     one. `others`: what it went wrong with."""
 

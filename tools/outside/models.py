@@ -10,8 +10,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Data
 
 Json = Any
@@ -28,7 +26,6 @@ REFUSALS: Final = (
 )  # fmt: skip
 
 
-@attrs.frozen
 class Operation(Data):
     """One operation of a history. `how`: ok, info or refused.
 
@@ -45,7 +42,6 @@ class Operation(Data):
     times_ms: tuple[int, ...]
 
 
-@attrs.frozen
 class Law(Data):
     """Say how strictly a history is checked.
 

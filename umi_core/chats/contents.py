@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.json_text import Json, whole_json, write_json
 
@@ -42,7 +40,6 @@ NO_OUTPUT: Final = "(no output)"
 DATA: Final = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=_-]{512,}+", re.ASCII)
 
 
-@attrs.frozen
 class ContentPiece(Data):
     """One readable piece of a message; of a `hidden` one there is no text, of an `unknown` one its type."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.chats.contents import JsonObject, find_object, find_text, kind_of
 from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, find_time, is_role, role_kind
@@ -35,7 +35,6 @@ NODE_IDS: Final = ("id", "uuid", "messageId", "message_id")
 LEAVES: Final = ("current_node", "currentId", "current_leaf_message_uuid")
 
 
-@attrs.frozen
 class RawChat(Data):
     """A conversation whose messages are not read yet, each with its number."""
 
@@ -124,7 +123,7 @@ def read_openwebui(value: JsonObject) -> list[RawChat] | None:
     else:
         return None
     key, title = (find_text(value, keys) or find_text(chat, keys) for keys in (KEYS, TITLES))
-    return [attrs.evolve(found, key=key, title=title, date=find_time(value) or find_time(chat))]
+    return [structs.replace(found, key=key, title=title, date=find_time(value) or find_time(chat))]
 
 
 def read_locomo(value: JsonObject) -> list[RawChat] | None:
@@ -195,7 +194,7 @@ def read_wrapped(value: JsonObject) -> Named | None:
     found = None if inner is None else read_chats(inner)
     if found is None:
         return None
-    return found[0], [attrs.evolve(it, key=it.key or find_text(value, KEYS)) for it in found[1]]
+    return found[0], [structs.replace(it, key=it.key or find_text(value, KEYS)) for it in found[1]]
 
 
 Reader = Callable[[JsonObject], list[RawChat] | None]

@@ -13,7 +13,7 @@ Law 2. A message that says something is read; one whose text stands where nothin
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.chats.contents import (
     CALLS,
@@ -200,10 +200,10 @@ def list_pieces(message: JsonObject, names: Mapping[str, str]) -> Iterator[Conte
     author = find_object(message, ("author",)) or {}
     name = find_text(message, NAME_KEYS) or find_text(author, ("name",)) or name_called(message, names)
     if name and role_of(message) == "tool" and not is_result(kind_of(message)) and not part_kinds(message):
-        said = [attrs.evolve(it, text=f"{name}: {it.text}") for it in said]
+        said = [structs.replace(it, text=f"{name}: {it.text}") for it in said]
     recipient = find_text(message, ("recipient",))
     if recipient not in ("", "all"):
-        said = [attrs.evolve(it, text=f"calls {recipient}({it.text})") for it in said if it.text.strip()]
+        said = [structs.replace(it, text=f"calls {recipient}({it.text})") for it in said if it.text.strip()]
     yield from said
     yield from (it for it in read_calls(message, names) if it not in said)
     metadata = find_object(message, ("metadata",)) or {}

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 
 EMPTY: Final = "empty"  # a message that says nothing
@@ -12,7 +10,6 @@ OTHER_BRANCH: Final = "in another branch"  # an answer that was made anew, or a 
 LEFT_OUT: Final = (EMPTY, HIDDEN, OTHER_BRANCH)
 
 
-@attrs.frozen
 class ChatMessage(Data):
     """A message that can be read; `time` is shown as it is, and `at_ms` is None if there is none to read.
 
@@ -27,7 +24,6 @@ class ChatMessage(Data):
     unread_time: str = ""
 
 
-@attrs.frozen
 class UnreadMessage(Data):
     """A message that cannot be read, and why."""
 
@@ -35,7 +31,6 @@ class UnreadMessage(Data):
     reason: str
 
 
-@attrs.frozen
 class Chat(Data):
     """A conversation. `key` is the id that the program gave it; empty if there is none."""
 
@@ -50,7 +45,6 @@ class Chat(Data):
         return len(self.messages) + len(self.unread) + sum(count for _, count in self.left_out)
 
 
-@attrs.frozen
 class ChatFile(Data):
     """The conversations of a file, in order, and the name of its format, of FORMATS."""
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.answer_checks import check_answer, following_page, in_order, judged_rows
 from umi_core.data import Owner
@@ -91,14 +91,13 @@ FINAL_KINDS: Final = ("refused", "full", "too_long")
 EPOCH_ROW: Final = "epoch"
 
 
-@attrs.define
 class Engine(Owner):
     """One call of `Memory.step`: the state and tables it works on, the effects and marks that it gives."""
 
     state: State
     registry: Registry
-    effects: list[Effect] = attrs.field(factory=list)
-    marks: list[str] = attrs.field(factory=list)
+    effects: list[Effect] = []
+    marks: list[str] = []
     ended: Operation | None = None  # the last background operation that ended
     is_switched: bool = False  # the agent may have been closed or opened
 
@@ -435,7 +434,7 @@ def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
     for address, body in written.items():
         if body is not None and address.kind not in UNGUARDED:
             expects.setdefault(address, 0)
-    return attrs.evolve(commit, expects=tuple(Expect(*it) for it in expects.items()))
+    return structs.replace(commit, expects=tuple(Expect(*it) for it in expects.items()))
 
 
 # What a row learns.
@@ -476,7 +475,7 @@ def without_reasoning(engine: Engine, operation: Operation, row: Step, answer: M
         return answer
     engine.mark(operation, row, "reasoning", of=" reply")
     engine.state.count("reasoning stripped")
-    return attrs.evolve(answer, text=text)
+    return structs.replace(answer, text=text)
 
 
 def learn(
@@ -728,7 +727,7 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
     state = engine.state
     del state.operations[operation.number]
     if isinstance(outcome, Done):
-        lacks = sum_degradations(attrs.evolve(it, name=name_in_reply(it.name)) for it in operation.lacks)
+        lacks = sum_degradations(structs.replace(it, name=name_in_reply(it.name)) for it in operation.lacks)
         outcome = Done(outcome.value, lacks)
     state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
     # A delete_agent that timed out may have closed the agent: only recovery can tell.
@@ -897,4 +896,5 @@ def closed_calls(
     outcome = answer.kind if isinstance(answer, EffectFailed) else "ok"
     # A model may answer lone surrogates: they are counted here, and parsers put U+FFFD in their place.
     size = len(answer.text.encode(errors="surrogatepass")) if isinstance(answer, ModelReplied) else 0
-    return (*calls[:-1], attrs.evolve(calls[-1], answered_ms=answered_ms, outcome=outcome, reply_bytes=size))
+    last = structs.replace(calls[-1], answered_ms=answered_ms, outcome=outcome, reply_bytes=size)
+    return (*calls[:-1], last)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union, get_args, get_origin
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
-from umi_core.data import Data, Owner
+from umi_core.data import SET_LATER, Data, Owner
 from umi_core.rows import Row
 from umi_core.state import Tiers
 from umi_core.values import Scope
@@ -29,7 +29,6 @@ Check = Callable[[object], bool]
 UNIONS: Final = (Union, UnionType)
 
 
-@attrs.frozen
 class Fact(Data, Generic[T]):
     """A name and the type of what is known under it: a class, a tuple, or a union of those.
 
@@ -42,16 +41,14 @@ class Fact(Data, Generic[T]):
     name: str
     kind: "TypeForm[T]"
     rows: tuple[str, ...] = ()
-    holds: Check = attrs.field(init=False, eq=False, repr=False)
-    holds_unit: Check = attrs.field(init=False, eq=False, repr=False)
+    holds: Check = SET_LATER
+    holds_unit: Check = SET_LATER
+    beside = ("holds", "holds_unit")
 
-    @holds.default
-    def _of_kind(self) -> Check:
-        return self._with_rows(check_of(self.kind))
-
-    @holds_unit.default
-    def _of_unit(self) -> Check:
-        return self._with_rows(check_of(unit_of(self.kind))) if unit_of(self.kind) else never
+    def __post_init__(self) -> None:
+        unit = unit_of(self.kind)
+        structs.force_setattr(self, "holds", self._with_rows(check_of(self.kind)))
+        structs.force_setattr(self, "holds_unit", self._with_rows(check_of(unit)) if unit else never)
 
     def _with_rows(self, check: Check) -> Check:
         rows = self.rows
@@ -69,7 +66,6 @@ class Fact(Data, Generic[T]):
         return {self.name: value}
 
 
-@attrs.define
 class Facts(Owner):
     """The facts that are known when a step asks or takes; `at`: the index of its unit."""
 
@@ -90,8 +86,7 @@ class Facts(Owner):
         return self[fact][self.at]
 
 
-@attrs.define
-class View:
+class View(Owner):
     """Everything else that a step sees: time, scope, settings, its own options, and the tiers.
 
     `ask` only reads it. `take` may replace tiers; the engine puts them in place when all checks hold.

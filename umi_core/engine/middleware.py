@@ -32,7 +32,7 @@ from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar, get_args
 
-import attrs
+from msgspec import structs
 
 from umi_core.answer_checks import is_answer, is_of, is_typed
 from umi_core.conditions import CONDITION_COUNT_MAX, Where
@@ -70,7 +70,6 @@ TASKS: Final = (*FIXED, EMBED_TASK)
 # What a hook is told, and what it may say.
 
 
-@attrs.frozen
 class Place(Data):
     """Where a hook stands: what filters and hooks may know. Around a step `attempt` is 0 and `task` empty.
 
@@ -84,26 +83,22 @@ class Place(Data):
     operation: int
 
 
-@attrs.frozen
 class Pass(Data):
     """Go on as if this hook were not there."""
 
 
-@attrs.frozen
 class Rewrite(Data):
     """Send this instead; `before` an effect only."""
 
     request: Asked
 
 
-@attrs.frozen
 class Refuse(Data):
     """Do not send or begin it, or discard its result: it failed, kind `refused`."""
 
     reason: str
 
 
-@attrs.frozen
 class Substitute(Data):
     """Go on with this: an answer (its request_id is filled in), or all facts that the step produces."""
 
@@ -119,7 +114,6 @@ def pass_on(*_: object) -> Verdict:
     return Pass()
 
 
-@attrs.frozen
 class Interceptor(Data):
     """Three hooks around effects, or around steps. Raises Rejected(BadFilter).
 
@@ -143,7 +137,7 @@ class Interceptor(Data):
     effects: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         # A step has no task before it asks, so a filter by task would never let such a hook be called.
         known_tasks = TASKS if self.site == "effect" else ()
         unknown = (
@@ -164,8 +158,7 @@ class Interceptor(Data):
         )
 
 
-@attrs.frozen
-class Interceptors(Data):
+class Interceptors(Data, dict=True):
     """One generation: at most INTERCEPTOR_COUNT_MAX interceptors, outermost first."""
 
     ordered: tuple[Interceptor, ...] = ()
@@ -224,7 +217,6 @@ class Wrapped(Protocol[C]):
     def allows_after(self, result: C, verdict: object) -> bool: ...
 
 
-@attrs.frozen
 class BeforeResult(Data, Generic[C]):
     """Hold what `before` hooks decided: it happens, or `result` is given in its place.
 
@@ -310,7 +302,6 @@ def call_hook(
 # What hooks are put around.
 
 
-@attrs.frozen
 class Attempt(Data):
     """One attempt of an effect: what comes of it is an answer."""
 
@@ -329,7 +320,7 @@ class Attempt(Data):
 
     def substitute(self, value: object) -> Answer:
         assert isinstance(value, Answer)
-        return attrs.evolve(value, request_id=self.seen.request_id)
+        return structs.replace(value, request_id=self.seen.request_id)
 
     def show(self, result: Answer) -> object:
         return result
@@ -344,7 +335,6 @@ class Attempt(Data):
         return may_after(self.seen, result, verdict)
 
 
-@attrs.frozen
 class StepRun(Data):
     """One run of a step: what comes of it is what it produces, or the error with which the operation ends.
 
@@ -428,16 +418,16 @@ def may_rewrite(before: Asked, after: object) -> bool:
     if isinstance(before, AskModel):
         assert isinstance(after, AskModel)
         # Put back what may differ, and compare the rest: a field that is added later may not differ either.
-        same = attrs.evolve(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
+        same = structs.replace(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
         return same and is_text(after.prompt) and 0 < after.timeout_ms <= before.timeout_ms
     if isinstance(before, Embed):
         assert isinstance(after, Embed)
-        same = attrs.evolve(after, texts=before.texts) == before
+        same = structs.replace(after, texts=before.texts) == before
         is_whole = all(is_text(text) and text.strip() for text in after.texts)
         return same and is_whole and len(after.texts) == len(before.texts)
     assert isinstance(before, Read)
     assert isinstance(after, Read)
-    return attrs.evolve(after, query=before.query) == before and is_narrower(before.query, after.query)
+    return structs.replace(after, query=before.query) == before and is_narrower(before.query, after.query)
 
 
 def is_narrower(before: Query, after: Query) -> bool:
@@ -449,9 +439,9 @@ def is_narrower(before: Query, after: Query) -> bool:
     if not adds_conditions(before.where, after.where):
         return False
     if isinstance(after, CountRows):
-        return attrs.evolve(after, where=before.where) == before
+        return structs.replace(after, where=before.where) == before
     assert not isinstance(before, CountRows)
-    same = attrs.evolve(after, where=before.where, limit=before.limit)  # type: ignore[arg-type]
+    same = structs.replace(after, where=before.where, limit=before.limit)
     # A read of all rows goes on page by page; a limit would turn the first page into the whole answer.
     is_lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
     return same == before and (is_lowered or after.limit is before.limit is None)

@@ -7,7 +7,7 @@ Law 2. No replaced block can look like an input, and the form of the answer is a
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.middleware import Interceptor, Pass, Place, Rewrite, Verdict
 from umi_core.errors import BadOption, Rejected
@@ -37,7 +37,7 @@ def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
         prompt = after + request.prompt.removeprefix(before)
         # A prompt that another hook has rewritten does not begin with the fixed blocks, and stays as it is.
         is_fitting = request.prompt.startswith(before) and size(prompt) <= PROMPT_BYTES_MAX
-        return Rewrite(attrs.evolve(request, prompt=prompt)) if is_fitting else Pass()
+        return Rewrite(structs.replace(request, prompt=prompt)) if is_fitting else Pass()
 
     return Interceptor(name or f"blocks of {task}", before=put, effects=("model",), tasks=(task,))
 

@@ -6,7 +6,7 @@ Law 2. An operation finishes on the revision it began with; all revisions stay r
 
 from collections.abc import Callable, Mapping
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.engine.middleware import Interceptor, Interceptors
@@ -16,7 +16,6 @@ from umi_core.errors import BadWorkflow, Rejected, UnknownRevision
 from umi_core.limits import REVISION_COUNT_MAX
 
 
-@attrs.frozen
 class Registry(Data):
     """All revisions of all workflows, and all sets of interceptors. Every call gives a new registry.
 
@@ -68,10 +67,10 @@ class Registry(Data):
         )
 
     def with_interceptor(self, interceptor: Interceptor) -> "Registry":
-        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].add(interceptor)))
+        return structs.replace(self, generations=(*self.generations, self.generations[-1].add(interceptor)))
 
     def without_interceptor(self, name: str) -> "Registry":
-        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].remove(name)))
+        return structs.replace(self, generations=(*self.generations, self.generations[-1].remove(name)))
 
     def _change_step(
         self, name: str, at: str, change: Callable[[tuple[Step, ...], int], tuple[Step, ...]]
@@ -82,13 +81,13 @@ class Registry(Data):
         index = latest.index(at)
         if index is None:
             raise Rejected(BadWorkflow("UnknownStep", at))
-        return self._with(validate_workflow(attrs.evolve(latest, steps=change(latest.steps, index))))
+        return self._with(validate_workflow(structs.replace(latest, steps=change(latest.steps, index))))
 
     def _with(self, workflow: Workflow) -> "Registry":
         known = self.revisions.get(workflow.name, ())
         if len(known) >= REVISION_COUNT_MAX:
             raise Rejected(BadWorkflow("RevisionsFull", workflow.name))
-        return attrs.evolve(self, revisions={**self.revisions, workflow.name: (*known, workflow)})
+        return structs.replace(self, revisions={**self.revisions, workflow.name: (*known, workflow)})
 
 
 def configure_step(step: Step, options: Mapping[str, str | int | bool]) -> Step:
@@ -98,4 +97,4 @@ def configure_step(step: Step, options: Mapping[str, str | int | bool]) -> Step:
     # By type and not by isinstance: True would pass for the number 1.
     if bad := tuple(sorted(key for key, value in options.items() if type(value) is not type(declared[key]))):
         raise Rejected(BadWorkflow("BadConfigValue", step.id, bad))
-    return attrs.evolve(step, config=tuple(sorted({**declared, **options}.items())))
+    return structs.replace(step, config=tuple(sorted({**declared, **options}.items())))

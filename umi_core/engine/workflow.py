@@ -11,8 +11,6 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, TypedDict, TypeVar, overload
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.errors import (
@@ -42,7 +40,6 @@ EPOCH: Final = Fact("epoch", int)
 # What a row's functions give.
 
 
-@attrs.frozen
 class Learned(Data):
     """New facts; a later row to go on with; what was left out, as (substitute, reason, count).
 
@@ -56,14 +53,12 @@ class Learned(Data):
     shapes: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class Unusable(Data):
     """The answer says nothing that can be used: the end of the row's policy at once."""
 
     reason: str
 
 
-@attrs.frozen
 class Rejection(Data):
     """The operation ends here: the caller's fault, nothing changed."""
 
@@ -81,7 +76,6 @@ Claims = Callable[[Facts, View], tuple[str, ...]]
 # What failure means.
 
 
-@attrs.frozen
 class Degrade(Data):
     """Go on with stated facts instead; `name` goes into the reply as `step:name`."""
 
@@ -89,7 +83,6 @@ class Degrade(Data):
     facts: Callable[[Facts, str], Mapping[str, object]]
 
 
-@attrs.frozen
 class OnFailure(Data):
     """`attempts` in all (0: without end, whatever the kind), then degrade or, with None, abort.
 
@@ -122,8 +115,7 @@ def backoff_ms(count: int) -> int:
 # Rows and tables.
 
 
-@attrs.frozen
-class Step(Data):
+class Step(Data, dict=True):
     """A row. `effect`, `ask` and `on_failure` are given together, by `asks` below, or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
@@ -170,7 +162,6 @@ class Step(Data):
         return {fact.name: fact for fact in self.produces}
 
 
-@attrs.frozen
 class Law(Data):
     """A relation between facts that holds beside their types, once all of them are known.
 
@@ -187,8 +178,7 @@ class Law(Data):
         return any(known.get(fact.name) is None for fact in self.of) or self.holds(Facts(known), scope)
 
 
-@attrs.frozen
-class Workflow(Data):
+class Workflow(Data, dict=True):
     """`given`: what is known at the begin; its request, under a key that knows the class of it."""
 
     name: str

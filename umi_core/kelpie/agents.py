@@ -11,7 +11,7 @@ of logs, and receipts, of which storage disposes.
 
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, nothing, retry
@@ -79,7 +79,7 @@ def begin_log_anew(row: Row) -> Write | None:
     if not isinstance(row.body, Log):
         return None
     # Numbers up to 7 were given: the log starts at 8, so an id never names two messages.
-    return Write(row.address, attrs.evolve(row.body, first_seq=row.body.next_seq))
+    return Write(row.address, structs.replace(row.body, first_seq=row.body.next_seq))
 
 
 def switch(name: str) -> Workflow:

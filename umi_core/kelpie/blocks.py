@@ -8,7 +8,7 @@ Law 3. A deleted block leaves its sheet, without text or description: a block ma
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.data import Data
@@ -88,7 +88,6 @@ BlockEdit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteB
 # A block as it is.
 
 
-@attrs.frozen
 class BlockState(Data):
     """A block, or the place of one: what is in core there, and what its sheet says."""
 
@@ -145,7 +144,6 @@ def by_id(rows: tuple[Row, ...]) -> dict[str, Row]:
 # What a request makes of it.
 
 
-@attrs.frozen
 class EditedBlock(Data):
     """A block as it is to be; without text it is deleted."""
 
@@ -198,7 +196,7 @@ def check_access(request: BlockEdit, now: BlockState) -> Error | None:
     if expected is not None and expected != now.version:
         return VersionConflict(expected, now.version)
     if error := check_author(now.kind, now.own_label, request.author):
-        return attrs.evolve(error, label=now.label)
+        return structs.replace(error, label=now.label)
     # The user may change a read-only block in all but its text: open it, describe it, delete it.
     is_closed = now.read_only and (request.author != USER or writes_text(request))
     return ReadOnly(now.label, request.author) if is_closed else None
@@ -213,7 +211,7 @@ def writes_text(request: BlockEdit) -> bool:
 
 def update_block(request: UpdateBlock, same: EditedBlock) -> EditedBlock:
     """Return the block with the given fields replaced; a field of None stays."""
-    new = attrs.evolve(
+    new = structs.replace(
         same,
         text=same.text if request.value is None else line_ends(request.value),
         description=same.description if request.description is None else request.description,
@@ -222,15 +220,15 @@ def update_block(request: UpdateBlock, same: EditedBlock) -> EditedBlock:
     )
     if new == same:
         return same
-    return attrs.evolve(new, change="described" if new.text == same.text else "set")
+    return structs.replace(new, change="described" if new.text == same.text else "set")
 
 
 def append_text(same: EditedBlock, text: str) -> EditedBlock:
     """Append the text behind a newline, unless one of the two is empty."""
     if same.text is None:
-        return attrs.evolve(same, change="created", text=text)
+        return structs.replace(same, change="created", text=text)
     joined = "\n".join(part for part in (same.text, text) if part)
-    return attrs.evolve(same, change="appended", text=joined) if joined != same.text else same
+    return structs.replace(same, change="appended", text=joined) if joined != same.text else same
 
 
 def replace_text(request: ReplaceInBlock, same: EditedBlock, label: str) -> EditedBlock | Error:
@@ -244,7 +242,7 @@ def replace_text(request: ReplaceInBlock, same: EditedBlock, label: str) -> Edit
         return TextAmbiguous(label, count)
     text = same.text.replace(old, new)
     change = "replaced" if text != same.text else "unchanged"
-    return attrs.evolve(same, change=change, text=text, count=count)
+    return structs.replace(same, change=change, text=text, count=count)
 
 
 def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
@@ -389,7 +387,7 @@ def erase_changes(past: tuple[Row, ...]) -> list[Write]:
     # The text goes, and the row stays: the history of a deleted block says when it changed, and by whom.
     bodies = [row.body for row in past]
     return [
-        Write(row.address, attrs.evolve(body, text="", is_erased=True))
+        Write(row.address, structs.replace(body, text="", is_erased=True))
         for row, body in zip(past, bodies, strict=True)
         if isinstance(body, BlockChange)
     ]

@@ -2,12 +2,9 @@
 
 from typing import ClassVar
 
-import attrs
-
 from umi_core.errors import BadOption, Error
 
 
-@attrs.frozen
 class NotFound(Error):
     """There is none, it is deleted, or it is another agent's: one answer for all three."""
 
@@ -17,7 +14,6 @@ class NotFound(Error):
     id: str
 
 
-@attrs.frozen
 class LabelTaken(Error):
     """A block of this agent has this label already, whatever its kind."""
 
@@ -27,7 +23,6 @@ class LabelTaken(Error):
     id: str
 
 
-@attrs.frozen
 class BadLabel(Error):
     """A label that could be taken for an id or for a path, or is no label at all."""
 
@@ -36,7 +31,6 @@ class BadLabel(Error):
     label: str
 
 
-@attrs.frozen
 class VersionConflict(Error):
     """The block has changed since it was read; read it again."""
 
@@ -46,7 +40,6 @@ class VersionConflict(Error):
     actual: int
 
 
-@attrs.frozen
 class ReadOnly(Error):
     """The block is closed to this author."""
 
@@ -59,7 +52,6 @@ class ReadOnly(Error):
     author: str
 
 
-@attrs.frozen
 class AboveLimit(Error):
     """The text is longer than the limit of its block allows."""
 
@@ -69,7 +61,6 @@ class AboveLimit(Error):
     limit_bytes: int
 
 
-@attrs.frozen
 class TextNotFound(Error):
     """The text to replace does not occur in the block."""
 
@@ -78,7 +69,6 @@ class TextNotFound(Error):
     label: str
 
 
-@attrs.frozen
 class TextAmbiguous(Error):
     """The text to replace occurs more than once, and one occurrence was meant."""
 
@@ -88,7 +78,6 @@ class TextAmbiguous(Error):
     count: int
 
 
-@attrs.frozen
 class BadCursor(Error):
     """No place in this list."""
 

@@ -7,7 +7,7 @@ of the commits, whatever the clock shows. Law 2. A number is never given again, 
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
@@ -103,7 +103,7 @@ def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View
     """Return the plan that adds these rows under the next numbers of their log."""
     log = facts[LOG]
     rows = tuple(put(view.scope, log.name, body.id, body) for body in bodies)
-    after = put(view.scope, "log", log.name, attrs.evolve(log, next_seq=log.next_seq + len(rows)))
+    after = put(view.scope, "log", log.name, structs.replace(log, next_seq=log.next_seq + len(rows)))
     return Plan(
         view.now_ms,
         writes=(*rows, after),
@@ -337,13 +337,13 @@ def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *
     # A step that is replaced under a wrong id would be left out without a word.
     assert not strange, f"{name}: {workflow.name} has no row {', '.join(sorted(strange))}"
     rows = tuple(by_name.get(step.id, step) for step in workflow.steps)
-    return attrs.evolve(workflow, name=name, given=given, steps=rows)
+    return structs.replace(workflow, name=name, given=given, steps=rows)
 
 
 def skippable(workflow: Workflow) -> Workflow:
     """Return the table with a first step that answers a repeated request key; no other step runs then."""
-    rows = (attrs.evolve(step, otherwise=nothing(*step.produces)) for step in workflow.steps)
-    return attrs.evolve(workflow, steps=(SEEN, *rows), laws=(*workflow.laws, KNOWN_ANSWER))
+    rows = (structs.replace(step, otherwise=nothing(*step.produces)) for step in workflow.steps)
+    return structs.replace(workflow, steps=(SEEN, *rows), laws=(*workflow.laws, KNOWN_ANSWER))
 
 
 # add_archival.
@@ -387,7 +387,7 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
     drafts = tuple(add_source(key, draft, view.now_ms) for draft in remember.place_drafts(facts))
     plan = plan_of(chain_drafts(drafts, facts[STATED], None), facts, view)
     assert isinstance(plan.value, Remembered)
-    return attrs.evolve(
+    return structs.replace(
         plan,
         writes=(*alone.writes, *plan.writes),
         value=RecordAdded("archival", facts[LOG].next_seq, 1, view.now_ms, facts=plan.value),
@@ -398,7 +398,7 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
 
 ADD_ARCHIVAL: Final = replace_steps(
     remember.REMEMBER, "add_archival", (ADD, REQUEST_KEY),
-    attrs.evolve(evolving.EXTRACT, take=take_facts),
+    structs.replace(evolving.EXTRACT, take=take_facts),
     Step("lookup", requires=(ADD, MENTIONS), produces=(DRAFTS, CORE, LOG),
          otherwise=nothing(DRAFTS, CORE, LOG), claims=claim_turn,
          **asks(Read, ask_known, take_known, retry(3))),
@@ -428,8 +428,8 @@ def take_delete(facts: Facts, answer: None, view: View) -> Learned:
     row, value = facts[RESOURCE], RecordForgotten(facts[DELETE].record_id)
     if row is None:
         return Learned(PLAN(Plan(view.now_ms, value=value)))
-    value = attrs.evolve(value, entities=tuple(report_facts(facts)))
-    return Learned(PLAN(attrs.evolve(plan_without(row, facts, view), value=value)))
+    value = structs.replace(value, entities=tuple(report_facts(facts)))
+    return Learned(PLAN(structs.replace(plan_without(row, facts, view), value=value)))
 
 
 DELETE_ARCHIVAL: Final = replace_steps(

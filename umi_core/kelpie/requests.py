@@ -5,8 +5,6 @@ Their request keys are a space of their own: a key may name one request here and
 
 from typing import ClassVar
 
-import attrs
-
 from umi_core.domains import (
     BlockText,
     EventTime,
@@ -43,7 +41,6 @@ from umi_core.kelpie.domains import (
 from umi_core.messages.request import CoreRead, WorkflowRequest
 
 
-@attrs.frozen
 class ApiRequest(WorkflowRequest):
     is_common = False
     key_space = "api"
@@ -52,7 +49,6 @@ class ApiRequest(WorkflowRequest):
 # Blocks. `block` is an id, or a label in any spelling.
 
 
-@attrs.frozen
 class CreateBlock(ApiRequest):
     tag = 130
     workflow = "edit_block"
@@ -67,7 +63,6 @@ class CreateBlock(ApiRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class UpdateBlock(ApiRequest):
     """A change of a block: None leaves a part as it is, an empty description removes it."""
 
@@ -84,7 +79,6 @@ class UpdateBlock(ApiRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class AppendToBlock(ApiRequest):
     """A newline stands between the two texts if both say something. Makes the block if there is none."""
 
@@ -97,7 +91,6 @@ class AppendToBlock(ApiRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class ReplaceInBlock(ApiRequest):
     """`every`: each occurrence from left to right; else there must be exactly one."""
 
@@ -112,7 +105,6 @@ class ReplaceInBlock(ApiRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class DeleteBlock(ApiRequest):
     tag = 134
     workflow = "edit_block"
@@ -122,14 +114,12 @@ class DeleteBlock(ApiRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class ListBlocks(ApiRequest):
     tag = 135
     workflow = "read_blocks"
     shows = True
 
 
-@attrs.frozen
 class FindBlock(ApiRequest):
     tag = 136
     workflow = "read_blocks"
@@ -137,7 +127,6 @@ class FindBlock(ApiRequest):
     block: BlockName
 
 
-@attrs.frozen
 class BlockHistory(ApiRequest):
     """The changes of a block, deleted or not, oldest first, behind the version `after`."""
 
@@ -152,7 +141,6 @@ class BlockHistory(ApiRequest):
 # Messages: a log.
 
 
-@attrs.frozen
 class AddMessages(ApiRequest):
     """One turn of the conversation: all of them land, or none."""
 
@@ -163,7 +151,6 @@ class AddMessages(ApiRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class ListMessages(ApiRequest):
     """Without `after` the newest below `before`, or of all; with `after` the oldest above it."""
 
@@ -175,7 +162,6 @@ class ListMessages(ApiRequest):
     limit: Limit | None = None
 
 
-@attrs.frozen
 class SearchMessages(ApiRequest):
     """All messages with every word of the query that are not older than `from_ms` and older than `until_ms`,
     newest first; those below the number `before`. `skip`: so many of them are passed over first."""
@@ -200,7 +186,6 @@ class SearchMessages(ApiRequest):
 # Archival records.
 
 
-@attrs.frozen
 class AddArchival(ApiRequest):
     """A new record; with `extract` its statements become facts, too, with this record as their source.
 
@@ -224,7 +209,6 @@ class AddArchival(ApiRequest):
         return self.content
 
 
-@attrs.frozen
 class GetArchival(ApiRequest):
     tag = 141
     workflow = "get_archival"
@@ -232,7 +216,6 @@ class GetArchival(ApiRequest):
     record_id: RecordId
 
 
-@attrs.frozen
 class ListArchival(ApiRequest):
     """Oldest first, behind the record `cursor`; with `tags` those that have all of them."""
 
@@ -244,7 +227,6 @@ class ListArchival(ApiRequest):
     tags: Tags = ()
 
 
-@attrs.frozen
 class SearchArchival(ApiRequest):
     """The records that have words of the query, best first; equal ones by age, oldest first. `skip`: so many
     of them are passed over first."""
@@ -258,7 +240,6 @@ class SearchArchival(ApiRequest):
     skip: Skip = 0
 
 
-@attrs.frozen
 class DeleteArchival(ApiRequest):
     """Delete a record, and the facts that only it states."""
 
@@ -271,14 +252,12 @@ class DeleteArchival(ApiRequest):
 # The agent itself.
 
 
-@attrs.frozen
 class AgentRequest(ApiRequest):
     """It runs alone: what was asked before has ended, and what is asked later waits for its end."""
 
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class DeleteAgent(AgentRequest):
     """The agent is closed; all that it has is removed in the background."""
 
@@ -286,7 +265,6 @@ class DeleteAgent(AgentRequest):
     workflow = "delete_agent"
 
 
-@attrs.frozen
 class OpenAgent(AgentRequest):
     """An agent that was deleted begins again with nothing. It waits until all of it is removed."""
 
@@ -297,7 +275,6 @@ class OpenAgent(AgentRequest):
 # Facts that remember and memorize have stored. There is no route over HTTP for this request.
 
 
-@attrs.frozen
 class RecentEntities(WorkflowRequest):
     """The entities that changed last, newest first, those of one instant by id; no access is counted.
 
@@ -316,7 +293,6 @@ class RecentEntities(WorkflowRequest):
 # The prompt: answered at once, from core as it is.
 
 
-@attrs.frozen
 class BuildSystemPrompt(CoreRead):
     tag = 145
     is_common = False

@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.domains import Count, Domain, EventTime, one_of
 from umi_core.ids import log_id
@@ -13,7 +11,6 @@ from umi_core.kelpie.rows import Archival, BlockChange, Message
 AgentChange = Annotated[str, Domain("agent_change", one_of("closed", "opened", "unchanged", "purged"))]
 
 
-@attrs.frozen
 class BlockWritten(Data):
     """`change` is what was done; `version` the block's version after it. `count`: occurrences replaced."""
 
@@ -28,7 +25,6 @@ class BlockWritten(Data):
     repeated: bool = False
 
 
-@attrs.frozen
 class ApiBlock(Data):
     """A block as the API shows it. The dates are 0 if only the core tier knows it."""
 
@@ -45,13 +41,11 @@ class ApiBlock(Data):
     updated_ms: EventTime
 
 
-@attrs.frozen
 class BlocksShown(Data):
     tag = 152
     blocks: tuple[ApiBlock, ...]
 
 
-@attrs.frozen
 class ChangesShown(Data):
     """`next`: the version to go on behind; None behind the last."""
 
@@ -60,7 +54,6 @@ class ChangesShown(Data):
     next: int | None = None
 
 
-@attrs.frozen
 class Appended(Data):
     """Rows added to a log: `count` rows, numbered from `first_seq`."""
 
@@ -76,7 +69,6 @@ class Appended(Data):
         return tuple(log_id(self.log, self.first_seq + at) for at in range(self.count))
 
 
-@attrs.frozen
 class MessagesShown(Data):
     """Oldest first. `total`: all there are. `has_older`, `has_newer`: there are others beside them."""
 
@@ -87,7 +79,6 @@ class MessagesShown(Data):
     has_newer: bool = False
 
 
-@attrs.frozen
 class MessagesFound(Data):
     """Newest first. `next`: the number to go on below; None behind the last one."""
 
@@ -96,7 +87,6 @@ class MessagesFound(Data):
     next: int | None = None
 
 
-@attrs.frozen
 class RecordsShown(Data):
     """`next`: the cursor of the next page; None behind the last one."""
 
@@ -106,14 +96,12 @@ class RecordsShown(Data):
     scores_ppm: tuple[int, ...] = ()
 
 
-@attrs.frozen
 class RecordDeleted(Data):
     tag = 157
     id: str
     repeated: bool = False
 
 
-@attrs.frozen
 class Prompt(Data):
     """`version`: of the core tier that it shows."""
 
@@ -123,7 +111,6 @@ class Prompt(Data):
     version: Count
 
 
-@attrs.frozen
 class AgentSwitched(Data):
     """The state of the agent after a request: `change` is closed, opened, or unchanged.
 

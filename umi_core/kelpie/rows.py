@@ -3,10 +3,7 @@
 The text of a block stays in core. Law 1. The id of a row of this file never names anything else later.
 """
 
-import attrs
-
 from umi_core.body import Body
-from umi_core.data import Data
 from umi_core.domains import (
     BlockKind,
     BlockLabel,
@@ -22,8 +19,7 @@ from umi_core.domains import (
 from umi_core.kelpie.domains import Author, ChangeKind, Description, Details, LogName, Role, Tags
 
 
-@attrs.frozen
-class Sheet(Body, Data):
+class Sheet(Body):
     """The data of a block beside its text.
 
     `text_hash` is that of the text at this version, empty once the block is deleted: then the sheet is its
@@ -48,8 +44,7 @@ class Sheet(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class BlockChange(Body, Data):
+class BlockChange(Body):
     """One version of a block: the change, its author, the text after it. `is_erased`: the block is gone."""
 
     tag = 121
@@ -68,8 +63,7 @@ class BlockChange(Body, Data):
         return f"{self.block_id}@{self.version:012}"
 
 
-@attrs.frozen
-class Message(Body, Data):
+class Message(Body):
     """One message of the conversation; `details` are the parts of a call of a tool."""
 
     tag = 122
@@ -85,8 +79,7 @@ class Message(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class Archival(Body, Data):
+class Archival(Body):
     """A text that was put into the archive as it is."""
 
     tag = 123
@@ -102,8 +95,7 @@ class Archival(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class Log(Body, Data):
+class Log(Body):
     """The number that the next message or record gets. It allocates, and counts nothing.
 
     `first_seq`: all below went with the agent when it was deleted.

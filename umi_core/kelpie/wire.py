@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-import attrs
+from msgspec import structs
 
 from umi_core import errors
 from umi_core.data import Data
@@ -35,7 +35,6 @@ Json = dict[str, Any]
 Made = Callable[[OpId, "HttpRequest"], Request]
 
 
-@attrs.frozen
 class Malformed(Data):
     """A request that cannot be read as one of the API; `status` is that of HTTP."""
 
@@ -44,7 +43,6 @@ class Malformed(Data):
     allowed: tuple[str, ...] = ()  # the methods of a path, if it has others than the one that was used
 
 
-@attrs.frozen
 class AgentCall(Data):
     """A request to the memory of one agent, and the fields of its body that were not understood."""
 
@@ -53,14 +51,12 @@ class AgentCall(Data):
     ignored: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class Response(Data):
     status: int
     headers: tuple[tuple[str, str], ...]
     body: str
 
 
-@attrs.frozen
 class HttpRequest(Data):
     """One request over HTTP: the rest of its path, its query, its body, its key, and its author."""
 
@@ -75,12 +71,6 @@ class HttpRequest(Data):
         return {name: frozen(self.body[name]) for name in names if self.body.get(name) is not None}
 
 
-def read_names(text: str) -> Mapping[str, str]:
-    """Return names of the wire with those of the fields of the request: `limit=limit_bytes label`."""
-    return {wire: field or wire for wire, _, field in (name.partition("=") for name in text.split())}
-
-
-@attrs.frozen
 class Route(Data):
     """A request at a path. `query`, `needed`, `body`: all fields that have a meaning there.
 
@@ -92,10 +82,10 @@ class Route(Data):
     make: Made
     requests: tuple[type[Request], ...]
     reply: Any
-    query: Mapping[str, str] = attrs.field(default="", converter=read_names)
-    needed: Mapping[str, str] = attrs.field(default="", converter=read_names)
-    body: Mapping[str, str] = attrs.field(default="", converter=read_names)
-    older: Mapping[str, str] = attrs.field(default="", converter=read_names)
+    query: Mapping[str, str]
+    needed: Mapping[str, str]
+    body: Mapping[str, str]
+    older: Mapping[str, str]
 
     def pick_known(self, given: Mapping[str, Any], *known: Mapping[str, str]) -> Json:
         """Return what was given of these fields; an older name counts if the new one is absent."""
@@ -106,6 +96,19 @@ class Route(Data):
 
     def list_ignored(self, given: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(sorted(set(given) - {*self.needed, *self.body, *self.older}))
+
+
+def read_names(text: str) -> Mapping[str, str]:
+    """Return names of the wire with those of the fields of the request: `limit=limit_bytes label`."""
+    return {wire: field or wire for wire, _, field in (name.partition("=") for name in text.split())}
+
+
+def route(
+    tells: str, make: Made, requests: tuple[type[Request], ...], reply: Any,
+    query: str = "", needed: str = "", body: str = "", older: str = "",
+) -> Route:  # fmt: skip
+    """Return a route whose fields are written as texts: `limit=limit_bytes label`."""
+    return Route(tells, make, requests, reply, *map(read_names, (query, needed, body, older)))
 
 
 Table = Mapping[tuple[str, str, bool], Route]
@@ -238,7 +241,7 @@ def page(asked: HttpRequest) -> int | None:
 def seq(asked: HttpRequest, name: str) -> int | None:
     """Return the number, given as such or as the id of a message."""
     told = {key: text.removeprefix("msg_") for key, text in asked.query.items()}
-    return number(attrs.evolve(asked, query=told), name)
+    return number(structs.replace(asked, query=told), name)
 
 
 def create(op_id: OpId, it: HttpRequest) -> Request:
@@ -350,93 +353,93 @@ def count_skipped(asked: HttpRequest) -> Any:
 PAGE_OF_TOOLS: Final = 10
 
 ROUTES: Final[Table] = {
-    ("DELETE", "", False): Route(
+    ("DELETE", "", False): route(
         "Delete the agent and all that it has.",
         lambda op_id, it: api.DeleteAgent(op_id, it.key), (api.DeleteAgent,), results.AgentSwitched,
     ),
-    ("POST", "", False): Route(
+    ("POST", "", False): route(
         "Let a deleted agent begin anew.",
         lambda op_id, it: api.OpenAgent(op_id, it.key), (api.OpenAgent,), results.AgentSwitched,
     ),
-    ("GET", "blocks", False): Route(
+    ("GET", "blocks", False): route(
         "List all blocks.", lambda op_id, it: api.ListBlocks(op_id), (api.ListBlocks,), results.BlocksShown
     ),
-    ("POST", "blocks", False): Route(
+    ("POST", "blocks", False): route(
         "Create a block.", create, (api.CreateBlock,), results.BlockWritten,
         needed="label", body="value kind description limit=limit_bytes read_only",
     ),
-    ("GET", "blocks", True): Route(
+    ("GET", "blocks", True): route(
         "Read a block by its label or id.",
         lambda op_id, it: api.FindBlock(op_id, it.name), (api.FindBlock,), results.ApiBlock,
     ),
-    ("PATCH", "blocks", True): Route(
+    ("PATCH", "blocks", True): route(
         "Change a block; what is left out stays as it is.", update, (api.UpdateBlock,), results.BlockWritten,
         body="value description limit=limit_bytes read_only expected_version",
     ),
-    ("DELETE", "blocks", True): Route(
+    ("DELETE", "blocks", True): route(
         "Delete a block and the texts of its history.",
         lambda op_id, it: api.DeleteBlock(op_id, it.name, author=it.author, request_key=it.key),
         (api.DeleteBlock,), results.BlockWritten,
     ),
-    ("GET", "history", True): Route(
+    ("GET", "history", True): route(
         "List the changes of a block, by its id.",
         lambda op_id, it: api.BlockHistory(op_id, it.name, number(it, "after"), page(it)),
         (api.BlockHistory,), results.ChangesShown, query="after limit",
     ),
-    ("GET", "messages", False): Route(
+    ("GET", "messages", False): route(
         "List messages, or search them by words and time.", find_messages,
         (api.ListMessages, api.SearchMessages), results.MessagesShown | results.MessagesFound,
         query="before after limit q=query from=from_ms until=until_ms skip",
     ),
-    ("POST", "messages", False): Route(
+    ("POST", "messages", False): route(
         "Add the messages of one turn.", add_messages, (api.AddMessages,), results.Appended, needed="messages"
     ),
-    ("GET", "archival", False): Route(
+    ("GET", "archival", False): route(
         "List records, or search them by words.", find_archival,
         (api.ListArchival, api.SearchArchival), results.RecordsShown,
         query="q=query limit skip cursor", older="after=cursor",
     ),
-    ("POST", "archival", False): Route(
+    ("POST", "archival", False): route(
         "Add a record; with extract its facts, too.", add_archival,
         (api.AddArchival,), results.Appended | RecordAdded,
         needed="content", body="tags metadata extract speaker", older="text=content",
     ),
-    ("GET", "archival", True): Route(
+    ("GET", "archival", True): route(
         "Read a record.",
         lambda op_id, it: api.GetArchival(op_id, it.name), (api.GetArchival,), results.RecordsShown,
     ),
-    ("DELETE", "archival", True): Route(
+    ("DELETE", "archival", True): route(
         "Delete a record, and the facts that only it told.",
         lambda op_id, it: api.DeleteArchival(op_id, it.name, it.key),
         (api.DeleteArchival,), results.RecordDeleted | RecordForgotten,
     ),
-    ("GET", "prompt", False): Route(
+    ("GET", "prompt", False): route(
         "Write the blocks as a system prompt.",
         lambda op_id, it: api.BuildSystemPrompt(
             op_id, it.query.get("system", ""), it.query.get("format", "xml")
         ),
         (api.BuildSystemPrompt,), results.Prompt, query="system format=form",
     ),
-    ("POST", "tools/core_memory_append", True): Route(
+    ("POST", "tools/core_memory_append", True): route(
         "Append to a block, as a model.", tool_append, (api.AppendToBlock,), results.BlockWritten,
         needed="label=block content=text",
     ),
-    ("POST", "tools/core_memory_replace", True): Route(
+    ("POST", "tools/core_memory_replace", True): route(
         "Replace a text in a block, as a model.", tool_replace, (api.ReplaceInBlock,), results.BlockWritten,
         needed="label=block old_content=old new_content=new", body="all=every",
     ),
-    ("POST", "tools/archival_memory_insert", True): Route(
+    ("POST", "tools/archival_memory_insert", True): route(
         "Add a record, as a model.", tool_insert, (api.AddArchival,), results.Appended, needed="content"
     ),
-    ("POST", "tools/archival_memory_search", True): Route(
+    ("POST", "tools/archival_memory_search", True): route(
         "Search records by words, ten on a page.", tool_search_archival,
         (api.SearchArchival,), results.RecordsShown, needed="query", body="page=skip",
     ),
-    ("POST", "tools/conversation_search", True): Route(
+    ("POST", "tools/conversation_search", True): route(
         "Search messages by words, ten on a page.", tool_search_messages,
         (api.SearchMessages,), results.MessagesFound, needed="query", body="page=skip",
     ),
-    ("POST", "tools/conversation_search_date", True): Route(
+    ("POST", "tools/conversation_search_date", True): route(
         "Search messages of a range of days, ten on a page.", tool_search_dates,
         (api.SearchMessages,), results.MessagesFound,
         needed="start_date=from_ms end_date=until_ms", body="page=skip",
@@ -485,7 +488,7 @@ def build_error(status: int, name: str, sentence: str) -> Response:
 def malformed(found: Malformed) -> Response:
     response = build_error(found.status, "Malformed", found.reason)
     allow = (("allow", ", ".join(found.allowed)),) if found.allowed else ()
-    return attrs.evolve(response, headers=(*response.headers, *allow))
+    return structs.replace(response, headers=(*response.headers, *allow))
 
 
 def as_json(value: object) -> object:
@@ -529,7 +532,7 @@ def row_json(row: Any) -> Json:
 
 def fields(value: Any) -> Json:
     """Return the fields under the names of the wire; times are RFC 3339."""
-    parts = ((field.name, getattr(value, field.name)) for field in attrs.fields(type(value)))
+    parts = ((name, getattr(value, name)) for name in value.__struct_fields__)
     return {
         WIRE_NAMES.get(name, name): times.format_time(part) if name.endswith("_ms") else part
         for name, part in parts

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, get_args
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.json_text import whole
 from umi_core.limits import REPLY_BYTES_MAX
@@ -23,7 +21,6 @@ STOPS: Final = {("retrieve",): False, ("no", "retrieve"): True}
 PLACEHOLDER: Final = "{query}"
 
 
-@attrs.frozen
 class Decision(Data):
     """`is_enough`: no more is needed. `rewrite`: other words for the query, if there are some. `why`: why
     nothing was decided."""

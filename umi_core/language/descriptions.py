@@ -9,8 +9,6 @@ that are not closed are text.
 import re
 from typing import Final, Literal
 
-import attrs
-
 from umi_core.conversations import first_sentence
 from umi_core.data import Data
 from umi_core.json_text import whole
@@ -21,13 +19,11 @@ CONTENT: Final = re.compile("<content>(.*?)</content>", re.DOTALL | re.IGNORECAS
 CAPTION: Final = re.compile("<caption>(.*?)</caption>", re.DOTALL | re.IGNORECASE)
 
 
-@attrs.frozen
 class Description(Data):
     text: str
     caption: str
 
 
-@attrs.frozen
 class Undescribed(Data):
     """A reply that says nothing of what it was asked about."""
 

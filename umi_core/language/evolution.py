@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Container
 from typing import Final, Literal, get_args
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.domains import Change, Importance, Reason, Word
 from umi_core.json_text import Json
@@ -34,7 +32,6 @@ SHAPES: Final = (*get_args(Drop), *get_args(Silence), "reason missing", "reason 
 Pair = tuple[str, str]  # refs: of the new statement, of the old one
 
 
-@attrs.frozen
 class StatementVerdict(Data):
     """The effect of a new statement on an old one."""
 
@@ -44,7 +41,6 @@ class StatementVerdict(Data):
     by: Word = "model"
 
 
-@attrs.frozen
 class Evolution(Data):
     """Verdicts by pair, in the order of the reply, and why rows were dropped.
 
@@ -54,8 +50,9 @@ class Evolution(Data):
 
     verdicts: tuple[tuple[Pair, StatementVerdict], ...] = ()
     dropped: tuple[Drop, ...] = ()
-    silent: tuple[Silence, ...] = attrs.field(default=(), eq=False)
-    mended: tuple[str, ...] = attrs.field(default=(), eq=False)
+    silent: tuple[Silence, ...] = ()
+    mended: tuple[str, ...] = ()
+    beside = ("silent", "mended")
 
     @property
     def shapes(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, Literal, TypeVar, get_args
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
 from umi_core.data import Data
@@ -133,7 +133,6 @@ SHAPES: Final = (*get_args(Drop), *(f"link {reason}" for reason in get_args(Link
 Dropped = tuple[tuple[int, str], ...]
 
 
-@attrs.frozen
 class Mention(Data):
     """One statement about a name and `others`. Without `named` it is a note, and is about no entity."""
 
@@ -151,7 +150,6 @@ class Mention(Data):
         return (self.name, *self.others) if self.named else ()
 
 
-@attrs.frozen
 class Extraction(Data):
     """The statements of a reply; `dropped` names entities by their number in it, from 0, with the reason.
 
@@ -164,8 +162,9 @@ class Extraction(Data):
     dropped: Dropped
     partial: bool
     uncovered_count: int = 0
-    mended: tuple[str, ...] = attrs.field(default=(), eq=False)
-    told_count: int = attrs.field(default=0, eq=False)
+    mended: tuple[str, ...] = ()
+    told_count: int = 0
+    beside = ("mended", "told_count")
 
     @property
     def shapes(self) -> tuple[str, ...]:
@@ -209,7 +208,7 @@ def add_date(mention: Mention, day: int | None) -> Mention:
     """Return the mention with its dates put right: a model may leave one out, or count wrong."""
     if day is None:
         return mention
-    return attrs.evolve(mention, content=add_dates(mention.content, day, EXTRACT_CONTENT_BYTES_MAX))
+    return structs.replace(mention, content=add_dates(mention.content, day, EXTRACT_CONTENT_BYTES_MAX))
 
 
 def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:
@@ -283,7 +282,7 @@ def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
     content, kind = element.get("content"), named_type(element.get("type"))
     if kind != "note" or not isinstance(content, str) or not content.strip():
         return None
-    note = attrs.evolve(
+    note = structs.replace(
         fallback_note(cut(content, EXTRACT_CONTENT_BYTES_MAX)), confidence_ppm=read_confidence(element)
     )
     return note, tuple(mends_of_content(element, note))
@@ -369,7 +368,7 @@ def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
         told = [*by_name.get(key, ()), *(it for other in inside.values() for it in other)] or group
         others = tuple(its[0].name for other, its in inside.items() if other != key)
         sure_ppm = max(it.confidence_ppm for it in told)
-        yield attrs.evolve(told[0], confidence_ppm=sure_ppm, others=others)
+        yield structs.replace(told[0], confidence_ppm=sure_ppm, others=others)
 
 
 def is_said(name: str, said: set[str]) -> bool:
@@ -387,7 +386,7 @@ def divide(mention: Mention) -> tuple[Mention, ...]:
     if len(found) > EXTRACT_SENTENCE_COUNT_MAX:
         return (mention,)
     return tuple(
-        attrs.evolve(mention, name=mention.name if mention.named else auto_name(it), content=it)
+        structs.replace(mention, name=mention.name if mention.named else auto_name(it), content=it)
         for it in found
     )
 
@@ -455,7 +454,7 @@ def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
     stated = (Mention("person", name, sentence, CONFIDENCE_PPM) for sentence in own)
     rest = tuple(sentence for sentence in lost if sentence not in own)
     entities = (*told, *stated, *notes_of(rest))
-    return attrs.evolve(
+    return structs.replace(
         extraction, entities=entities, uncovered_count=len(lost), told_count=len(told) + len(own)
     )
 

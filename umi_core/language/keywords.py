@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterable
 from itertools import groupby
 from typing import Final, Literal
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.json_text import whole
 from umi_core.language.rewriting import clean_line
@@ -24,7 +22,6 @@ LENGTH_MIN: Final = 2
 NAMING_KEYWORD_COUNT: Final = 3
 
 
-@attrs.frozen
 class Unnamed(Data):
     """A reply without a name."""
 

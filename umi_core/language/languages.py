@@ -9,15 +9,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.language.tables import MARKS, MAYBE_NAMES
 from umi_core.language.words import word_matches
 from umi_core.text import is_capital
 
 
-@attrs.frozen
 class WrittenWord(Data):
     """A word as it is compared, and as it was written with what follows its apostrophe.
 

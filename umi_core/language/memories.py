@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, get_args
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_core.domains import Content, EntityName, Texts
@@ -34,7 +34,6 @@ DIAGNOSTICS: Final[tuple[str, ...]] = get_args(Diagnostic)
 EXAMPLE: Final = "ONE FACT, AS A SENTENCE"  # stands for a content in the prompt
 
 
-@attrs.frozen
 class ExtractedFact(Data):
     """One fact as a model gave it; `name` is empty if it is about no name. Categories are as written."""
 
@@ -43,13 +42,11 @@ class ExtractedFact(Data):
     categories: Texts
 
 
-@attrs.frozen
 class Memories(Data):
     memories: tuple[ExtractedFact, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
-@attrs.frozen
 class Unread(Data):
     """A reply that says nothing."""
 
@@ -82,7 +79,6 @@ LITERAL: Final = "<![CDATA["
 ENDS: Final = {"<!--": "-->", LITERAL: "]]>"}
 
 
-@attrs.frozen
 class MarkupTag(Data):
     """A tag, or with an empty `name` what vanishes and leaves its `literal`, and where it stands."""
 
@@ -141,7 +137,6 @@ def tag_of(match: re.Match[str]) -> MarkupTag:
 STRUCTURE: Final = ("memory", "content", "categories", "category")
 
 
-@attrs.define
 class MarkedText(Owner):
     """A text with its marks. Positions are numbers of marks; what was wrong is noted on the way."""
 
@@ -288,11 +283,10 @@ def resolve_reference(match: re.Match[str]) -> str:
     return match[0] if CONTROL.search(char) or SURROGATE.search(char) else char
 
 
-@attrs.define
-class Categories:
+class Categories(Owner):
     """The categories of one block: those in tags of their own, else what is listed."""
 
-    texts: list[str] = attrs.field(factory=list)
+    texts: list[str] = []
     listed: str = ""
     is_tagged: bool = False
 
@@ -323,13 +317,13 @@ def merge_equal(memories: Iterable[ExtractedFact], noted: list[Diagnostic]) -> t
             continue
         if size(memory.content) > EXTRACT_CONTENT_BYTES_MAX:
             noted.append("cut")
-            memory = attrs.evolve(memory, content=cut(memory.content, EXTRACT_CONTENT_BYTES_MAX))
+            memory = structs.replace(memory, content=cut(memory.content, EXTRACT_CONTENT_BYTES_MAX))
         # Under different names equal contents are different facts: "likes tea", of Ann and of Bob.
         key = norm(memory.name), norm(memory.content)
         if key in once:
             noted.append("duplicate")
             united = each_once((*once[key].categories, *memory.categories))
-            once[key] = attrs.evolve(once[key], categories=united)
+            once[key] = structs.replace(once[key], categories=united)
         elif len(once) == EXTRACT_ENTITY_COUNT_MAX:
             noted.append("too_many")
         else:

@@ -8,7 +8,7 @@ Law 3. No form of an answer is itself JSON: a model that echoes its prompt has s
 import json
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.language.dates import name_day
@@ -248,7 +248,6 @@ Rules:
 assert not any("\nINPUT " in "\n" + block for blocks in FIXED.values() for block in blocks)
 
 
-@attrs.frozen
 class Statement(Data):
     """A statement about an entity, under a ref that an answer can name: `id@version`.
 
@@ -360,7 +359,7 @@ def add_today(asked: AskModel, day: int) -> AskModel:
     """Return a question with today's day, unless its task was added and its prompt is not the memory's."""
     if asked.task not in FIXED:
         return asked
-    return attrs.evolve(asked, prompt=f"{asked.prompt}\n{input_line('today', name_day(day))}")
+    return structs.replace(asked, prompt=f"{asked.prompt}\n{input_line('today', name_day(day))}")
 
 
 PROBLEM_START: Final = "\nINPUT problem = "
@@ -375,7 +374,7 @@ def state_problem(asked: AskModel, reason: str) -> AskModel:
     """Return the question with a line that says why the last reply could not be read, and no earlier one."""
     problem = PROBLEMS.get(reason, "The last reply was not of this form.")
     question = asked.prompt.partition(PROBLEM_START)[0]
-    return attrs.evolve(asked, prompt=f"{question}\n{input_line('problem', problem)}")
+    return structs.replace(asked, prompt=f"{question}\n{input_line('problem', problem)}")
 
 
 def shown_turns(turns: tuple[Turn, ...]) -> Input:

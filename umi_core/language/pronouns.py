@@ -10,8 +10,6 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.language.languages import WrittenWord, language_of, written_words
 from umi_core.language.tables import (
@@ -34,7 +32,6 @@ assert len(LANGUAGES) == sum(len(row.split(", ")) for _, row in TERM_ROWS)  # ea
 Option = frozenset[str] | None  # the words that fit at a place; None if any does
 
 
-@attrs.frozen
 class Pattern(Data):
     """A term, or an idiom, which has none: what fits at each place; whether marks stand around it."""
 
@@ -101,7 +98,6 @@ def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
     return {word: tuple(sorted(some, key=lambda it: -len(it.places))) for word, some in found.items()}
 
 
-@attrs.frozen
 class ReferenceReading(Data):
     """A text read for references: its terms in order, repeated ones too, and the words outside of them.
 

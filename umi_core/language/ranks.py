@@ -6,8 +6,6 @@ once, at most as many as are wanted. An empty order is an answer: nothing is of 
 
 from typing import Final, Literal, get_args
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
 
@@ -15,7 +13,6 @@ RankDrop = Literal["bad_element", "unknown_id", "duplicate", "too_many"]
 SHAPES: Final[tuple[str, ...]] = get_args(RankDrop)
 
 
-@attrs.frozen
 class Ranks(Data):
     """The aliases in the model's order, and why others were dropped, each reason once."""
 

@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.json_text import value_end
 from umi_core.limits import JSON_START_COUNT_MAX
@@ -48,7 +46,6 @@ QUOTES: Final = frozenset("\"'`“”„«»‘’「」")
 MARKS: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~…。！？、，：；")
 
 
-@attrs.frozen
 class ReasoningTag(Data):
     """One tag outside all values: `kind` is a group of TAG."""
 

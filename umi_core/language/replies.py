@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable
 from typing import ClassVar, Final, Literal, get_args, overload
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.json_text import Json, JsonNumber, clean_value, decode_at, loose_at, value_end, whole
 from umi_core.limits import (
@@ -25,14 +23,12 @@ Unread = Literal["empty", "too_long", "no_json"]
 UNREAD: Final[tuple[str, ...]] = get_args(Unread)
 
 
-@attrs.frozen
 class UnusableReply(Data):
     """A reply without payload."""
 
     reason: Unread
 
 
-@attrs.frozen
 class ObjectWith(Data):
     """Wanted: an object that has a list under `key`."""
 
@@ -43,7 +39,6 @@ class ObjectWith(Data):
         return isinstance(value, dict) and isinstance(value.get(self.key), list)
 
 
-@attrs.frozen
 class ArrayOf(Data):
     """Wanted: an array that is empty, or holds at least one element of the kind."""
 
@@ -54,7 +49,6 @@ class ArrayOf(Data):
         return isinstance(value, list) and (not value or any(isinstance(part, self.kind) for part in value))
 
 
-@attrs.frozen
 class ArrayWith(Data):
     """Wanted: an array that holds an object with all these keys."""
 

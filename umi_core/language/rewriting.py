@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, get_args
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.json_text import Json, whole
 from umi_core.language.languages import written_words
@@ -51,7 +49,6 @@ def stem(word: str, language: str) -> str:
     return word
 
 
-@attrs.frozen
 class Forms(Data):
     """The words of a text, and the stems of those without a capital."""
 
@@ -221,12 +218,12 @@ VariantDrop = Literal["not_text", "blank", "too_long", "again", "too_many"]
 SHAPES: Final[tuple[str, ...]] = get_args(VariantDrop)
 
 
-@attrs.frozen
 class Variants(Data):
     """The query and what a model adds, each once; why other elements were dropped."""
 
     texts: tuple[str, ...]
-    dropped: tuple[VariantDrop, ...] = attrs.field(default=(), eq=False)
+    dropped: tuple[VariantDrop, ...] = ()
+    beside = ("dropped",)
 
 
 def parse_variants(reply: str, query: str) -> Variants | UnusableReply:

@@ -8,8 +8,6 @@ into the block system.
 from collections.abc import Iterable
 from typing import Final, Literal, get_args
 
-import attrs
-
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.json_text import Json
@@ -40,7 +38,6 @@ SHAPES: Final[tuple[str, ...]] = (*MALFORMED, *get_args(Cause))
 """Why a row does not count, or counts for less than it says."""
 
 
-@attrs.frozen
 class Routes(Data):
     """Decisions in the order asked, and each cause that degrades, rows of no asked entity first.
 
@@ -49,7 +46,8 @@ class Routes(Data):
 
     decisions: tuple[RoutingDecision, ...]
     degraded: tuple[str, ...]
-    shapes: tuple[str, ...] = attrs.field(default=(), eq=False)
+    shapes: tuple[str, ...] = ()
+    beside = ("shapes",)
 
 
 def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Routes | UnusableReply:

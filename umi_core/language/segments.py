@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.domains import Content, Count
 from umi_core.json_text import Json, JsonNumber
@@ -23,7 +21,6 @@ Mend = Literal["salvaged", "bad_element", "inverted", "outside", "covered", "ove
 Span = tuple[int, int]  # the first and the last line, both included
 
 
-@attrs.frozen
 class Segment(Data):
     """Lines of a text, or a part of one line that is too long; both ends are included."""
 
@@ -32,13 +29,11 @@ class Segment(Data):
     text: Content
 
 
-@attrs.frozen
 class Partition(Data):
     spans: tuple[Span, ...]
     mended: tuple[Mend, ...]
 
 
-@attrs.frozen
 class Useless(Data):
     """A reply from which nothing is left."""
 

@@ -6,8 +6,6 @@ Law 1. Total: any string gives a text or an `Unwritten`. Law 2. Nothing is added
 import re
 from typing import Final, Literal
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.json_text import whole
 from umi_core.limits import REPLY_BYTES_MAX, SUMMARY_BYTES_MAX
@@ -17,7 +15,6 @@ TAGGED: Final = re.compile(r"<summary>(.*?)</summary>", re.DOTALL | re.IGNORECAS
 FENCED: Final = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
 
 
-@attrs.frozen
 class Unwritten(Data):
     """A reply without a summary."""
 

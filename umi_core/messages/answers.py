@@ -1,21 +1,17 @@
 """All that the world tells a memory: answers to its effects, and that time has passed."""
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.messages.effects import FailureKind
 from umi_core.messages.requests import Request
 from umi_core.rows import Address, Row
 
 
-@attrs.frozen
 class ModelReplied(Data):
     tag = 69
     request_id: int
     text: str
 
 
-@attrs.frozen
 class Embedded(Data):
     """One vector per text, in order. The memory refuses values that are not whole numbers in range."""
 
@@ -25,7 +21,6 @@ class Embedded(Data):
     vectors: tuple[tuple[object, ...], ...]
 
 
-@attrs.frozen
 class ReadDone(Data):
     tag = 71
     request_id: int
@@ -34,7 +29,6 @@ class ReadDone(Data):
     count: int | None = None
 
 
-@attrs.frozen
 class Committed(Data):
     """The batch is durable. `versions` are in order of its writes.
 
@@ -51,7 +45,6 @@ class Committed(Data):
     receipt: object = None
 
 
-@attrs.frozen
 class EffectFailed(Data):
     """`changed`, at a conflict: the expected rows that differ, with the version found."""
 
@@ -62,7 +55,6 @@ class EffectFailed(Data):
     changed: tuple[tuple[Address, int], ...] = ()
 
 
-@attrs.frozen
 class Wake(Data):
     """Only time has passed."""
 

@@ -6,7 +6,7 @@ Law 1. The set is closed. Law 2. Each effect but Reply gets exactly one answer t
 
 from typing import ClassVar, Final, Literal, get_args
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Where
 from umi_core.data import Data
@@ -35,13 +35,11 @@ MAIN: Final = "main"  # the store of a question that names none
 # Queries. Rows of by_ids come in the order of the addresses, absent ones are missing.
 
 
-@attrs.frozen
 class ByIds(Data):
     tag = 20
     addresses: tuple[Address, ...]
 
 
-@attrs.frozen
 class ByFilter(Data):
     """Rows by ascending (kind, id) after `cursor`; at most `limit` of them and a cursor if there are more.
 
@@ -56,7 +54,6 @@ class ByFilter(Data):
     cursor: str | None = None
 
 
-@attrs.frozen
 class CountRows(Data):
     tag = 23
     scope: Scope
@@ -64,7 +61,6 @@ class CountRows(Data):
     where: Where = ()
 
 
-@attrs.frozen
 class ByVector(Data):
     """Rows of one kind by vector relevance, order (score descending, id). The vector of a row has its id."""
 
@@ -77,7 +73,6 @@ class ByVector(Data):
     kind: str = "entity"
 
 
-@attrs.frozen
 class ByWords(Data):
     """Rows of one kind by word relevance, order (score descending, id)."""
 
@@ -96,7 +91,6 @@ Query = ByIds | ByFilter | CountRows | ByVector | ByWords
 # Writes of a commit.
 
 
-@attrs.frozen
 class Write(Data):
     """Put a row, or delete it (body None). Deleting what is absent changes nothing."""
 
@@ -105,7 +99,6 @@ class Write(Data):
     body: Body | None
 
 
-@attrs.frozen
 class Expect(Data):
     """The row version this commit was planned from; 0 means absent."""
 
@@ -120,7 +113,6 @@ class Expect(Data):
 COMMON_FAILURES: Final = ("timeout", "unavailable", "rate_limited", "refused")
 
 
-@attrs.frozen
 class Question(Data):
     """A question of a memory to the world. Each kind is one class, and this is all of its declaration.
 
@@ -135,7 +127,6 @@ class Question(Data):
     failures: ClassVar[tuple[str, ...]]
 
 
-@attrs.frozen
 class AskModel(Question):
     tag = 28
     word, service, verb = "model", "model", "ask"
@@ -147,7 +138,6 @@ class AskModel(Question):
     timeout_ms: int = 0
 
 
-@attrs.frozen
 class Embed(Question):
     tag = 29
     word, service, verb = "embed", "embedder", "embed"
@@ -158,7 +148,6 @@ class Embed(Question):
     timeout_ms: int = 0
 
 
-@attrs.frozen
 class Read(Question):
     tag = 30
     word, service, verb = "read", "storage", "read"
@@ -169,7 +158,6 @@ class Read(Question):
     timeout_ms: int = 0
 
 
-@attrs.frozen
 class Commit(Question):
     """One atomic batch: all expects hold and all writes happen at one instant, or nothing does.
 
@@ -194,21 +182,20 @@ Asked = AskModel | Embed | Read | Commit
 def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key: str) -> Asked:
     """Return the question with the parts that rows leave open: profile, key, size of a page, timeout."""
     if isinstance(asked, AskModel | Embed):
-        return attrs.evolve(asked, request_id=request_id, timeout_ms=timeout_ms, profile=profile)
+        return structs.replace(asked, request_id=request_id, timeout_ms=timeout_ms, profile=profile)
     if isinstance(asked, Commit):
-        return attrs.evolve(asked, request_id=request_id, timeout_ms=timeout_ms, key=asked.key or key)
+        return structs.replace(asked, request_id=request_id, timeout_ms=timeout_ms, key=asked.key or key)
     query = asked.query
     if isinstance(query, ByFilter) and query.limit is None:
         # A read of all rows is sent page by page; the question as the row asked it keeps None, which tells
         # the two apart (`following_page`).
-        query = attrs.evolve(query, limit=PAGE_ROW_COUNT_MAX)
+        query = structs.replace(query, limit=PAGE_ROW_COUNT_MAX)
     return Read(query, asked.store, request_id, timeout_ms)
 
 
 # Outcomes and the reply.
 
 
-@attrs.frozen
 class Degraded(Data):
     """One named way in which an operation finished with less: `step:substitute`, why, how often."""
 
@@ -218,14 +205,12 @@ class Degraded(Data):
     count: int = 1
 
 
-@attrs.frozen
 class Done(Data):
     tag = 33
     value: object = None
     degraded: tuple[Degraded, ...] = ()
 
 
-@attrs.frozen
 class Refused(Data):
     """The caller's fault; nothing changed."""
 
@@ -233,7 +218,6 @@ class Refused(Data):
     error: Error
 
 
-@attrs.frozen
 class Failed(Data):
     """The world's fault; nothing changed."""
 
@@ -241,7 +225,6 @@ class Failed(Data):
     error: Error
 
 
-@attrs.frozen
 class Unknown(Data):
     """The last commit was never answered for certain: it may or may not have happened."""
 
@@ -252,7 +235,6 @@ Outcome = Done | Refused | Failed | Unknown
 OpId = int | str
 
 
-@attrs.frozen
 class ModelCall(Data):
     """One attempt of AskModel or Embed. Times are the memory's; answered_ms is None if no answer came."""
 
@@ -275,7 +257,6 @@ class ModelCall(Data):
     texts_count: int
 
 
-@attrs.frozen
 class HookNote(Data):
     """An act of an interceptor besides passing: it `refused` or `substituted`, or it failed.
 
@@ -290,7 +271,6 @@ class HookNote(Data):
     step: str
 
 
-@attrs.frozen
 class Reply(Data):
     tag = 39
     op_id: OpId

@@ -2,14 +2,11 @@
 
 from typing import ClassVar
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.domains import OpLabel
 from umi_core.errors import Error
 
 
-@attrs.frozen
 class Request(Data):
     """`stores`: it may leave something that later requests find; `shows`: it tells what there is.
 
@@ -31,12 +28,10 @@ class Request(Data):
         return None
 
 
-@attrs.frozen
 class CoreRead(Request):
     """Answered at once when recovery is done."""
 
 
-@attrs.frozen
 class WorkflowRequest(Request):
     """An operation: served by the workflow that it names."""
 

@@ -11,13 +11,12 @@ fields, and refuses with a typed error.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, TypeGuard, get_args
-
-import attrs
 
 from umi_core.conditions import Filter, RowFilter
 from umi_core.conversations import conversation, find_unreadable, list_positions
-from umi_core.data import Data
+from umi_core.data import Data, types_of
 from umi_core.declared import list_declared
 from umi_core.domains import (
     BlockKind,
@@ -96,11 +95,9 @@ LEVEL_COUNT: Final = len(LEVELS)
 # Working tier: answered in the step that brings them. A class without fields is frozen as its base is.
 
 
-@attrs.frozen
 class WorkingRequest(Request): ...
 
 
-@attrs.frozen
 class Set(WorkingRequest):
     tag = 40
     stores = True
@@ -109,27 +106,23 @@ class Set(WorkingRequest):
     ttl_ms: Ttl | None = None
 
 
-@attrs.frozen
 class Get(WorkingRequest):
     tag = 41
     shows = True
     key: Key
 
 
-@attrs.frozen
 class Exists(WorkingRequest):
     tag = 42
     shows = True
     key: Key
 
 
-@attrs.frozen
 class Delete(WorkingRequest):
     tag = 43
     key: StoredKey
 
 
-@attrs.frozen
 class Incr(WorkingRequest):
     tag = 44
     stores = True
@@ -137,7 +130,6 @@ class Incr(WorkingRequest):
     delta: Delta = 1
 
 
-@attrs.frozen
 class Append(WorkingRequest):
     tag = 45
     stores = True
@@ -145,7 +137,6 @@ class Append(WorkingRequest):
     value: Value
 
 
-@attrs.frozen
 class Touch(WorkingRequest):
     tag = 46
     key: StoredKey
@@ -170,7 +161,6 @@ class Bytes(WorkingRequest):
 # Reads of the core tier: answered at once when recovery is done.
 
 
-@attrs.frozen
 class GetBlock(CoreRead):
     tag = 51
     shows = True
@@ -187,14 +177,12 @@ class CoreBytes(CoreRead):
     tag = 53
 
 
-@attrs.frozen
 class InCore(CoreRead):
     tag = 54
     shows = True
     entity_id: EntityId
 
 
-@attrs.frozen
 class Render(CoreRead):
     tag = 55
     shows = True
@@ -208,7 +196,6 @@ class LastRoutingDecisions(CoreRead):
 # Operations: each is served by the workflow that it names.
 
 
-@attrs.frozen
 class SetBlock(WorkflowRequest):
     tag = 57
     workflow = "write_block"
@@ -226,7 +213,6 @@ class SetBlock(WorkflowRequest):
         return BlockTooLarge(size_bytes, BLOCK_BYTES_MAX) if size_bytes > BLOCK_BYTES_MAX else None
 
 
-@attrs.frozen
 class SetImportance(WorkflowRequest):
     tag = 58
     workflow = "write_block"
@@ -236,7 +222,6 @@ class SetImportance(WorkflowRequest):
     author: Author = "model"
 
 
-@attrs.frozen
 class RemoveBlock(WorkflowRequest):
     tag = 59
     workflow = "write_block"
@@ -245,7 +230,6 @@ class RemoveBlock(WorkflowRequest):
     author: Author = "model"
 
 
-@attrs.frozen
 class CreateSession(WorkflowRequest):
     tag = 60
     workflow = "create_session"
@@ -253,21 +237,18 @@ class CreateSession(WorkflowRequest):
     members: Members = ()
 
 
-@attrs.frozen
 class SaveSession(WorkflowRequest):
     tag = 61
     workflow = "save_session"
     hand_to: Members = ()
 
 
-@attrs.frozen
 class LoadSession(WorkflowRequest):
     tag = 62
     workflow = "load_session"
     session_id: SessionId
 
 
-@attrs.frozen
 class Remember(WorkflowRequest):
     tag = 63
     workflow = "remember"
@@ -284,7 +265,6 @@ class Remember(WorkflowRequest):
     speaker: Speaker | None = None
 
 
-@attrs.frozen
 class Recall(WorkflowRequest):
     """`force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds."""
 
@@ -303,7 +283,6 @@ class Recall(WorkflowRequest):
     where: RowFilter = ()
 
 
-@attrs.frozen
 class Forget(WorkflowRequest):
     tag = 65
     workflow = "forget"
@@ -311,7 +290,6 @@ class Forget(WorkflowRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class GetEntity(WorkflowRequest):
     tag = 66
     workflow = "get_entity"
@@ -319,7 +297,6 @@ class GetEntity(WorkflowRequest):
     entity_id: EntityId
 
 
-@attrs.frozen
 class Count(WorkflowRequest):
     tag = 67
     workflow = "count"
@@ -332,7 +309,6 @@ class Rebalance(WorkflowRequest):
     workflow = "rebalance"
 
 
-@attrs.frozen
 class Memorize(WorkflowRequest):
     """`memory_types`: what to look for; as a memory does by itself if it is left out. `text`: of an image, an
     audio or a video what the model is shown of it. `session_id`: the session that it was told in."""
@@ -359,7 +335,6 @@ class Memorize(WorkflowRequest):
         return None if conversation(self.text).strip() else EmptyText()
 
 
-@attrs.frozen
 class List(WorkflowRequest):
     """The rows of a kind by ascending id, behind the cursor of the page before.
 
@@ -375,7 +350,6 @@ class List(WorkflowRequest):
     where: RowFilter = ()
 
 
-@attrs.frozen
 class Summarise(WorkflowRequest):
     """Summarise a category anew, unless its summary is made of its members as they are now."""
 
@@ -385,7 +359,6 @@ class Summarise(WorkflowRequest):
     category: CategoryName
 
 
-@attrs.frozen
 class EvolveCategory(WorkflowRequest):
     """Divide the members of a category into groups, unless they are the same as at the last division.
 
@@ -399,7 +372,6 @@ class EvolveCategory(WorkflowRequest):
     force: Wish = False
 
 
-@attrs.frozen
 class Descent(WorkflowRequest):
     """A question to the levels of the archive, from the summary to the source, until there is enough.
 
@@ -435,7 +407,6 @@ class Retrieve(Descent):
     tag = 106
 
 
-@attrs.frozen
 class Search(Descent):
     """Search the levels until scores say that it is enough; a model is asked for references only."""
 
@@ -448,7 +419,6 @@ class Search(Descent):
 # Single facts, as their callers say them: no model is asked.
 
 
-@attrs.frozen
 class CreateEntity(WorkflowRequest):
     """Store a fact without a name of its own in these categories, or in that of its memory type."""
 
@@ -460,7 +430,6 @@ class CreateEntity(WorkflowRequest):
     categories: CategoryNames | None = None
 
 
-@attrs.frozen
 class UpdateEntity(WorkflowRequest):
     """Change the content or the categories of an entity; None leaves either as it is."""
 
@@ -478,7 +447,6 @@ class UpdateEntity(WorkflowRequest):
 ResourceId = Annotated[str, Domain("resource_id", bad_row_id)]
 
 
-@attrs.frozen
 class EndSession(WorkflowRequest):
     """End a session: the texts of it become its reflection. It can be loaded and ended again."""
 
@@ -488,7 +456,6 @@ class EndSession(WorkflowRequest):
     session_id: EndedSession
 
 
-@attrs.frozen
 class ForgetResource(WorkflowRequest):
     """Forget a memorized text, with its segments and the facts that only it states."""
 
@@ -531,7 +498,6 @@ CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}
 # Arguments: the fields of each request that a caller fills in, for programs that draw and read requests.
 
 
-@attrs.frozen
 class Argument(Data):
     """A field of a request besides its label."""
 
@@ -545,14 +511,14 @@ class Argument(Data):
         return type(None) in get_args(self.type)
 
 
-ARGUMENTS: Final = {
-    cls: tuple(
-        Argument(it.name, domain_of(it.type).name, plain_type(it.type), it.default is attrs.NOTHING)
-        # The first field is `op_id`, which every request inherits.
-        for it in attrs.fields(cls)[1:]
-    )
-    for cls in ALL
-}
+def list_arguments(cls: type[Request]) -> Iterator[Argument]:
+    required_count = len(cls.__struct_fields__) - len(cls.__struct_defaults__)
+    for at, (name, kind) in enumerate(types_of(cls).items()):
+        if name != "op_id":
+            yield Argument(name, domain_of(kind).name, plain_type(kind), at < required_count)
+
+
+ARGUMENTS: Final = {cls: tuple(list_arguments(cls)) for cls in ALL}
 
 
 def arguments_of(cls: type[Request]) -> tuple[Argument, ...]:

@@ -1,9 +1,9 @@
 """Values of the replies of operations; working operations reply plain None, bool, int or bytes."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.domains import Count, Domain, EventTime, Score, VersionNumber, one_of
@@ -22,7 +22,6 @@ Level = Annotated[str, Domain("level", one_of("categories", "entities", "reflect
 Order = Annotated[str, Domain("order", one_of("vector", "model"))]
 
 
-@attrs.frozen
 class Stored(Data):
     """One fact of a write; `change` is created or unchanged, and forgotten where a text leaves."""
 
@@ -41,7 +40,6 @@ def need_resolution(relations: Iterable[Relation]) -> bool:
     return any(it.kind == "contradict" and it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM for it in relations)
 
 
-@attrs.frozen
 class Remembered(Data):
     """`relations` are the new ones; `relation_dropped_count`: no room for more. `dropped` are (index in the
     model's answer, reason). `repeated`: the request key was known, nothing was done; reasons of a model are
@@ -64,7 +62,6 @@ class Remembered(Data):
         return need_resolution(self.relations)
 
 
-@attrs.frozen
 class RecordAdded(Appended):
     """A record whose text was read for facts. `facts`: the result of a remember of the text."""
 
@@ -72,7 +69,6 @@ class RecordAdded(Appended):
     facts: Remembered = Remembered(())
 
 
-@attrs.frozen
 class RecordForgotten(RecordDeleted):
     """`entities`: the facts that the record told; each is forgotten, or unchanged because others told it."""
 
@@ -80,7 +76,6 @@ class RecordForgotten(RecordDeleted):
     entities: tuple[Stored, ...] = ()
 
 
-@attrs.frozen
 class Hit(Data):
     """`contradicts`: refs (`id@version`) of the facts that this one contradicts.
 
@@ -106,7 +101,6 @@ class Hit(Data):
 ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]
 
 
-@attrs.frozen
 class Resolution(Data):
     """The outcome of resolving the references of a query.
 
@@ -137,7 +131,6 @@ class Resolution(Data):
         return PPM // 2
 
 
-@attrs.frozen
 class Recalled(Data):
     """`variants` are the queries that were searched; `deep_used`: there is more than one."""
 
@@ -154,7 +147,6 @@ class Recalled(Data):
 StopReason = Literal["nothing_asked", "not_needed", "enough", "limit", "levels_max", "exhausted"]
 
 
-@attrs.frozen
 class LevelHit(Data):
     """A row of a level of the archive. `vector_ppm`: how well its vector fits; None if only words found it.
 
@@ -171,7 +163,6 @@ class LevelHit(Data):
     text: str
 
 
-@attrs.frozen
 class LevelTried(Data):
     """The result of a level for the query that it was asked; `is_failed`: it could not be searched."""
 
@@ -182,7 +173,6 @@ class LevelTried(Data):
     is_failed: bool = False
 
 
-@attrs.frozen
 class Retrieved(Data):
     """`resolution`: what became of the references of the query; None if nothing was looked up. `asked`: the
     levels that were asked for; `tried`: those that were reached, in that order. `context`: the hits as a text
@@ -207,14 +197,12 @@ class Retrieved(Data):
         return len(self.tried) < len(self.asked)
 
 
-@attrs.frozen
 class Forgotten(Data):
     tag = 78
     existed: bool
     repeated: bool = False
 
 
-@attrs.frozen
 class ResourceForgotten(Data):
     """`entities`: the facts that it had told, by id; each is forgotten, or unchanged: others told it too."""
 
@@ -230,10 +218,9 @@ def as_repeated(value: object) -> Repeatable:
     """Return the value of the first request with this request key, marked as repeated."""
     assert isinstance(value, Repeatable), value
     # The first reply is kept without its texts, so a repeated one lacks reasons of a model.
-    return attrs.evolve(value, repeated=True)
+    return structs.replace(value, repeated=True)
 
 
-@attrs.frozen
 class Memorized(Data):
     """`change` of the resource is created, updated or unchanged; `entities` in the order in which they were
     found. `pending`: memory types of which some part of the text could not be read; before them `describe` if
@@ -255,7 +242,6 @@ class Memorized(Data):
         return need_resolution(self.relations)
 
 
-@attrs.frozen
 class Summarised(Data):
     """The summary as it is now, the entities with the versions that it was made of, and whether there are
     others."""
@@ -266,7 +252,6 @@ class Summarised(Data):
     is_dirty: bool = False
 
 
-@attrs.frozen
 class Group(Data):
     """A subcategory, and how many members are in it."""
 
@@ -277,7 +262,6 @@ class Group(Data):
     member_count: Count
 
 
-@attrs.frozen
 class Evolved(Data):
     """`change`: updated or unchanged. The groups as they are now, the largest first; members in none."""
 
@@ -287,7 +271,6 @@ class Evolved(Data):
     unassigned_count: Count = 0
 
 
-@attrs.frozen
 class Reflected(Data):
     """The reflection of a session as it is now; without an id there is none, since nothing was told in it.
 
@@ -306,7 +289,6 @@ class Reflected(Data):
 ListedRow = Entity | Ended | Resource | Category | Membership | Subcategory | Reflection
 
 
-@attrs.frozen
 class Listed(Data):
     """`cursor`: where the next page begins; None behind the last one. `damaged`: ids of rows that are there,
     and cannot be read."""
@@ -317,7 +299,6 @@ class Listed(Data):
     damaged: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class BlockSet(Data):
     """Entities that left core to make room for authored text."""
 
@@ -325,14 +306,12 @@ class BlockSet(Data):
     evicted: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class BlockRemoved(Data):
     tag = 80
     text: str | None
     evicted: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class SessionCreated(Data):
     tag = 81
     session_id: str
@@ -340,7 +319,6 @@ class SessionCreated(Data):
     dropped_count: Count = 0
 
 
-@attrs.frozen
 class SessionSaved(Data):
     tag = 82
     session_id: str
@@ -348,14 +326,12 @@ class SessionSaved(Data):
     saved_ms: EventTime
 
 
-@attrs.frozen
 class SessionLoaded(Data):
     tag = 83
     version: VersionNumber
     expired_at_rest: Count
 
 
-@attrs.frozen
 class Rebalanced(Data):
     """The result of a rebalance; `cursor` is empty when the scan reached the end."""
 
@@ -384,21 +360,26 @@ def without_text(value: object) -> object:
     """Return the reply as a receipt holds it, which may outlive by a day what its texts tell of."""
     match value:
         case RecordAdded():
-            return attrs.evolve(value, facts=without_reasons(value.facts))
+            return structs.replace(value, facts=without_reasons(value.facts))
         case Remembered():
             return without_reasons(value)
         case Memorized():
-            return attrs.evolve(value, relations=bare(value.relations))
+            return structs.replace(value, relations=bare(value.relations))
     name, blank = TEXT_FIELDS.get(type(value), ("", None))
-    return attrs.evolve(value, **{name: blank}) if name else value  # type: ignore[misc]
+    return replace_field(value, name, blank) if name else value
+
+
+def replace_field(value: Any, name: str, part: object) -> object:
+    changed: object = structs.replace(value, **{name: part})
+    return changed
 
 
 def without_reasons(value: Remembered) -> Remembered:
-    return attrs.evolve(value, relations=bare(value.relations), routing=bare(value.routing))
+    return structs.replace(value, relations=bare(value.relations), routing=bare(value.routing))
 
 
 def bare(reasoned: tuple[Reasoned, ...]) -> tuple[Reasoned, ...]:
-    return tuple(attrs.evolve(it, reason="") for it in reasoned)
+    return tuple(structs.replace(it, reason="") for it in reasoned)
 
 
 def with_text(value: object, own: object) -> object:
@@ -412,7 +393,7 @@ def with_text(value: object, own: object) -> object:
     name, _ = TEXT_FIELDS.get(type(value), ("", None))
     # The reply of an earlier plan, with the text of this one: both were made for one request.
     is_known = name and type(own) is type(value)
-    return attrs.evolve(value, **{name: getattr(own, name)}) if is_known else value  # type: ignore[misc]
+    return replace_field(value, name, getattr(own, name)) if is_known else value
 
 
 __all__ = [

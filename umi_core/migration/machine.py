@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.migration.requests import MigrationRequest, RowsListed, StoresCompared
@@ -35,7 +35,6 @@ BACK: Final = {
 }  # fmt: skip
 
 
-@attrs.frozen
 class Once(Data):
     """A write under a request key: the row `id` becomes `content`, and was `before`."""
 
@@ -48,7 +47,6 @@ class Once(Data):
         return row(rows, ("row", self.id)).value == self.content
 
 
-@attrs.frozen
 class Held(Data):
     """A row of main; without a value it is a tombstone. Versions grow, and 0 is absent.
 
@@ -68,7 +66,6 @@ NONE: Final = Held(0, None)
 # What goes out, and what comes back.
 
 
-@attrs.frozen
 class Ask(Data):
     """Without writes: read all rows of a store, or `only` this one; the table `key` is read in no other way.
 
@@ -83,7 +80,6 @@ class Ask(Data):
     only: Key | None = None
 
 
-@attrs.frozen
 class StoreResult(Data):
     """The result of a store. `failed`: nothing has happened; `unknown`: it may have. `rows`: if it is ok."""
 
@@ -91,7 +87,6 @@ class StoreResult(Data):
     rows: Told = ()
 
 
-@attrs.frozen
 class MigrationReply(Data):
     """`unknown`: it may have happened. `degraded`: it is done, and one store does not know yet.
 
@@ -104,7 +99,6 @@ class MigrationReply(Data):
     degraded: str = ""
 
 
-@attrs.frozen
 class Job(Data):
     """The request in progress: its current step, and the rows that were read for it."""
 
@@ -114,7 +108,6 @@ class Job(Data):
     legacy: Told = ()
 
 
-@attrs.frozen
 class Migration(Data):
     """The machine, all of it a value; a crash leaves `Migration()`.
 
@@ -147,19 +140,19 @@ def ask(
     """Return the next question; `main` and `legacy` are what was read, if a later step needs it."""
     assert it.job is not None
     seen = (it.job.main if main is None else main, it.job.legacy if legacy is None else legacy)
-    return attrs.evolve(it, job=Job(it.job.request, step, *seen)), question
+    return structs.replace(it, job=Job(it.job.request, step, *seen)), question
 
 
 def end(it: Migration, kind: Ended, value: Value | None = None, degraded: str = "") -> Came:
-    return attrs.evolve(it, job=None), MigrationReply(kind, value, degraded)
+    return structs.replace(it, job=None), MigrationReply(kind, value, degraded)
 
 
 def update_doubt(it: Migration, own: str, answer: StoreResult) -> Migration:
     """Return the migration after a write to main: it may still land, or no earlier write can any more."""
     if answer.kind == "unknown":
-        return attrs.evolve(it, doubt=it.doubt | {own})
+        return structs.replace(it, doubt=it.doubt | {own})
     # Another commit of this row has raised its version, so one that is still on its way conflicts.
-    return attrs.evolve(it, doubt=it.doubt - {own}) if answer.kind == "ok" else it
+    return structs.replace(it, doubt=it.doubt - {own}) if answer.kind == "ok" else it
 
 
 def row(rows: Told, key: Key) -> Held:

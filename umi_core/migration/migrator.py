@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_core import limits
 from umi_core.answer_checks import check_answer, following_page, in_order, judged_rows
@@ -57,7 +57,6 @@ TABLES: Final = {"row": "moved", "begun": "moved_begun", "outbox": "outbox", "ph
 KINDS: Final = {**TABLES, "key": "moved_key"}
 
 
-@attrs.define
 class Sent(Owner):
     """A question on its way: what the machine wants to know, as what it is asked, and as what it was sent.
 
@@ -69,20 +68,19 @@ class Sent(Owner):
     asked: Read | Commit
     effect: Read | Commit
     due_ms: int = 0
-    rows: dict[Address, Row] = attrs.field(factory=dict)
+    rows: dict[Address, Row] = {}
     page_count: int = 0
     failure: str = "unavailable"
 
 
-@attrs.define
 class Track(Owner):
     """One kind of rows: its machine, the request that is done now, and those that wait."""
 
     kind: str
-    machine: Migration = attrs.field(factory=Migration)
+    machine: Migration = msgspec.field(default_factory=Migration)
     request: MigrationRequest | None = None
     sent: Sent | None = None
-    waiting: deque[MigrationRequest] = attrs.field(factory=deque)
+    waiting: deque[MigrationRequest] = msgspec.field(default_factory=deque)
 
 
 class Migrator:

@@ -5,8 +5,6 @@ A `Memory` does not serve these: a host that has an old store gives them to a `M
 
 from typing import ClassVar
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.domains import Content, RequestKey
 from umi_core.errors import Error
@@ -15,7 +13,6 @@ from umi_core.migration.rows import MovedId, MovedKind, MovedLog, MovedTable, Ph
 from umi_core.values import Pairs
 
 
-@attrs.frozen
 class MigrationRequest(Request):
     """`kind`: blocks, messages or archival; each has a phase of its own."""
 
@@ -28,7 +25,6 @@ class MigrationRequest(Request):
 # of the first. Keys of one kind of rows are a space.
 
 
-@attrs.frozen
 class PutRow(MigrationRequest):
     tag = 170
     stores = True
@@ -38,7 +34,6 @@ class PutRow(MigrationRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class DropRow(MigrationRequest):
     tag = 171
     kind: MovedTable
@@ -46,7 +41,6 @@ class DropRow(MigrationRequest):
     request_key: RequestKey | None = None
 
 
-@attrs.frozen
 class AddRow(MigrationRequest):
     """Add a row at the end of a log; its id is the next number. Such rows never change."""
 
@@ -60,7 +54,6 @@ class AddRow(MigrationRequest):
 # Reads.
 
 
-@attrs.frozen
 class ListRows(MigrationRequest):
     """List all ids with their contents, in the order of the ids."""
 
@@ -68,7 +61,6 @@ class ListRows(MigrationRequest):
     shows = True
 
 
-@attrs.frozen
 class ReadRow(MigrationRequest):
     """Read the content of a row; None if there is no such row."""
 
@@ -80,7 +72,6 @@ class ReadRow(MigrationRequest):
 # The move.
 
 
-@attrs.frozen
 class AdvanceMigration(MigrationRequest):
     """Go on to the next phase, or to the phase `to`; refused while one of its conditions does not hold."""
 
@@ -88,35 +79,30 @@ class AdvanceMigration(MigrationRequest):
     to: Phase | None = None
 
 
-@attrs.frozen
 class RollBack(MigrationRequest):
     """Go back one phase, towards the old store."""
 
     tag = 174
 
 
-@attrs.frozen
 class Reconcile(MigrationRequest):
     """Make main equal to the old store, in dual_write."""
 
     tag = 175
 
 
-@attrs.frozen
 class Mirror(MigrationRequest):
     """Copy the first row of the outbox to the old store."""
 
     tag = 176
 
 
-@attrs.frozen
 class Purge(MigrationRequest):
     """Remove one row of the old store, in cleanup."""
 
     tag = 177
 
 
-@attrs.frozen
 class CompareStores(MigrationRequest):
     """Ask for the differences between the two stores."""
 
@@ -126,7 +112,6 @@ class CompareStores(MigrationRequest):
 # Replies.
 
 
-@attrs.frozen
 class NotReady(Error):
     """Nothing of the kind can be done in this phase of a migration, or not yet."""
 
@@ -137,7 +122,6 @@ class NotReady(Error):
     missing: str
 
 
-@attrs.frozen
 class RowsListed(Data):
     """Ids and contents, in the order of the ids."""
 
@@ -145,7 +129,6 @@ class RowsListed(Data):
     rows: Pairs
 
 
-@attrs.frozen
 class StoresCompared(Data):
     """The differences between the two stores, by ids. `unsettled`: rows still on their way to one of them."""
 

@@ -2,11 +2,8 @@
 
 from typing import Annotated, Final
 
-import attrs
-
 from umi_core import errors, limits
 from umi_core.body import Body
-from umi_core.data import Data
 from umi_core.domains import Content, Domain, Word, one_of, text_of
 from umi_core.errors import Error
 from umi_core.text import show_value
@@ -31,8 +28,7 @@ MovedId = Annotated[str, Domain("moved_id", bad_moved_id)]
 Phase = Annotated[str, Domain("phase", one_of(*PHASES))]
 
 
-@attrs.frozen
-class Moved(Body, Data):
+class Moved(Body):
     """A row of the old server. In main one without a content is a tombstone."""
 
     tag = 125
@@ -45,8 +41,7 @@ class Moved(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class Outbox(Body, Data):
+class Outbox(Body):
     """The old store may not know the row of this id as it is now."""
 
     tag = 126
@@ -58,8 +53,7 @@ class Outbox(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class MovedKey(Body, Data):
+class MovedKey(Body):
     """A write that was done under a request key: the row `row_id` became `content`; None deleted it."""
 
     tag = 128
@@ -73,8 +67,7 @@ class MovedKey(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class MovedBegun(Body, Data):
+class MovedBegun(Body):
     """A write that may have been done under a request key: only the leading store shows whether it was.
 
     `before`: the content of the row before it.
@@ -92,8 +85,7 @@ class MovedBegun(Body, Data):
         return self.id
 
 
-@attrs.frozen
-class MigrationPhase(Body, Data):
+class MigrationPhase(Body):
     """How far a kind of rows has moved. The version of this row is the fence."""
 
     tag = 127

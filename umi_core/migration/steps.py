@@ -6,7 +6,7 @@ Starts come first, then writes and reads of a row, the switch of a phase, and wh
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.declared import complete, list_declared
 from umi_core.migration import requests
@@ -62,8 +62,8 @@ def begin(it: Migration, request: MigrationRequest) -> Came:
     """Return the first question of a request, or its reply."""
     assert it.job is None
     if not it.phase:
-        return ask(attrs.evolve(it, job=Job(request, "")), Ask("main"), "find")
-    return FIRST[type(request)](attrs.evolve(it, job=Job(request, "")))
+        return ask(structs.replace(it, job=Job(request, "")), Ask("main"), "find")
+    return FIRST[type(request)](structs.replace(it, job=Job(request, "")))
 
 
 def handle_answer(it: Migration, answer: StoreResult) -> Came:
@@ -217,7 +217,7 @@ def put_new(it: Migration, job: Job) -> Came:
 def add_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    write = write_of(attrs.evolve(job, legacy=answer.rows))
+    write = write_of(structs.replace(job, legacy=answer.rows))
     return ask(it, Ask("legacy", (write,)), "put_legacy", legacy=answer.rows)
 
 
@@ -233,7 +233,7 @@ def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "failed")
     if (earlier := done_before(job, job.main, answer.rows)) is not None:
         return again(it, job, earlier)
-    key, read = key_of(job), attrs.evolve(job, legacy=answer.rows)
+    key, read = key_of(job), structs.replace(job, legacy=answer.rows)
     marks, once, step = settle_keys(job.main, answer.rows), once_of(read, answer.rows), "key_begun"
     # The row says already what this write wants, so a crash between the two would not show whether it was
     # done: the key is noted as used, and legacy is not written.
@@ -254,7 +254,7 @@ def key_noted(it: Migration, job: Job, answer: StoreResult) -> Came:
     """Finish; a new start raises the fence if the outcome is unknown, so that nothing lands later."""
     if answer.kind == "unknown":
         return end(Migration(), "unknown")
-    return finish_write(attrs.evolve(it, begun=NO_IDS), job) if answer.kind == "ok" else end(it, "failed")
+    return finish_write(structs.replace(it, begun=NO_IDS), job) if answer.kind == "ok" else end(it, "failed")
 
 
 def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
@@ -264,7 +264,7 @@ def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "failed")
     # The commit has settled all keys that were begun before; only this one is open now.
     begun = frozenset([write_of(job)[0][1]]) if key_of(job) is not None else NO_IDS
-    return ask(attrs.evolve(it, begun=begun), Ask("legacy", (write_of(job),)), "put_legacy")
+    return ask(structs.replace(it, begun=begun), Ask("legacy", (write_of(job),)), "put_legacy")
 
 
 def put_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
@@ -309,7 +309,7 @@ def put_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
     it = update_doubt(it, own, answer)
     if answer.kind != "ok":
         return finish_write(it, job, "mirror:later")
-    return finish_write(attrs.evolve(it, begun=it.begun - {own}), job)
+    return finish_write(structs.replace(it, begun=it.begun - {own}), job)
 
 
 # Writes when main has the truth: one commit, with the outbox row for legacy.
@@ -320,7 +320,7 @@ def put_main(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "failed")
     if (earlier := done_before(job, answer.rows, answer.rows)) is not None:
         return again(it, job, earlier)
-    own, read = key_of(job), attrs.evolve(job, main=answer.rows)
+    own, read = key_of(job), structs.replace(job, main=answer.rows)
     key, content = write_of(read)
     outbox = ((("outbox", key[1]), "x"),) if it.phase in WITH_OUTBOX else ()
     marks = settle_keys(answer.rows, answer.rows)
@@ -336,7 +336,7 @@ def put_done(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "failed")
     own = write_of(job)[0][1]
     # Pending even if the outcome is unknown: the outbox row may be there.
-    told = attrs.evolve(update_doubt(it, own, answer), pending=it.pending | {own})
+    told = structs.replace(update_doubt(it, own, answer), pending=it.pending | {own})
     return finish_write(told, job) if answer.kind == "ok" else end(told, "unknown")
 
 
@@ -423,7 +423,7 @@ def shut(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(Migration(), "failed")
     # No write to main that was in doubt can land behind the new fence.
-    new = attrs.evolve(it, fence=it.fence + 1, doubt=frozenset())
+    new = structs.replace(it, fence=it.fence + 1, doubt=frozenset())
     needs_legacy = (it.phase, aim(it)) in NEEDS
     return ask(new, Ask("legacy"), "see_both") if needs_legacy else ask(new, Ask("main"), "switch")
 
@@ -441,7 +441,7 @@ def switch(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "not_ready", missing)
     # From cleanup on legacy is emptied, so nothing has to reach it any more.
     dropped = tuple((("outbox", each), None) for each in ids) if to == "cleanup" else ()
-    known = attrs.evolve(it, pending=frozenset(ids), begun=begun_ids(answer.rows))
+    known = structs.replace(it, pending=frozenset(ids), begun=begun_ids(answer.rows))
     return ask(known, Ask("main", ((PHASE, to), *dropped), add_fence(it)), "switched")
 
 
@@ -470,7 +470,7 @@ def end_switch(it: Migration, job: Job, answer: StoreResult) -> Came:
     """End the switch; if its outcome is unknown the phase is read again before anything else is done."""
     if answer.kind != "ok":
         return end(Migration(), answer.kind)
-    new = attrs.evolve(it, phase=aim(it), fence=it.fence + 1)
+    new = structs.replace(it, phase=aim(it), fence=it.fence + 1)
     return end(new, "done", new.phase)
 
 
@@ -521,7 +521,7 @@ def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "failed")
     ids = waiting(answer.rows)
     if not ids:
-        return end(attrs.evolve(it, pending=frozenset()), "done")
+        return end(structs.replace(it, pending=frozenset()), "done")
     # The row as it is now, not as it was when it entered the outbox: later writes are included.
     write = (("row", ids[0]), row(answer.rows, ("row", ids[0])).value)
     return ask(it, Ask("legacy", (write,)), "mirrored", main=answer.rows)
@@ -540,7 +540,7 @@ def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
 def end_take(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    return end(attrs.evolve(it, pending=frozenset(waiting(job.main)[1:])), "done")
+    return end(structs.replace(it, pending=frozenset(waiting(job.main)[1:])), "done")
 
 
 # Purge: legacy is emptied, row by row.

@@ -13,7 +13,7 @@ centroid of its group, every group is large enough, and no two groups are near e
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.limits import SUBCATEGORY_COUNT_MAX
@@ -23,7 +23,6 @@ Vector = tuple[int, ...]
 Vectors = Mapping[str, Vector]  # by id
 
 
-@attrs.frozen
 class Bounds(Data):
     """Bounds of a division.
 
@@ -37,7 +36,6 @@ class Bounds(Data):
     count_max: int
 
 
-@attrs.frozen
 class KnownGroup(Data):
     """A group of an earlier division; `member_ids`: its members now."""
 
@@ -52,7 +50,6 @@ class KnownGroup(Data):
         return self.created_ms, self.id
 
 
-@attrs.frozen
 class Cluster(Data):
     """A group as it is to be: the known one that it goes on, if any, and its members in order."""
 
@@ -80,8 +77,7 @@ def clusters(members: Vectors, known: Sequence[KnownGroup], bounds: Bounds, *, a
     return inherit_groups(found, known) if afresh else found
 
 
-@attrs.frozen(eq=False)
-class GroupDraft:
+class GroupDraft(Data, eq=False):
     """A group that is being made. `places`: its members, in the order of their ids. `is_settled`: it is as it
     was when it was compared with all others, and with its members."""
 
@@ -181,7 +177,7 @@ def settle_group(draft: GroupDraft, space: MemberVectors, floor_ppm: int) -> Gro
     scores = space.relevances_ppm(draft.places, draft.centroid)
     worst_ppm = min(scores)
     if worst_ppm >= floor_ppm:
-        return attrs.evolve(draft, is_settled=True)
+        return structs.replace(draft, is_settled=True)
     at = scores.index(worst_ppm)
     places = [*draft.places[:at], *draft.places[at + 1 :]]
     return GroupDraft(draft.known, places, space.centroid(places))
@@ -200,4 +196,4 @@ def inherit_groups(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> lis
     for _, age, ids in sorted(pairs):
         if age in groups and ids not in heirs:
             heirs[ids] = groups.pop(age)
-    return [attrs.evolve(it, known=heirs.get(it.member_ids)) for it in found]
+    return [structs.replace(it, known=heirs.get(it.member_ids)) for it in found]

@@ -7,13 +7,10 @@ Law 3. A self entry never leaves. Law 4. Each victim is needed; nothing short, n
 
 from collections.abc import Iterable
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.policies.routing import SELF_BLOCK
 
 
-@attrs.frozen
 class EvictionCandidate(Data):
     """A promoted entry as this policy sees it: where it lies, what it takes, what it is worth."""
 
@@ -23,7 +20,6 @@ class EvictionCandidate(Data):
     block: str
 
 
-@attrs.frozen
 class Shortage(Data):
     """How much is lacking of each limit; a number of at most zero is room to spare."""
 

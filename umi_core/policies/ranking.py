@@ -8,7 +8,7 @@ words have found is more relevant than either says, and never less.
 
 from collections.abc import Iterable, Sequence
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.limits import PPM, RRF_K, RRF_SCALE
@@ -17,7 +17,6 @@ from umi_core.rows import Row
 RELEVANCE_SHARE_PPM = 700_000
 
 
-@attrs.frozen
 class Ranked(Data):
     """A row, its score among the others, and the best relevance that any list gave it."""
 
@@ -40,7 +39,7 @@ def unite_lists(by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -
     """Return one list of one query variant: each row once, with its relevance as score; at most `limit`."""
     vectors, words = best_of(by_vector), best_of(by_words)
     rows = [
-        attrs.evolve(row, score_ppm=united_ppm(relevance(vectors.get(key)), relevance(words.get(key))))
+        structs.replace(row, score_ppm=united_ppm(relevance(vectors.get(key)), relevance(words.get(key))))
         for key, row in {**words, **vectors}.items()
     ]
     return tuple(sorted(rows, key=lambda row: order(relevance(row), row))[:limit])

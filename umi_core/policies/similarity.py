@@ -11,8 +11,7 @@ from math import isqrt
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
+from umi_core.data import Data
 from umi_core.limits import COMPONENT_MAX, PPM
 from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, score_share
 
@@ -42,8 +41,7 @@ def inner(a: Sequence[int], b: Sequence[int]) -> int:
 # Many rows at once.
 
 
-@attrs.frozen(eq=False)
-class VectorRows:
+class VectorRows(Data, eq=False):
     """Sound vectors of one length, one in each row, and what a search needs of each."""
 
     matrix: "NDArray[np.floating[Any]]"  # shape (rows, dims), of type `exact_type(dims)`
@@ -105,8 +103,7 @@ def nearest(
     return sorted(hits, key=lambda hit: (-hit[0], ids[hit[1]]))[:limit]
 
 
-@attrs.frozen(eq=False)
-class Peaks:
+class Peaks(Data, eq=False):
     """Values in columns, value n in column n % width, and the largest of each column.
 
     One pass finds the peaks; then the few columns with high peaks tell where all high values are.
@@ -156,8 +153,7 @@ class Peaks:
 # Many rows by words.
 
 
-@attrs.frozen(eq=False)
-class Posting:
+class Posting(Data, eq=False):
     """The rows that have a term of a query, and what the term weighs."""
 
     weight: int
@@ -209,8 +205,7 @@ def best_by_words(
 # Members and centroids: which of them are near each other.
 
 
-@attrs.frozen(eq=False)
-class Centroid:
+class Centroid(Data, eq=False):
     """The sum of some vectors, made smaller until its components are those of a vector, cut towards zero."""
 
     line: "NDArray[np.floating[Any]]"  # shape (dims,), of type `exact_type(dims)`
@@ -220,8 +215,7 @@ class Centroid:
         return tuple(map(int, self.line.tolist()))
 
 
-@attrs.frozen(eq=False)
-class MemberVectors:
+class MemberVectors(Data, eq=False):
     """Sound vectors of one length, by their places."""
 
     matrix: "NDArray[np.floating[Any]]"  # shape (members, dims), of type `exact_type(dims)`

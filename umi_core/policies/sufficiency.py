@@ -6,8 +6,6 @@ toward enough: words alone never do. Law 4. More hits, or higher scores, never m
 
 from collections.abc import Iterable, Sequence
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.policies.ranking import best_of, current, relevance, unite_lists
 from umi_core.rows import Resource, Row
@@ -15,7 +13,6 @@ from umi_core.rows import Resource, Row
 LIST_FACTOR = 2  # a list is asked for more than is wanted, since two lists are united
 
 
-@attrs.frozen
 class ScoredRow(Data):
     """A row that a level gives, its score, and the one by vector alone; None if only words have found it."""
 

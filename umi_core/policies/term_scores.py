@@ -21,8 +21,6 @@ from collections.abc import Iterable, Mapping
 from math import isqrt
 from typing import Final
 
-import attrs
-
 from umi_core.data import Owner
 from umi_core.language.terms import split_query, split_terms
 from umi_core.limits import PPM
@@ -32,7 +30,6 @@ LENGTH_UNIT: Final = 64  # the mean length
 OCCURRENCE_COUNT_MAX: Final = 4  # more occurrences of a term count as so many
 
 
-@attrs.define
 class TermStatistics(Owner):
     """Statistics of all rows of one scope and kind, on which the score of each row depends.
 
@@ -42,7 +39,7 @@ class TermStatistics(Owner):
 
     row_count: int = 0
     term_count: int = 0
-    holding: dict[str, int] = attrs.field(factory=dict)
+    holding: dict[str, int] = {}
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Count one more row, which has these terms so often."""

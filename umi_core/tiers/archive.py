@@ -13,8 +13,9 @@ never:
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice, takewhile
+from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.domains import Count, Moment
@@ -70,7 +71,10 @@ def as_versions(
     return RowVersions({key: (turn, version) for turn, (key, version) in enumerate(pairs)})
 
 
-@attrs.frozen
+NO_RECORDS: Final = AccessRecords({})
+NO_VERSIONS: Final = RowVersions({})
+
+
 class AccessTable(Data):
     """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
 
@@ -85,7 +89,7 @@ class AccessTable(Data):
     """
 
     tag = 89
-    records: PagedTable[AccessRecord] = attrs.field(default={}, converter=as_records)
+    records: PagedTable[AccessRecord] = NO_RECORDS
     unsaved: Mapping[str, None] = {}
     cursor: str = ""
     head_version: Count = 0
@@ -93,11 +97,17 @@ class AccessTable(Data):
     ran_ms: Moment = 0
     touch_count: Count = 0
     forgotten: tuple[str, ...] = ()
-    versions: PagedTable[tuple[Count, int]] = attrs.field(default=(), converter=as_versions)
+    versions: PagedTable[tuple[Count, int]] = NO_VERSIONS
     repair_cursor: str = ""
-    told_count: Count = attrs.field(
-        default=attrs.Factory(lambda table: len(table.versions), takes_self=True), eq=False, repr=False
-    )
+    told_count: int = -1
+    beside = ("told_count",)
+
+    def __post_init__(self) -> None:
+        # From bytes they come as a dict and a tuple, and without the count, which is derived.
+        structs.force_setattr(self, "records", as_records(self.records))
+        structs.force_setattr(self, "versions", as_versions(self.versions))
+        if self.told_count < 0:
+            structs.force_setattr(self, "told_count", len(self.versions))
 
     def unsound(self) -> str:
         """Describe the first contradiction in a table that was read from bytes; empty if there is none."""
@@ -118,7 +128,7 @@ class AccessTable(Data):
         # One record too many: the longest unused leaves, but none of this very access and none in core.
         gone = surplus(records, {*in_core, *put})
         unsaved = {**self.unsaved, **dict.fromkeys((*put, *gone))}
-        return attrs.evolve(
+        return structs.replace(
             self, records=records.change_rows({}, gone), unsaved=unsaved, is_due=True,
             touch_count=self.touch_count + 1,
         )  # fmt: skip
@@ -156,21 +166,21 @@ class AccessTable(Data):
         forgotten = tuple(left)[-FORGOTTEN_COUNT_MAX:]
         named = [self.as_known(entity) if entity.id in late else entity for entity in entities]
         table = self.record_accesses(named, now_ms, in_core).without(gone)
-        return attrs.evolve(table, forgotten=forgotten) if forgotten != self.forgotten else table
+        return structs.replace(table, forgotten=forgotten) if forgotten != self.forgotten else table
 
     def as_known(self, entity: Entity) -> Entity:
         """Return the entity with the importance on record: what is learnt late takes back nothing newer."""
         record = self.records.get(entity.id)
         if record is None or record.importance_ppm == entity.importance_ppm:
             return entity
-        return attrs.evolve(entity, importance_ppm=record.importance_ppm)
+        return structs.replace(entity, importance_ppm=record.importance_ppm)
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
         gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
         if not gone:
             return self
         records = self.records.change_rows({}, gone)
-        return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone}, is_due=True)
+        return structs.replace(self, records=records, unsaved={**self.unsaved, **gone}, is_due=True)
 
     def record_writes(
         self, writes: Iterable[Write], versions: Versions, newest: Mapping[str, int] | None = None
@@ -196,11 +206,11 @@ class AccessTable(Data):
         too_many = max(0, len(known) - ACCESS_RECORD_COUNT_MAX)
         known = known.change_rows({}, tuple(islice(known.oldest_first(), too_many)))
         is_due, told_count = self.is_due or len(same) < len(newer), self.told_count + len(newer)
-        return attrs.evolve(self, unsaved=unsaved, versions=known, is_due=is_due, told_count=told_count)
+        return structs.replace(self, unsaved=unsaved, versions=known, is_due=is_due, told_count=told_count)
 
     def request_scan(self) -> "AccessTable":
         """Make another scan due: another process wrote a record in between, for example a forget in doubt."""
-        return attrs.evolve(self, is_due=True, touch_count=self.touch_count + 1)
+        return structs.replace(self, is_due=True, touch_count=self.touch_count + 1)
 
     def newest(self, versions: Versions) -> dict[str, int]:
         """Return the known versions of these rows, by entity id."""
@@ -215,7 +225,7 @@ class AccessTable(Data):
         """
         if not entity_ids:
             return self
-        return attrs.evolve(self, unsaved={**self.unsaved, **dict.fromkeys(entity_ids)}, is_due=True)
+        return structs.replace(self, unsaved={**self.unsaved, **dict.fromkeys(entity_ids)}, is_due=True)
 
     def writes(self, scope: Scope, gone: Collection[str] = ()) -> tuple[Write, ...]:
         """Return what storage lacks, by id, but for the facts that leave in the same batch."""
@@ -235,7 +245,7 @@ class AccessTable(Data):
 
     def scan_from(self, cursor: str, head_version: int) -> "AccessTable":
         """Do the same with a head that was read again after a conflict: storage may have lost a newer one."""
-        return attrs.evolve(self, cursor=cursor, head_version=head_version)
+        return structs.replace(self, cursor=cursor, head_version=head_version)
 
     def after(self, cursor: str, count: int) -> tuple[tuple[AccessRecord, ...], str]:
         """Return the next records of the scan, by id, and the new cursor: empty when the end was reached."""

@@ -14,7 +14,7 @@ Law 6. Only the user writes or removes the system block, or one that is labelled
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
-import attrs
+from msgspec import structs
 
 from umi_core import limits
 from umi_core.config import Config
@@ -41,7 +41,6 @@ Scores = Mapping[str, int]
 AdmissionOutcome = Literal["promoted", "refused_full", "refused_quota"]
 
 
-@attrs.frozen
 class CoreTier(Data):
     """Blocks in order (kind, label bytes), and the version of the guard row they belong to."""
 
@@ -83,7 +82,6 @@ def core_of(blocks: Iterable[Block], guard_version: int = 0) -> CoreTier:
 # Authored text: what users write, checked at the door already.
 
 
-@attrs.frozen
 class CoreWrite(Data):
     """A write that was accepted: the tier after it, the entries that left core, the text that was removed."""
 
@@ -123,7 +121,7 @@ def set_block(
         return TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
     kept_ppm = old.importance_ppm if importance_ppm is None else importance_ppm
     # The tier as it is wanted may be over its limits: `find_leaving` finds the entries that bring it back.
-    wanted = put(core, attrs.evolve(old, text=asked.text, importance_ppm=kept_ppm))
+    wanted = put(core, structs.replace(old, text=asked.text, importance_ppm=kept_ppm))
     left = find_leaving(core, wanted, scores, config)
     if left is None:
         return core_full(core, old, asked, config)
@@ -147,7 +145,7 @@ def set_importance(
     block = core.find(kind, label)
     if block is None:
         return BlockNotFound(slot_name(kind, label))
-    return CoreWrite(put(core, attrs.evolve(block, importance_ppm=importance_ppm)))
+    return CoreWrite(put(core, structs.replace(block, importance_ppm=importance_ppm)))
 
 
 def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL) -> CoreWrite | Error:
@@ -165,7 +163,6 @@ def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL
 # Promoted entries: what the memory puts in.
 
 
-@attrs.frozen
 class Admission(Data):
     """The core after an entry asked for a place in it. A refusal is an outcome, never an error."""
 
@@ -251,7 +248,7 @@ def put_entry(core: CoreTier, kind: str, entry: Entry) -> CoreTier:
     assert kind in ENTRY_KINDS, kind
     block = core.find(kind) or Block(kind)
     entries = sorted((*block.entries, entry), key=lambda entry: (entry.promoted_ms, entry.entity_id))
-    return put(core, attrs.evolve(block, entries=tuple(entries)))
+    return put(core, structs.replace(block, entries=tuple(entries)))
 
 
 def without(core: CoreTier, entity_ids: tuple[str, ...]) -> CoreTier:
@@ -261,7 +258,7 @@ def without(core: CoreTier, entity_ids: tuple[str, ...]) -> CoreTier:
 
 def drop_entries(block: Block, entity_ids: tuple[str, ...]) -> Block:
     kept = tuple(entry for entry in block.entries if entry.entity_id not in entity_ids)
-    return attrs.evolve(block, entries=kept)
+    return structs.replace(block, entries=kept)
 
 
 def slot_name(kind: str, label: str) -> str:

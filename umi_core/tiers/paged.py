@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, Self, TypeVar
 
-import attrs
-
 from umi_core.data import Data
 
 PAGE_ROWS_MAX: Final = 128
@@ -22,7 +20,6 @@ PAGE_ROWS_MAX: Final = 128
 V = TypeVar("V")
 
 
-@attrs.frozen
 class TablePage(Data, Generic[V]):
     """At least one row, in order of key; `oldest` is the least pair of time and key."""
 

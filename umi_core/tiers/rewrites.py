@@ -8,8 +8,6 @@ the whole cache.
 from hashlib import blake2b
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.ids import pack
 from umi_core.language.prompts import FIXED
@@ -29,7 +27,6 @@ def rewrite_key(scope: Scope, query: str, turns: tuple[Turn, ...]) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-@attrs.frozen
 class CachedRewrite(Data):
     tag = 95
     key: bytes
@@ -37,7 +34,6 @@ class CachedRewrite(Data):
     resolution: Resolution
 
 
-@attrs.frozen
 class RewriteCache(Data):
     """Least recently used first."""
 

@@ -12,8 +12,8 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, Final
 
-import attrs
 import msgpack
+from msgspec import structs
 
 from umi_core import domains, errors, limits
 from umi_core.config import Config
@@ -30,7 +30,6 @@ FORMAT: Final = "umi.session"
 VERSION: Final = 1
 
 
-@attrs.frozen
 class SessionInfo(Data):
     """State of the session.
 
@@ -74,14 +73,14 @@ RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
 def record_remember(info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None) -> SessionInfo:
     """Return the info after a committed remember; `names` are the stored ones, in order."""
     count, text = min(info.interaction_count + 1, limits.I64_MAX), cut(text, limits.SESSION_TEXT_BYTES_MAX)
-    return attrs.evolve(
+    return structs.replace(
         info, interaction_count=count, last_input=text, names=fitting(names), last_fact=last_fact
     )
 
 
 def record_recall(info: SessionInfo, query: str) -> SessionInfo:
     """Return the info after a recall; `query` is the original one."""
-    return attrs.evolve(info, last_query=cut(query, limits.SESSION_TEXT_BYTES_MAX))
+    return structs.replace(info, last_query=cut(query, limits.SESSION_TEXT_BYTES_MAX))
 
 
 def fitting(names: Sequence[str]) -> tuple[str, ...]:
@@ -123,7 +122,6 @@ def seal_body(body: bytes) -> bytes:
     return pack([FORMAT, VERSION, body, digest])
 
 
-@attrs.frozen
 class Loaded(Data):
     """A snapshot brought to the present. Its tier has no expiry count, its info no row version."""
 

@@ -12,10 +12,9 @@ Law 6. Keys that start with `__` show the session: readable, never stored.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-import attrs
-
 from umi_core import errors, limits
 from umi_core.config import Config
+from umi_core.data import Mutable
 from umi_core.declared import complete
 from umi_core.messages import requests
 from umi_core.messages.effects import Done, Outcome, Refused
@@ -38,15 +37,15 @@ class Info(Protocol):
     def read_reserved(self, key: str) -> bytes | None: ...
 
 
-@attrs.define
-class WorkingTier:
+class WorkingTier(Mutable):
     """The one tier that is changed in place. `due_ms` is derived, so it is in no digest."""
 
     tag = 87
-    entries: dict[str, tuple[bytes, int]] = attrs.Factory(dict)  # key -> (value, expires_ms)
+    entries: dict[str, tuple[bytes, int]] = {}  # key -> (value, expires_ms)
     used_bytes: int = 0
     expired_count: int = 0  # since the last sweep
-    due_ms: int = attrs.field(default=LOOK_MS, eq=False, repr=False)  # no entry expires before
+    due_ms: int = LOOK_MS  # no entry expires before
+    beside = ("due_ms",)
 
 
 def answer(

@@ -8,9 +8,9 @@ Law 4. Core takes the place of core only under a higher row version.
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.codec import encode
 from umi_core.data import Data
@@ -50,7 +50,6 @@ from umi_core.tiers.session import record_remember
 from umi_core.values import RoutingDecision, Scope
 
 
-@attrs.frozen
 class Plan(Data):
     """Rows that a commit will write, and the changes of the tiers once it is durable."""
 
@@ -174,8 +173,8 @@ def digest(plan: Plan, view: View) -> bytes:
 
 def request_digest(facts: Facts) -> bytes:
     """Return a digest of the request without its op_id, so that another request under its key is noticed."""
-    request = facts.get(REQUEST)
-    asked = b"" if request is None else encode(attrs.evolve(request, op_id=0))  # type: ignore[misc]
+    request: Any = facts.get(REQUEST)
+    asked = b"" if request is None else encode(structs.replace(request, op_id=0))
     return blake2b(asked, digest_size=16).digest()
 
 
@@ -196,7 +195,7 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
         if is_ours(receipt, view):
             # The plan that won may have ended other facts than this one: its receipt names them.
             gone = (*plan.forgotten, *list_ended(receipt))
-            won = attrs.evolve(plan, decisions=decisions_of(plan, receipt), forgotten=gone)
+            won = structs.replace(plan, decisions=decisions_of(plan, receipt), forgotten=gone)
             learn_lost(won, answer.versions, view)
         else:  # those rows are learnt by the operation that wrote them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
@@ -205,7 +204,7 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
     if plan.core is not None:
         # The version comes from storage: the tier counts as newer only under a higher one.
         version = dict(answer.versions)[address(view.scope, "core")]
-        adopt(view, attrs.evolve(plan.core, guard_version=version))
+        adopt(view, structs.replace(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view, is_late=view.landed_since > 1)
     value = first_value(receipt, view) if isinstance(receipt, Receipt) else plan.value
     return Learned(STORED(with_text(value, plan.value)) | LOST(False))
@@ -213,7 +212,7 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
     """Learn the effects of the plan but not its rows: those in storage are of another plan."""
-    learn_plan(attrs.evolve(plan, writes=()), versions, view, is_late=True)
+    learn_plan(structs.replace(plan, writes=()), versions, view, is_late=True)
 
 
 def decisions_of(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:

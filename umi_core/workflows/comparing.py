@@ -6,8 +6,6 @@ Law. A new fact is compared with what is known, whichever request tells it.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.engine.facts import Facts, View
 from umi_core.messages.effects import Expect, Write
@@ -33,7 +31,6 @@ COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_SHELVES)
 COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
 
 
-@attrs.frozen
 class Comparison(Data):
     """The drafts with their new relations, and what is written of known facts.
 

@@ -8,8 +8,6 @@ model that orders them adds none. Law 3. Scores decide before a model is asked.
 
 from typing import Final
 
-import attrs
-
 from umi_core.conditions import conditions_of, reaches
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
@@ -36,7 +34,6 @@ RESOLUTION: Final = Fact("resolution", Resolution | None)  # None if nothing is 
 Vector = tuple[int, ...]
 
 
-@attrs.frozen
 class LevelFacts(Data):
     """The facts about one level of the archive; `before`: the level above it."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Annotated, Final, Protocol
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.domains import Domain, Flag
@@ -27,7 +27,9 @@ from umi_core.workflows.commits import address
 
 def bad_draft(name: str, value: object) -> Error | None:
     """Return why a value is no draft: a fact, of which the block may be undecided."""
-    decided = isinstance(value, Entity) and (value if value.block else attrs.evolve(value, block=SELF_BLOCK))
+    decided = isinstance(value, Entity) and (
+        value if value.block else structs.replace(value, block=SELF_BLOCK)
+    )
     if decided and decided.is_sound:
         return None
     return BadOption(name, show_value(value), "an entity whose fields are in their domains")
@@ -37,7 +39,6 @@ Draft = Annotated[Entity, Domain("draft", bad_draft)]
 PLACES: Final = ("entity", "ended")  # the kinds of the rows that may lie under the id of a fact
 
 
-@attrs.frozen
 class Drafted(Data):
     """One fact as it will be, with what the rows said when it was planned.
 
@@ -72,7 +73,6 @@ class Options(Protocol):
     def source(self) -> str | None: ...
 
 
-@attrs.frozen
 class SharedOptions(Data):
     """Options by themselves, where they are not a request's."""
 
@@ -97,7 +97,7 @@ def id_of(mention: Mention, scope: Scope) -> str:
 def draft_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
     """Return the draft of a statement that its caller makes directly, not by way of a resource."""
     draft = look_up_fact(mention, request, rows, view)
-    return with_entity(draft, attrs.evolve(draft.entity, is_direct=True))
+    return with_entity(draft, structs.replace(draft.entity, is_direct=True))
 
 
 def look_up_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
@@ -119,7 +119,7 @@ def create_fact(mention: Mention, request: Options, rows: Mapping[Address, Row],
     past = rows.get(address(view.scope, "ended", key))
     if past is not None and isinstance(past.body, Ended):
         old = past.body.fact
-        again = attrs.evolve(old, version=old.version + 1, updated_ms=view.now_ms)
+        again = structs.replace(old, version=old.version + 1, updated_ms=view.now_ms)
         return Drafted(with_options(again, request), True, has_ended=True)
     entity = Entity(
         key, mention.type, mention.name, mention.content, 1, 500_000, mention.confidence_ppm, "",
@@ -131,7 +131,7 @@ def create_fact(mention: Mention, request: Options, rows: Mapping[Address, Row],
 def with_options(entity: Entity, request: Options) -> Entity:
     """Return the entity with the explicit options; what is not given stays."""
     importance_ppm, event_time_ms = request.importance_ppm, request.event_time_ms
-    return attrs.evolve(
+    return structs.replace(
         entity,
         importance_ppm=entity.importance_ppm if importance_ppm is None else importance_ppm,
         event_time_ms=entity.event_time_ms if event_time_ms is None else event_time_ms,
@@ -141,7 +141,9 @@ def with_options(entity: Entity, request: Options) -> Entity:
 
 
 def with_entity(draft: Drafted, entity: Entity) -> Drafted:
-    return attrs.evolve(draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity)
+    return structs.replace(
+        draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity
+    )
 
 
 def chain_drafts(drafts: Sequence[Drafted], text: str, last: str | None) -> tuple[Drafted, ...]:
@@ -156,7 +158,7 @@ def follow_fact(draft: Drafted, last: str | None) -> Drafted:
     """Return the draft behind this fact; one that is known, or that is the same fact, stays as it is."""
     # Told, forgotten, and told again as the next fact: it would follow itself.
     is_first = draft.old is None and not draft.has_ended and draft.entity.id != last
-    return with_entity(draft, attrs.evolve(draft.entity, follows=last)) if is_first else draft
+    return with_entity(draft, structs.replace(draft.entity, follows=last)) if is_first else draft
 
 
 def order_by_text(entities: Iterable[Entity], text: str) -> list[str]:

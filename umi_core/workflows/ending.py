@@ -12,9 +12,8 @@ searched, listed by category, summarised or shown in core.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.conditions import Condition
+from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Learned, Step, asks, nothing, retry
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX
@@ -33,8 +32,7 @@ MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each
 SHELVES: Final = Fact("shelves", tuple[Row, ...])  # the categories that they are members of
 
 
-@attrs.frozen
-class Successor:
+class Successor(Data):
     """The fact that ends another one, and how."""
 
     entity: Entity

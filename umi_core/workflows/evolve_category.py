@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.codec import encode
 from umi_core.data import Data
@@ -66,7 +66,6 @@ REQUEST: Final = Fact("request", EvolveCategory)
 CONTENTS: Final = Fact("contents", tuple[Row, ...])  # their entities and vectors, and known groups
 
 
-@attrs.frozen
 class Newcomer(Data):
     """A group that has no name yet; `contents`: what some of its members say."""
 
@@ -75,7 +74,6 @@ class Newcomer(Data):
     contents: Texts
 
 
-@attrs.frozen
 class PlannedGroup(Data):
     """A group as it is to be: the member that it began with, its members, the known one that it goes on."""
 
@@ -85,7 +83,6 @@ class PlannedGroup(Data):
     known_id: EntityId | None
 
 
-@attrs.frozen
 class Division(Data):
     """The members in groups, the largest first. `digest`: of what they were made of."""
 
@@ -196,7 +193,7 @@ def digest_of(facts: Facts, used: Container[str], bounds: Bounds, view: View) ->
     # Versions instead of components: a vector that is made anew for a changed text has another version.
     ends = tuple((key, vectors[key].version, key in used) for key in members_of(facts, view))
     left_count = len(facts[MEMBERS])
-    told = (RULES, attrs.astuple(bounds), ends, left_count)
+    told = (RULES, structs.astuple(bounds), ends, left_count)
     return blake2b(encode(told), digest_size=12).hexdigest()
 
 
@@ -294,13 +291,13 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     writes = changes(category, groups, after, division, facts, view)
     if any(it.address.kind == "subcategory" and it.body is None for it in writes):
         view.marks.append("evolve_category: a group is gone")
-    shelf = attrs.evolve(
+    shelf = structs.replace(
         category, subcategory_ids=tuple(it.id for it in groups), evolved_digest=division.digest
     )  # fmt: skip
     # Compared without times: a division that changes nothing else must not write the category for its date.
     if not writes and shelf == category:
         return Learned(PLAN(Plan(view.now_ms, value=build_reply("unchanged", groups, after))))
-    shelf = attrs.evolve(shelf, evolved_ms=view.now_ms, updated_ms=view.now_ms)
+    shelf = structs.replace(shelf, evolved_ms=view.now_ms, updated_ms=view.now_ms)
     writes += (put(view.scope, "category", shelf.id, shelf),)
     plan = Plan(view.now_ms, writes, value=build_reply("updated", groups, after))
     return Learned(PLAN(plan))
@@ -327,7 +324,7 @@ def groups_after(category: Category, division: Division, facts: Facts, view: Vie
         if it.known_id:
             old = groups[it.known_id]
             is_same = old.keywords == words
-            yield old if is_same else attrs.evolve(old, keywords=words, updated_ms=view.now_ms)
+            yield old if is_same else structs.replace(old, keywords=words, updated_ms=view.now_ms)
             continue
         by_model = next(given)
         name = free_name(by_model or name_of(words, it.founder_id), taken)

@@ -5,7 +5,7 @@ Its categories are written again. The rows that it takes with it are described i
 
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Learned, Step, Workflow, asks, nothing, retry
@@ -82,7 +82,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         value=Forgotten(True),
         forgotten=(key,),
     )
-    return Learned(PLAN(attrs.evolve(plan, core=without(core, (key,)) if core.home_of(key) else None)))
+    return Learned(PLAN(structs.replace(plan, core=without(core, (key,)) if core.home_of(key) else None)))
 
 
 FORGET = Workflow(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
@@ -175,7 +175,7 @@ def without_lost_ends(entity: Entity, facts: Facts) -> Entity:
     refs = tuple(it for it in entity.contradicts if it.partition("@")[0] not in gone)
     # Never below 0: a count in a row that was changed from outside may be too low.
     count = max(0, entity.relation_count - lost_counts(facts).get(entity.id, 0))
-    return attrs.evolve(entity, relation_count=count, contradicts=refs)
+    return structs.replace(entity, relation_count=count, contradicts=refs)
 
 
 # plan: what goes, and what is written again.
@@ -186,7 +186,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     if resource is None:
         return Learned(PLAN(Plan(view.now_ms, value=ResourceForgotten(False))))
     value = ResourceForgotten(True, tuple(report_facts(facts)))
-    return Learned(PLAN(attrs.evolve(plan_without(resource, facts, view), value=value)))
+    return Learned(PLAN(structs.replace(plan_without(resource, facts, view), value=value)))
 
 
 def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
@@ -230,7 +230,7 @@ def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
     bodies = {row.address: row.body for row in (*facts[MADE_OF_IT], *facts[ENDS])}
     for body in bodies.values():
         if isinstance(body, Reflection) and id_of(facts) in body.touches:
-            emptied = attrs.evolve(body, text="", sources=(), pending=True, updated_ms=view.now_ms)
+            emptied = structs.replace(body, text="", sources=(), pending=True, updated_ms=view.now_ms)
             yield put(view.scope, "reflection", body.id, emptied)
             yield vector_row(body.id, None, view.scope)
 

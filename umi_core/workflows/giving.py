@@ -4,7 +4,7 @@ Law 1. A fact leaves with the last resource that told it, and never once it was 
 a create_entity, or a resource for which there was no room among its sources.
 """
 
-import attrs
+from msgspec import structs
 
 from umi_core.limits import I64_MAX, SOURCE_COUNT_MAX
 from umi_core.rows import Entity
@@ -18,8 +18,8 @@ def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
         return draft
     # No room to remember this source, so the fact must not leave with the others: it counts as told directly.
     if len(entity.sources) >= SOURCE_COUNT_MAX:
-        return with_entity(draft, attrs.evolve(entity, is_direct=True))
-    entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
+        return with_entity(draft, structs.replace(entity, is_direct=True))
+    entity = structs.replace(entity, sources=tuple(sorted((*entity.sources, source))))
     # The first telling is no reinforcement; a fact that had ended, and is told again, was known.
     is_known = draft.old is not None or draft.has_ended
     return with_entity(draft, reinforce_fact(entity, now_ms) if is_known else entity)
@@ -28,7 +28,7 @@ def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
 def reinforce_fact(entity: Entity, now_ms: int) -> Entity:
     """Return the fact with one more source counted, at `now_ms`."""
     count = min(entity.reinforced_count + 1, I64_MAX)
-    return attrs.evolve(entity, reinforced_count=count, last_reinforced_ms=now_ms)
+    return structs.replace(entity, reinforced_count=count, last_reinforced_ms=now_ms)
 
 
 def drop_source(source: str, entity: Entity) -> Entity | None:
@@ -39,4 +39,4 @@ def drop_source(source: str, entity: Entity) -> Entity | None:
     count = max(1, entity.reinforced_count - 1)
     # One source is no reinforcement, so there is no time of one.
     last_ms = entity.last_reinforced_ms if count > 1 else None
-    return attrs.evolve(entity, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)
+    return structs.replace(entity, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)

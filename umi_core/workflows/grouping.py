@@ -8,7 +8,7 @@ membership also writes its category, so a plan that read the category knows all 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Importance, Texts
@@ -25,7 +25,6 @@ from umi_core.workflows.commits import address
 SHELF: Final = Fact("shelf", tuple[Row, ...])  # categories, memberships, resources, given lines
 
 
-@attrs.frozen
 class GroupPlace(Data):
     """Where a member is put: a subcategory, how near it is, and which keywords of it its content has."""
 
@@ -37,7 +36,6 @@ class GroupPlace(Data):
 NOWHERE: Final = GroupPlace()
 
 
-@attrs.frozen
 class Home(Data):
     """A subcategory as a place to be put: its category, its centroid and its keywords."""
 
@@ -84,7 +82,7 @@ def match_keywords(content: str, keywords: Iterable[str]) -> tuple[str, ...]:
 
 
 def put_into(membership: Membership, place: GroupPlace) -> Membership:
-    return attrs.evolve(
+    return structs.replace(
         membership, subcategory_id=place.subcategory_id, confidence_ppm=place.confidence_ppm,
         keywords_matched=place.keywords_matched,
     )  # fmt: skip

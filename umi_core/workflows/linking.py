@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.config import Config
@@ -44,7 +44,6 @@ DEFAULT: Final = {
 """The category of each memory type where neither model nor caller names one, if the settings list it."""
 
 
-@attrs.frozen
 class Choice(Data):
     """The categories that a model named, of those that there are; else the default of its memory type."""
 
@@ -94,7 +93,6 @@ def category_ids(view: View) -> tuple[str, ...]:
     return (*(category_id(view.scope, name) for name in view.config.abouts), *view.tiers.retired)
 
 
-@attrs.frozen
 class Link(Data):
     """An entity, in the version that is linked, the name of a category, and where in it the entity is put."""
 
@@ -168,7 +166,7 @@ def grow_category(row: Row | None, key: str, name: str, count: int, view: View) 
     if row is None or not isinstance(row.body, Category):
         return Category(key, name, view.config.abouts.get(name, ""), count, view.now_ms, view.now_ms)
     count = min(row.body.member_count + count, I64_MAX)
-    return attrs.evolve(
+    return structs.replace(
         row.body, member_count=count, summary_dirty=True, evolved_digest="", updated_ms=view.now_ms
     )
 
@@ -196,10 +194,10 @@ def shrink_category(category: Category, lost: Iterable[Membership], view: View) 
     gone = [it.entity_id for it in lost if it.category_id == category.id]
     # Rows may have been changed from outside: a count of 1 that loses 2 is 0, not less.
     left_count = max(0, category.member_count - len(gone))
-    after = attrs.evolve(category, member_count=left_count, evolved_digest="", updated_ms=view.now_ms)
+    after = structs.replace(category, member_count=left_count, evolved_digest="", updated_ms=view.now_ms)
     if left_count and not any(key in gone for key, _ in category.summary_sources):
         return after
-    return attrs.evolve(after, summary="", summary_sources=(), summary_dirty=left_count > 0)
+    return structs.replace(after, summary="", summary_sources=(), summary_dirty=left_count > 0)
 
 
 # Leaving: what a fact takes with it when it is forgotten: relations, memberships, its vector.
@@ -286,4 +284,4 @@ def delete_fact(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) 
 def without_relations(entity: Entity, gone_id: str, count: int) -> Entity:
     """Return the fact at the other end, without its relations to the one that leaves."""
     refs = tuple(it for it in entity.contradicts if it.partition("@")[0] != gone_id)
-    return attrs.evolve(entity, relation_count=max(0, entity.relation_count - count), contradicts=refs)
+    return structs.replace(entity, relation_count=max(0, entity.relation_count - count), contradicts=refs)

@@ -9,7 +9,7 @@ is known, as those of a remember are.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conversations import first_sentence
 from umi_core.engine.facts import Facts, View
@@ -265,7 +265,7 @@ def with_leaving(leaving: tuple[Write, ...], facts: Facts, shelf: Rows) -> Rows:
     read = {row.address: row for row in facts[SHELVES]}
     after = {it.address: it.body for it in leaving}
     # A category that loses a member here and gets another one is written once, with both changes.
-    left = {where: attrs.evolve(row, body=after[where]) for where, row in read.items() if where in after}
+    left = {where: structs.replace(row, body=after[where]) for where, row in read.items() if where in after}
     return {**shelf, **left}
 
 
@@ -337,7 +337,7 @@ def resources_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tupl
 def is_news(resource: Resource, row: Row | None) -> bool:
     old = row.body if row is not None else None
     # A row that differs only in the time of its update would be written for nothing.
-    return not isinstance(old, Resource) or attrs.evolve(old, updated_ms=resource.updated_ms) != resource
+    return not isinstance(old, Resource) or structs.replace(old, updated_ms=resource.updated_ms) != resource
 
 
 def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iterator[Resource]:
@@ -362,7 +362,7 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
     # A text of one segment has no rows of segments: the resource is its own only segment (`segment_ids`).
     yield whole
     for at, (key, it) in enumerate(zip(ids, segments, strict=True) if len(ids) > 1 else ()):
-        yield attrs.evolve(
+        yield structs.replace(
             whole, id=key, text=it.text, text_hash=text_hash(it.text), caption=caption(it.text),
             first_line=it.first_line, last_line=it.last_line, created_ms=since(key, shelf, view), uri=None,
             parent_id=parent, position=at, extracted_types=done[at], pending=(EMBED,) * (key in lost),

@@ -9,7 +9,7 @@ the same request was refused.
 
 from collections.abc import Mapping
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.engine.facts import View
@@ -21,7 +21,6 @@ from umi_core.values import RoutingDecision
 from umi_core.workflows.commits import entity_ids, scores_of
 
 
-@attrs.frozen
 class Placement(Data):
     """Core afterwards, the decisions with their outcomes, and the ids of entries that came in and left."""
 
@@ -63,7 +62,7 @@ def place(
     outcomes = {key: "refused_full" if it == "promoted" else it for key, it in outcomes.items()}
     entered = (key for key in entity_ids(core) if before.home_of(key) is None)
     outcomes |= dict.fromkeys(entered, "promoted")
-    told = tuple(attrs.evolve(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
+    told = tuple(structs.replace(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
     promoted = tuple(it.entity_id for it in told if it.outcome == "promoted")
     gone = tuple(key for key in evicted if before.home_of(key) and not core.home_of(key))
     return Placement(core, told, promoted, gone)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.conversations import NORMALISERS
@@ -41,13 +41,11 @@ TYPES_DEFAULT: Final = ("profile", "event")
 WINDOW_LINE_COUNT: Final = 40  # where no model says what belongs together
 
 
-@attrs.frozen
 class Unit(Data):
     memory_type: MemoryType
     text: Document
 
 
-@attrs.frozen
 class UnitReading(Data):
     """The facts that a model found in a unit; `is_missing`: it could not be read."""
 
@@ -330,7 +328,7 @@ def add_date(memories: tuple[ExtractedFact, ...], request: Memorize, view: View)
     if day is None:
         return memories
     dated = (add_dates(it.content, day, EXTRACT_CONTENT_BYTES_MAX) for it in memories)
-    return tuple(attrs.evolve(it, content=text) for it, text in zip(memories, dated, strict=True))
+    return tuple(structs.replace(it, content=text) for it, text in zip(memories, dated, strict=True))
 
 
 def told_on(request: Memorize, view: View) -> int | None:

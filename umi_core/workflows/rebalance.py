@@ -11,7 +11,7 @@ takes, does not keep others from promotion or from their vectors.
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
@@ -76,7 +76,7 @@ def take_scan(facts: Facts, answer: None, view: View) -> Learned:
     eligible = [record for record in outside if score_ppm(record, view.now_ms) >= floor_ppm]
     candidates = tuple(record.entity_id for record in eligible)
     others = tuple(record.entity_id for record in outside if record not in eligible)
-    view.tiers.access = attrs.evolve(access, ran_ms=view.now_ms)
+    view.tiers.access = structs.replace(access, ran_ms=view.now_ms)
     scanned = BEGIN(access.cursor) | CURSOR(cursor) | SCANNED(len(page)) | TOUCHES(access.touch_count)
     return Learned(CANDIDATES(candidates) | OTHERS(others) | scanned)
 
@@ -173,7 +173,7 @@ def move_cursor(plan: Plan, cursor: str, view: View) -> Plan:
     """Return the plan that also moves the cursor of the scan."""
     head, version = address(view.scope, "head"), view.tiers.access.head_version
     writes, expects = (*plan.writes, Write(head, Head(cursor))), (*plan.expects, Expect(head, version))
-    return attrs.evolve(plan, writes=writes, expects=expects, cursor=cursor)
+    return structs.replace(plan, writes=writes, expects=expects, cursor=cursor)
 
 
 def find_stale(facts: Facts, view: View) -> tuple[str, ...]:
@@ -215,7 +215,7 @@ def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[st
         entity = row.body
         assert isinstance(entity, Entity)
         if vector is not None:
-            whole = attrs.evolve(entity, vector_missing=False)
+            whole = structs.replace(entity, vector_missing=False)
             where = Address(view.scope, "vector", entity.id)
             writes += (Write(row.address, whole), Write(where, Vector(entity.id, entity.version, vector)))
             repaired += (entity.id,)
@@ -231,7 +231,7 @@ def take_done(facts: Facts, answer: Committed | None, view: View) -> Learned:
     # An access since the scan may have made an entity eligible that the scan has passed.
     is_touched = access.touch_count != facts[TOUCHES]
     is_due = bool(is_touched or access.unsaved or access.cursor or facts[MISSING] or lost)
-    view.tiers.access = attrs.evolve(access, is_due=is_due, repair_cursor=facts[REPAIR_CURSOR])
+    view.tiers.access = structs.replace(access, is_due=is_due, repair_cursor=facts[REPAIR_CURSOR])
     return learned
 
 

@@ -14,7 +14,7 @@ agent was closed or opened, it begins with nothing; the row of another incarnati
 
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
@@ -24,7 +24,7 @@ from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
 from umi_core.rows import AccessRecord, Epoch, Row
 from umi_core.state import Tiers
 from umi_core.tiers import dues
-from umi_core.tiers.archive import AccessTable, surplus
+from umi_core.tiers.archive import AccessTable, as_records, surplus
 from umi_core.tiers.core import fit
 from umi_core.values import Scope
 from umi_core.workflows.commits import (
@@ -117,7 +117,7 @@ def ask_access(facts: Facts, view: View) -> Read:
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     records = {row.address.id: row.body for row in answer.rows if isinstance(row.body, AccessRecord)}
     # A scan is due one interval from now, since the incarnation before may have died within its own.
-    table = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
+    table = AccessTable(as_records(records), is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
     # A limit that was lowered since, or a lost deletion, may leave more records than there may be.
     view.tiers.access = table.without(surplus(table.records, entity_ids(view.tiers.core)))
     view.tiers.dues = dues.update_dues({}, (row.body for row in answer.rows), view.config)
@@ -165,7 +165,7 @@ def take_fitted(facts: Facts, answer: Committed | None, view: View) -> Learned:
 
 def with_claimed_epoch(facts: Facts, view: View) -> View:
     """Return the view with the claimed epoch: receipts name it before the memory itself learns it."""
-    return attrs.evolve(view, epoch=facts[EPOCH])
+    return structs.replace(view, epoch=facts[EPOCH])
 
 
 def is_of_this_life(facts: Facts, scope: Scope) -> bool:
@@ -196,7 +196,7 @@ RECOVER = Workflow(
              take=take_fit),
         Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
              **asks(Commit, ask_fit, take_fitted, forever(replan="load"))),
-        attrs.evolve(SETTLE, on_failure=forever()),  # else a core that lacks room would stay
+        structs.replace(SETTLE, on_failure=forever()),  # else a core that lacks room would stay
         Step("done", requires=(EPOCH, FITS), produces=(OUTCOME,), take=take_done),
     ),
     laws=(Law("a life that has an epoch has a phase", (LAST,), is_of_this_life),),

@@ -9,8 +9,6 @@ told stands there, and says so; ending the session again asks once more.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.conditions import Condition
 from umi_core.conversations import NORMALISERS
 from umi_core.data import Data
@@ -62,7 +60,6 @@ TEXT: Final = Fact("text", str | None)  # the new text; None if the old one stay
 BEGINS: Final = Fact("begins", bool)  # the text is only the beginning of what was told
 
 
-@attrs.frozen
 class ShownResource(Data):
     """A resource as a model reads it."""
 

@@ -7,7 +7,7 @@ limit takes no more; what is left out is counted.
 
 from collections.abc import Iterator
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.engine.facts import Facts, View
@@ -22,7 +22,6 @@ from umi_core.workflows.evolving import all_verdicts, candidate_rows
 End = tuple[str, int]
 
 
-@attrs.frozen
 class Related(Data):
     """The new relations; the drafts and the other entities as they are with them."""
 
@@ -46,7 +45,7 @@ def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Relat
             kept.append(relation)
             for end in ends:
                 count = entities[end].relation_count + 1
-                entities[end] = attrs.evolve(entities[end], relation_count=count)
+                entities[end] = structs.replace(entities[end], relation_count=count)
     for relation in kept:
         contradict(relation, entities)
     others = tuple((row, entities[key]) for key, row in rows.items() if entities[key] != row.body)
@@ -70,7 +69,7 @@ def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
 def add_contradiction(entity: Entity, statement: str) -> Entity:
     # The newest last: at the limit the oldest is dropped.
     refs = (*(it for it in entity.contradicts if it != statement), statement)
-    return attrs.evolve(entity, contradicts=refs[-RELATION_COUNT_MAX:])
+    return structs.replace(entity, contradicts=refs[-RELATION_COUNT_MAX:])
 
 
 # The relations.

@@ -10,7 +10,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
@@ -247,7 +247,9 @@ def place_drafts(facts: Facts) -> tuple[Drafted, ...]:
 def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: Facts) -> Drafted:
     # A caller that wants no vectors has not lost one: rebalance must not repair this fact.
     missing = vector is None and facts[REQUEST].embed
-    return attrs.evolve(draft, entity=attrs.evolve(draft.entity, block=route.block, vector_missing=missing))
+    return structs.replace(
+        draft, entity=structs.replace(draft.entity, block=route.block, vector_missing=missing)
+    )
 
 
 def list_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDecision, ...]:

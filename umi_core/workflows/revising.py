@@ -7,7 +7,7 @@ Law 3. A category is written once, whichever members come and go.
 
 from collections.abc import Mapping
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.facts import Facts, View
 from umi_core.ids import fact_id
@@ -41,7 +41,7 @@ def revise_fact(row: Row, content: str | None, rows: Rows, view: View) -> Drafte
     if content is None:
         return Drafted(old, False, old=old)
     if key == old.id:
-        direct = attrs.evolve(old, is_direct=True)
+        direct = structs.replace(old, is_direct=True)
         return Drafted(direct, direct != old, old=old)
     return move_fact(old, content, key, rows, view)
 
@@ -51,20 +51,20 @@ def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Dr
     row = rows.get(address(view.scope, "entity", key))
     if row is not None and isinstance(row.body, Entity):
         view.marks.append("update_entity: two facts became one")
-        fresh = add_sources(attrs.evolve(row.body, is_direct=True), old.sources, view.now_ms)
+        fresh = add_sources(structs.replace(row.body, is_direct=True), old.sources, view.now_ms)
         return Drafted(fresh, fresh != row.body, old=row.body)
     view.marks.append("update_entity: a fact moved to another id")
     name = old.name if old.about else auto_name(content)
     mention = Mention(old.type, name, content, old.confidence_ppm, bool(old.about), others=old.others)
     given = SharedOptions(old.event_time_ms, old.importance_ppm, old.metadata, old.source)
     draft = create_fact(mention, given, rows, view)
-    entity = attrs.evolve(
+    entity = structs.replace(
         draft.entity, block=old.block, memory_type=draft.entity.memory_type or old.memory_type, is_direct=True
     )
     # Stated again after it had ended: it has sources of its own, and those of the old fact are added.
     if draft.has_ended:
         return with_entity(draft, add_sources(entity, old.sources, view.now_ms))
-    entity = attrs.evolve(
+    entity = structs.replace(
         entity, sources=old.sources, reinforced_count=old.reinforced_count,
         last_reinforced_ms=old.last_reinforced_ms,
     )  # fmt: skip
@@ -76,7 +76,7 @@ def add_sources(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity
     news = [key for key in sources if key not in entity.sources][: SOURCE_COUNT_MAX - len(entity.sources)]
     if not news:
         return entity
-    return attrs.evolve(
+    return structs.replace(
         entity, sources=tuple(sorted((*entity.sources, *news))),
         # A row that was changed from outside may be at the limit; beyond it no storage could give it back.
         reinforced_count=min(entity.reinforced_count + len(news), I64_MAX), last_reinforced_ms=now_ms,
@@ -119,7 +119,10 @@ def move_memberships(
     lost = [*unwanted, *(before.values() if old_id != entity.id else ())]
     left = unlink_members(lost, categories_of(lost, rows, scope), view)
     # The categories without the old members are the ones that get the new one: one row, both changes.
-    between = {**rows, **{it.address: attrs.evolve(rows[it.address], body=it.body) for it in left if it.body}}
+    between = {
+        **rows,
+        **{it.address: structs.replace(rows[it.address], body=it.body) for it in left if it.body},
+    }
     lacking = {name: by for name, by in homes.items() if draft.is_changed or name not in held}
     came = link_facts((link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view)
     gone = tuple(Write(row.address, None) for row in unwanted)

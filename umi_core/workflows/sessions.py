@@ -12,7 +12,7 @@ Law 4. A memory holds the version that it loaded or saved last; a save that is a
 
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, retry
@@ -68,9 +68,9 @@ def take_created(facts: Facts, answer: Committed, view: View) -> Learned:
     drop_expired(tiers.working, view.now_ms)
     dropped_count = len(tiers.working.entries)
     tiers.working = WorkingTier(expired_count=tiers.working.expired_count)
-    info = attrs.evolve(facts[INFO], session_id=stored.session_id, started_ms=stored.started_ms, version=1)
+    info = structs.replace(facts[INFO], session_id=stored.session_id, started_ms=stored.started_ms, version=1)
     tiers.session = put_in_place(info, view)
-    return Learned({**learned.facts, **STORED(attrs.evolve(stored, dropped_count=dropped_count))})
+    return Learned({**learned.facts, **STORED(structs.replace(stored, dropped_count=dropped_count))})
 
 
 # save: the tier as it is at the begin, expecting the version this memory loaded or saved last. Packed once:
@@ -85,7 +85,7 @@ def take_packed(facts: Facts, answer: None, view: View) -> Taken:
     if isinstance(members, Error):
         return Rejection(members)
     saved = SessionSaved(info.session_id, info.version + 1, view.now_ms)
-    info = attrs.evolve(info, members=members)
+    info = structs.replace(info, members=members)
     return Learned(PACKED(plan_of(info, view.tiers.working, saved, view)) | INFO(info))
 
 
@@ -98,7 +98,7 @@ def take_save(facts: Facts, answer: Committed, view: View) -> Learned:
     stored = learned.facts[STORED.name]
     assert isinstance(stored, SessionSaved)
     if view.tiers.session.load_count == info.load_count:
-        view.tiers.session = attrs.evolve(view.tiers.session, version=stored.version, members=info.members)
+        view.tiers.session = structs.replace(view.tiers.session, version=stored.version, members=info.members)
     return learned
 
 
@@ -108,7 +108,7 @@ def put_in_place(info: SessionInfo, view: View) -> SessionInfo:
     #
     #     save A ................. answer: load_count differs, so B does not get the version of A
     #     load B    load_count 2
-    return attrs.evolve(info, load_count=view.tiers.session.load_count + 1)
+    return structs.replace(info, load_count=view.tiers.session.load_count + 1)
 
 
 def plan_of(
@@ -154,7 +154,7 @@ def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
     drop_expired(view.tiers.working, view.now_ms)  # what has expired is counted, whatever takes its place
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier
-    info = attrs.evolve(loaded.info, version=row.version, creator=body.creator, members=body.members)
+    info = structs.replace(loaded.info, version=row.version, creator=body.creator, members=body.members)
     view.tiers.session = put_in_place(info, view)
     return Learned(OUTCOME(Done(SessionLoaded(row.version, loaded.expired_at_rest))))
 

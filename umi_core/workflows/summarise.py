@@ -8,7 +8,7 @@ not, so that nothing of it is left. Law 3. If the model fails the old summary st
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
@@ -111,13 +111,15 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     if row is None or category is None:
         return Learned(PLAN(Plan(view.now_ms, value=build_reply(None))))
     if text is None:  # of what is shown, even where the row does not know of it: a remember marks no category
-        return Learned(PLAN(Plan(view.now_ms, value=build_reply(attrs.evolve(category, summary_dirty=True)))))
-    after = attrs.evolve(
+        return Learned(
+            PLAN(Plan(view.now_ms, value=build_reply(structs.replace(category, summary_dirty=True))))
+        )
+    after = structs.replace(
         category, summary=text, summary_sources=tuple(sorted(sources_of(facts))), summary_dirty=False
     )
     if after == category:
         return Learned(PLAN(Plan(view.now_ms, value=build_reply(category))))
-    after = attrs.evolve(after, updated_ms=view.now_ms)
+    after = structs.replace(after, updated_ms=view.now_ms)
     writes = [put(view.scope, "category", after.id, after)]
     if text != category.summary:
         writes.append(vector_row(after.id, facts[VECTOR], view.scope))

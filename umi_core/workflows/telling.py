@@ -7,7 +7,7 @@ Law 2. A member is written with the group of its category that is nearest to its
 from collections.abc import Iterator
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.domains import CategoryNames, LinkMaker
@@ -27,7 +27,6 @@ TYPE_OF: Final = {
 }  # fmt: skip
 
 
-@attrs.frozen
 class CategorisedFact(Data):
     """One fact, and the categories in which it belongs."""
 
@@ -44,7 +43,7 @@ def classify_draft(draft: Drafted, memory_type: str | None) -> Drafted:
     entity = draft.entity
     # A model may have routed a known fact to another block than the one of its type.
     block = entity.block if draft.old is not None else BLOCK_OF_TYPE[entity.type]
-    entity = attrs.evolve(entity, memory_type=entity.memory_type or memory_type, block=block)
+    entity = structs.replace(entity, memory_type=entity.memory_type or memory_type, block=block)
     return with_entity(draft, entity)
 
 
@@ -60,7 +59,9 @@ def mark_missing_vectors(facts: Facts) -> tuple[Drafted, ...]:
     """Return the drafts, each changed one marked if its vector is missing."""
     lacking = [key for key, vector in vectors_of(facts).items() if vector is None]
     return tuple(
-        attrs.evolve(draft, entity=attrs.evolve(draft.entity, vector_missing=draft.entity.id in lacking))
+        structs.replace(
+            draft, entity=structs.replace(draft.entity, vector_missing=draft.entity.id in lacking)
+        )
         if draft.is_changed
         else draft
         for draft in facts[DRAFTS]

@@ -19,8 +19,7 @@ from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-import attrs
-
+from umi_core.data import Data
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, ListArchival, SearchArchival
 from umi_core.kelpie.results import Appended, RecordDeleted, RecordsShown
 from umi_core.kelpie.rows import Archival
@@ -43,8 +42,7 @@ LOCKS: Final[WeakKeyDictionary[LiveMemory, tuple[asyncio.AbstractEventLoop, asyn
 RUNNING: Final[dict[asyncio.Task[Any], None]] = {}  # else the loop may lose a task that nothing awaits
 
 
-@attrs.frozen
-class LogEntry:
+class LogEntry(Data):
     """A value of a log, with the ids of its records, the one that counts first."""
 
     ids: tuple[str, ...]

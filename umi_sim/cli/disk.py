@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-import attrs
 import click
+import msgspec
 
 from umi_sim.cli.console import refuse, seeds_of, shows
 from umi_sim.kernel.report import Report, row, whole
@@ -42,7 +42,7 @@ def disk(seeds: range, journal: str) -> Report:
 
 def report_hunt(found: "DiskHunt", journal: str) -> Report:
     counted = f"{plural(found.case_count, 'case')}, {plural(found.cut_count, 'power cut')}"
-    value = lambda: attrs.asdict(found)  # noqa: E731  # one line, used once
+    value = lambda: msgspec.to_builtins(found)  # noqa: E731  # one line, used once
     if found.first is None or found.small is None:
         return Report(f"PASS disk {journal}: {counted}, every promise kept", (), value, 0)
     what, *shown = found.broken.splitlines()

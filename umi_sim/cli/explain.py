@@ -6,9 +6,11 @@ from os.path import isfile as is_file  # unlike a Path, it knows no name that is
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-import attrs
 import click
+import msgspec
+from msgspec import structs
 
+from umi_core.data import Data
 from umi_sim.cli.arguments import config_named, is_seed_file, readable, readable_trace
 from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.cli.kinds import find_other
@@ -86,8 +88,7 @@ def explain_name(name: str, known: Iterable[str], what: str) -> Report:
 DIFFERENT: Final = 1
 
 
-@attrs.frozen
-class Side:
+class Side(Data):
     """One of two runs: its records, and how to live it again unless it is only a trace."""
 
     trace: "Traced"
@@ -119,7 +120,7 @@ def diff(context: click.Context, a: str, b: str) -> Report:
     changes = []
     if first.playback and second.playback:
         changes = difference.delta(first.playback, second.playback, found.step)
-    value = {"result": "different", **found.as_object(), "state": list(map(attrs.asdict, changes))}
+    value = {"result": "different", **found.as_object(), "state": list(map(msgspec.to_builtins, changes))}
     told = difference.report(found, difference.delta_rows(changes))
     return Report(f"DIFFER {told.head}", told.lines, lambda: value, DIFFERENT)
 
@@ -193,7 +194,7 @@ def why(context: click.Context, run: str, runs: int, seconds: int, own: str, of:
         refuse(f"--scenario {error}")
     except asking.NothingToExplain as error:
         refuse(f"{file}: {error}")
-    return attrs.evolve(
+    return structs.replace(
         why_page.page(found, replay_of(file)), exit_code=INTERRUPTED if found.is_interrupted else 0
     )
 

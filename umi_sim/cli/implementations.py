@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import refuse
@@ -67,9 +67,9 @@ def hunt_in_store(
     path = whole_memory.save_failure(done.seed).as_posix()
     told = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
     # No commands that would replay the file against umi_core: the failure is of the other implementation.
-    told = attrs.evolve(told, repeat=repeat(called, path), file="")
+    told = structs.replace(told, repeat=repeat(called, path), file="")
     value = lambda: {**report.told_as_json(told), "saved": path, **counts(found)}  # noqa: E731  # used once
-    return attrs.evolve(report.of_failure(told).also(row("found", told_of(found))), value=value)
+    return structs.replace(report.of_failure(told).also(row("found", told_of(found))), value=value)
 
 
 def repeat(called: Sequence[str], path: str) -> str:

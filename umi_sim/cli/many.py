@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
+import msgspec
 
 from umi_sim.cli.arguments import command_of, readable
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, shows
@@ -159,7 +160,6 @@ def list_bugs(only: str | None, area: str | None) -> Iterator[Report]:
 
 def hunts(only: str | None, area: str | None) -> Iterator[Report]:
     """Each planted bug, until it is found."""
-    import attrs
 
     from umi_sim.mutants import CannotPlant
     from umi_sim.mutants.registry import OF_TESTS
@@ -185,14 +185,12 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
             overrides = {**mutant.overrides, "scenario.mutant": mutant.name}
             # `seeds` counts from 1, so the seed that showed the bug is one less.
             more = (row("look", command_of(mutant.scenario, found.seeds - 1, overrides)),)
-        yield Report(hunting.hunt_line(found), more, partial(attrs.asdict, found), code)
+        yield Report(hunting.hunt_line(found), more, partial(msgspec.to_builtins, found), code)
 
 
 def needs(only: str | None) -> Iterator[Report]:
     """The matrix of kinds and rules, or one row of it."""
     from itertools import chain
-
-    import attrs
 
     from umi_sim.faults.kinds import KINDS
     from umi_sim.record.rules import RULES
@@ -207,7 +205,7 @@ def needs(only: str | None) -> Iterator[Report]:
     for number, need in enumerate(chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)), 1):
         # A kind of fault without a bug is an error (law 1 of matrix.py); a rule may be covered by others.
         code = 0 if need.is_met or need.name not in kinds else HARNESS
-        yield Report(matrix.line(need), value=partial(attrs.asdict, need), exit_code=code)
+        yield Report(matrix.line(need), value=partial(msgspec.to_builtins, need), exit_code=code)
         at("matrix", number, len(rules) + len(kinds), unit="row")
 
 

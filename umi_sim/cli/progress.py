@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_core.data import Owner
 from umi_sim.cli.terminal import is_dumb, width
@@ -26,7 +26,6 @@ LONG_MS: Final = 180_000
 ERASE: Final = "\r\x1b[K"
 
 
-@attrs.define
 class StageView(Owner):
     """A stage as it is seen: since when, what was done by then, and how long it takes still, if known."""
 
@@ -76,12 +75,11 @@ def rate(new: int, elapsed_ms: int) -> str:
     return f"{a_second} a second" if a_second else f"{duration(elapsed_ms // new)} each"
 
 
-@attrs.define
 class ProgressDisplay(Owner):
     """The progress of a command on the terminal; `said_ms`: when it was last written."""
 
     began_ms: int
-    view: StageView = attrs.field(factory=StageView)
+    view: StageView = msgspec.field(default_factory=StageView)
     said_ms: int | None = None
     has_hinted: bool = False
     is_live: bool = False

@@ -6,6 +6,7 @@ from time import strftime
 from typing import Any, Final
 
 import click
+import msgspec
 
 from umi_sim.cli.console import refuse, shows
 from umi_sim.kernel.progress import at
@@ -39,7 +40,6 @@ def scoreboard(
     umi-sim scoreboard examples/targets --seconds 60 --jobs 2 --out scoreboard.md
     umi-sim scoreboard . mine:Mine --json
     """
-    import attrs
 
     from umi_sim.record.saved_failures import write_whole
     from umi_sim.targets import scoreboard as board
@@ -68,7 +68,7 @@ def scoreboard(
     broken = sum(bool(it.failures) for it in done)
     head = f"{plural(len(done), 'store')} of {len(chosen)} run, {broken} of them broke a promise"
     rows = [whole("file", out)] if out else [row("", line, column=0) for line in lines]
-    value: Any = lambda: [attrs.asdict(it) for it in scored]  # noqa: E731  # one line, used once
+    value: Any = lambda: [msgspec.to_builtins(it) for it in scored]  # noqa: E731  # one line, used once
     return Report(f"SCORED {head}", rows, value, 0 if done else 2)
 
 

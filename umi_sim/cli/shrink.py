@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import attrs
 import click
+from msgspec import structs
 
 from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import complain, refuse, shows
@@ -47,7 +47,7 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
 
     if other := find_other(file, others=["--again"] if again else []):
         # The failure is what it was asked to make small, so it is no failure of this command.
-        return attrs.evolve(other.shrink(budget), exit_code=0)
+        return structs.replace(other.shrink(budget), exit_code=0)
     seed = before_shrinking(file) if again else readable(file)
     try:
         done = shrink_whole(seed, runs_max=budget, seconds_max=seconds)
@@ -57,7 +57,7 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     if again and size_of(done.seed) > size_of(readable(file)):
         refuse(f"{file}: not replaced: --budget {budget} and --seconds {seconds} led to no smaller run")
     assert seed.failure is not None
-    return attrs.evolve(small(Path(file), done, "", seed.failure), exit_code=0)
+    return structs.replace(small(Path(file), done, "", seed.failure), exit_code=0)
 
 
 def report_new_failure(verdict: "Verdict", command: str, *, is_whole: bool) -> Report:
@@ -80,7 +80,7 @@ def report_new_failure(verdict: "Verdict", command: str, *, is_whole: bool) -> R
     except NothingToShrink as error:
         complain(f"{path}: {error}")
         return whole
-    return attrs.evolve(told, value=lambda: {**report.as_json(verdict), **(told.value or dict)()})
+    return structs.replace(told, value=lambda: {**report.as_json(verdict), **(told.value or dict)()})
 
 
 def smallest(verdict: "Verdict") -> Path:
@@ -112,7 +112,7 @@ def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report
     told = report.of_shrunk(done, path.as_posix(), command, before)
     value = lambda: {**report.told_as_json(told), "others": others}  # noqa: E731  # one line, used once
     rows = (row("other", "failure met on the way:", replay_of(other)) for other in others)
-    return attrs.evolve(report.of_failure(told).also(*rows), value=value)
+    return structs.replace(report.of_failure(told).also(*rows), value=value)
 
 
 def is_of_another_run(verdict: "Verdict", path: Path, *, is_whole: bool) -> bool:
@@ -134,7 +134,7 @@ def before_shrinking(file: str) -> "SeedFile":
     if not seed.original:
         refuse(f"{file}: holds no items from before it was shrunk; leave out --again")
     config = seed.original_config or seed.config
-    return attrs.evolve(seed, config=config, items=seed.original, original=(), minimised=None)
+    return structs.replace(seed, config=config, items=seed.original, original=(), minimised=None)
 
 
 def kept_others(done: "Shrunk") -> Iterator[str]:

@@ -6,7 +6,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-import attrs
+import msgspec
 
 from umi_sim.cli.console import refuse
 from umi_sim.kernel.progress import at
@@ -57,7 +57,7 @@ def hunt_report(found: "SourceHunt") -> Report:
         row("", f"- {cut(found.before, SHOWN_MAX)}", hang=2),
         row("", f"+ {cut(found.after, SHOWN_MAX)}", hang=2),
     )
-    return Report(head, lines, partial(attrs.asdict, found))
+    return Report(head, lines, partial(msgspec.to_builtins, found))
 
 
 def summary(done: "Sequence[SourceHunt]") -> Report:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import structs
 
 from umi_sim.cli import progress
 from umi_sim.cli.arguments import must_be_writable, overrides_of
@@ -213,7 +214,6 @@ def sweep(
     umi-sim sweep storm --set agents.count=2 --minutes 30
     umi-sim sweep --count 4000 --resume night.jsonl
     """
-    import attrs
 
     from umi_sim.sweep import conductor, executors, failure_files, journal, worker_process
 
@@ -237,7 +237,7 @@ def sweep(
         at("sweep: earlier failures")
         kept = earlier(sources, book) if shard == (1, 1) else ()  # one machine of many leaves them alone
         is_enough = stop_first and any(each.still_fails for each in kept)
-        plan = attrs.evolve(plan, sources=()) if is_enough else plan
+        plan = structs.replace(plan, sources=()) if is_enough else plan
         so_far = progress_of(plan, minutes)
 
         def tell(chunk: "Chunk", is_old: bool) -> None:

@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import Final
 
 import apsw
-import attrs
 
 from umi_core.data import Data
 from umi_core.messages.answers import Committed, EffectFailed
@@ -40,7 +39,6 @@ TRIES_MAX: Final = 3
 SEAL: Final = SealOptions(b"a key that is in no file".ljust(32))
 
 
-@attrs.frozen
 class Case(Data):
     """`batches`: the number each is drawn from. `cuts`: at which event of each life the power goes; `fails`:
     at which something fails, 0 is never. After the last cut the disk is sound. `is_sealed`: the file is."""
@@ -53,7 +51,6 @@ class Case(Data):
     is_sealed: bool = False
 
 
-@attrs.frozen
 class CaseOutcome(Data):
     """`broken` says what does not hold; `cut_count` how often the power went; `trace` what was written."""
 

@@ -9,7 +9,7 @@ Law 4. Events (a write, a cut, a sync, a delete) are counted; at one of them the
 from hashlib import blake2b
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_core.data import Owner
 from umi_sim.kernel.prng import Stream
@@ -30,16 +30,14 @@ class DiskFailed(Exception):
     """The disk could not do it."""
 
 
-@attrs.define(eq=False)
 class File(Owner):
     """`content` is read; `durable` is certain; `writes` came since, where None cuts at a place."""
 
-    content: bytearray = attrs.field(factory=bytearray)
+    content: bytearray = msgspec.field(default_factory=bytearray)
     durable: bytes = b""
-    writes: list[tuple[int, bytes | None]] = attrs.field(factory=list)
+    writes: list[tuple[int, bytes | None]] = []
 
 
-@attrs.define(eq=False)
 class Disk(Owner):
     """At event `cut_at` the power goes, event `fail_at` fails; `fails_full`: for want of room."""
 
@@ -47,12 +45,12 @@ class Disk(Owner):
     cut_at: int = 0
     fail_at: int = 0
     fails_full: bool = False
-    hashed: "blake2b" = attrs.field(factory=lambda: blake2b(digest_size=16))
-    event_count: int = attrs.field(default=0, init=False)
-    files: dict[str, File] = attrs.field(factory=dict, init=False)
-    entries: dict[str, File] = attrs.field(factory=dict, init=False)  # of the directory, durable
-    moves: list[tuple[str, File | None]] = attrs.field(factory=list, init=False)  # made or deleted since
-    left: dict[str, bytes] | None = attrs.field(default=None, init=False)  # by the cut
+    hashed: "blake2b" = msgspec.field(default_factory=lambda: blake2b(digest_size=16))
+    event_count: int = 0
+    files: dict[str, File] = {}
+    entries: dict[str, File] = {}  # of the directory, durable
+    moves: list[tuple[str, File | None]] = []  # made or deleted since
+    left: dict[str, bytes] | None = None  # by the cut
 
     # What a running process does.
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.disk.case import Case, CaseOutcome, run
@@ -23,7 +23,6 @@ SEALED: Final = (1, 4)  # of the cases
 RUNS_MAX: Final = 200  # to make a case small
 
 
-@attrs.frozen
 class DiskHunt(Data):
     """How often the power went in all cases; the first case that fails, and as small as it gets."""
 
@@ -63,7 +62,7 @@ def shrink_case(case: Case) -> Case:
 
     def works(**changes: Any) -> bool:
         nonlocal best, run_count
-        candidate, run_count = attrs.evolve(best, **changes), run_count + 1
+        candidate, run_count = structs.replace(best, **changes), run_count + 1
         is_same = run_count <= RUNS_MAX and promise_of(run(candidate)) == promise
         best = candidate if is_same else best
         return is_same

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.values import Scope
 from umi_sim.kernel.literals import Shortener, literal, shorten_text
@@ -67,7 +67,7 @@ def agent_told(agent: AgentConfig) -> str:
 def usual_agent(name: str) -> AgentConfig:
     """Return the agent of this name in a world with one user and correct clocks."""
     # "a" -> user u1, agent a1; "b" -> a2: as `Script` makes them of bare names.
-    return attrs.evolve(PLAIN.agents[0], name=name, scope=Scope("u1", f"a{NAMES.find(name[0]) + 1}"))
+    return structs.replace(PLAIN.agents[0], name=name, scope=Scope("u1", f"a{NAMES.find(name[0]) + 1}"))
 
 
 def item_call(item: Item) -> ReportRow:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.explain.playback import Playback, look
 from umi_sim.explain.records import as_object, in_column, in_words, is_step, subject
@@ -25,7 +23,6 @@ DELTA_COUNT_MAX: Final = 12
 Traced = Trace | SavedTrace
 
 
-@attrs.frozen
 class FirstDifference(Data):
     """The first difference of two runs, in `step`: records before it, and from it on those of each run."""
 

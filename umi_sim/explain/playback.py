@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
@@ -33,7 +31,6 @@ class Stop(BaseException):
     """The step was reached. No exception of the run: nothing there may take it for one."""
 
 
-@attrs.frozen
 class PausedRun(Data):
     """A run right after a step: its state before the step, the run as it is now, and the records since the
     step before.
@@ -47,7 +44,6 @@ class PausedRun(Data):
     failure: Failure | None
 
 
-@attrs.frozen
 class Course(Data):
     """A whole run: the event of each step, from step 1 on, the step that sent each effect, and its end."""
 
@@ -75,7 +71,6 @@ class Watcher(Inspector):
         self.ends()
 
 
-@attrs.frozen
 class Playback(Data):
     """A run that can be lived again, from its configuration and its items; None draws them from the seed."""
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import join
 from typing import TYPE_CHECKING, Final
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.explain import happened
@@ -41,7 +42,6 @@ ALIKE_CHARS_MAX: Final = 60
 CRASH: Final = "no request and no answer makes the memory raise an exception"
 
 
-@attrs.frozen
 class ReportedFailure(Data):
     """A failure as a report shows it: from a verdict, or from a seed file without running it."""
 
@@ -56,7 +56,7 @@ class ReportedFailure(Data):
     tail: Sequence[Event] = ()
     changed: Sequence[str] = ()
     minimised: Minimised | None = None
-    without: Mapping[str, str] = attrs.field(factory=dict)  # what happens without an item, if it was tried
+    without: Mapping[str, str] = {}  # what happens without an item, if it was tried
     step_before: int = 0  # where it failed before it was shrunk, if that is known
 
 
@@ -100,7 +100,7 @@ def of_run(
         verdict.config, verdict.items, failure, mark, repeat, seed, file, smaller, verdict.tail,
         verdict.changed,
     )  # fmt: skip
-    return attrs.evolve(of_failure(told), value=value)
+    return structs.replace(of_failure(told), value=value)
 
 
 # A run that passed.
@@ -413,7 +413,9 @@ def as_json(verdict: Verdict) -> dict[str, object]:
 
 
 def failure_as_json(failure: Failure) -> dict[str, object]:
-    fields = attrs.asdict(failure, filter=lambda field, _: field.name not in ("rule", "rule_id", "traceback"))
+    fields = msgspec.to_builtins(failure)
+    for name in ("rule", "rule_id", "traceback"):
+        del fields[name]
     known = {"rule": failure.rule, "id": failure.rule_id, "fingerprint": fingerprint.of(failure)}
     return {**known, "promised": promise(failure), **fields}
 

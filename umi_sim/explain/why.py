@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
 from umi_core.data import Data, Owner
@@ -46,7 +46,6 @@ class NothingToExplain(ValueError):
     """The file does not fail as it says; the message is one line."""
 
 
-@attrs.frozen
 class RunPart(Data):
     """An item or an option. `is_needed`: without it the run ends otherwise; `instead` says how, in words."""
 
@@ -58,7 +57,6 @@ class RunPart(Data):
     apart_at: int = 0  # the record at which the run without it is another one
 
 
-@attrs.frozen
 class Share(Data):
     """How many runs failed in the same way that kept so many items, and drew the rest."""
 
@@ -76,16 +74,15 @@ class Share(Data):
         return rise * d >= n * self.runs * before.runs
 
 
-@attrs.define
 class Analysis(Owner):
     """The results so far. `nearest`: the part without which the run passes and differs latest."""
 
     items: tuple[Item, ...]
     failure: Failure
     trace: Trace
-    parts: list[RunPart] = attrs.field(factory=list)
-    options: list[RunPart] = attrs.field(factory=list)
-    shares: list[Share] = attrs.field(factory=list)
+    parts: list[RunPart] = []
+    options: list[RunPart] = []
+    shares: list[Share] = []
     tail_from: str = ""
     no_shares: str = ""
     nearest: RunPart | None = None
@@ -162,7 +159,6 @@ def is_recorded_as(item: Item, record: Record) -> bool:
     return False
 
 
-@attrs.define
 class Inquiry(Owner):
     """The runs behind a page; what they come to goes into `found`."""
 
@@ -239,7 +235,7 @@ class Inquiry(Owner):
             at("why: the rest drawn afresh", number * len(counts), runs * len(counts), seconds=seconds)
             # One seed for all prefixes of this round (law 2): two
             # rows of the table differ by one item, not by luck.
-            fresh = attrs.evolve(tail, seed=Stream(self.seed.config.seed, "why", number).word())
+            fresh = structs.replace(tail, seed=Stream(self.seed.config.seed, "why", number).word())
             for count in counts:
                 source = partial(Continued, self.found.items[:count], fresh)
                 verdict, _ = run_once(config, source, step_max=TAIL_STEP_COUNT_MAX)
@@ -252,13 +248,13 @@ class Inquiry(Owner):
         recorded = self.seed.config
         # As the scenario draws, but for what the items depend
         # on: these agents, this start, these options of memory.
-        tail = attrs.evolve(
+        tail = structs.replace(
             drawn, agents=recorded.agents, start_ms=recorded.start_ms, memory=recorded.memory,
             operations_max=min(drawn.operations_max, TAIL_OPERATION_COUNT_MAX),
             workload="generated" if drawn.workload == "script" else drawn.workload,
         )  # fmt: skip
         faults = {**drawn.faults, **recorded.faults}
-        world = attrs.evolve(
+        world = structs.replace(
             recorded, mode=drawn.mode, faults=faults, everywhere=drawn.everywhere,
             policy=recorded.policy if drawn.policy == "fifo" else drawn.policy,
         )  # fmt: skip
@@ -268,7 +264,7 @@ class Inquiry(Owner):
         self.count(verdict)
         if self.fails_so(verdict):
             return world, tail, drawn.scenario
-        calm = attrs.evolve(tail, faults={}, policy="fifo")  # nothing more for the judge to excuse
+        calm = structs.replace(tail, faults={}, policy="fifo")  # nothing more for the judge to excuse
         return recorded, calm, f"{drawn.scenario}, without faults"
 
 
@@ -289,18 +285,22 @@ def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
     for name in OPTIONS:
         if name not in (*DRAWN, *JUDGED) and getattr(config, name) != getattr(PLAIN, name):
             plain = {name: getattr(PLAIN, name)}
-            yield name, f"{getattr(config, name)}", attrs.evolve(whole, config=attrs.evolve(config, **plain))
+            yield (
+                name,
+                f"{getattr(config, name)}",
+                structs.replace(whole, config=structs.replace(config, **plain)),
+            )
     for name, value in config.memory.items():
         left = {key: config.memory[key] for key in config.memory if key != name}
         if are_options(left):
-            yield name, f"{value}", attrs.evolve(whole, config=attrs.evolve(config, memory=left))
+            yield name, f"{value}", structs.replace(whole, config=structs.replace(config, memory=left))
     for agent in config.agents:
         if agent.skew_ms:
-            exact = tuple(attrs.evolve(it, skew_ms=0) if it is agent else it for it in config.agents)
+            exact = tuple(structs.replace(it, skew_ms=0) if it is agent else it for it in config.agents)
             yield (
                 f"clock {agent.name}",
                 f"{agent.skew_ms} ms",
-                attrs.evolve(whole, config=attrs.evolve(config, agents=exact)),
+                structs.replace(whole, config=structs.replace(config, agents=exact)),
             )
         if len(config.agents) > 1:
             yield f"agent {agent.name}", "", drop_agent(whole, agent.name)

@@ -8,9 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from shlex import join
-from typing import Final
-
-import attrs
+from typing import Any, Final
 
 from umi_core.codec import DECODERS
 from umi_core.config import OPTIONS, Config
@@ -57,7 +55,6 @@ class UnknownName(KeyError):
     """Nothing is called that."""
 
 
-@attrs.frozen
 class Bite(Data):
     """A run in which a rule catches a bug: its command, and the failure."""
 
@@ -313,10 +310,10 @@ def values() -> Mapping[str, type]:
 
 
 def about_value(name: str) -> Told:
-    cls = values()[name]
+    cls: Any = values()[name]
     said = cls.__doc__ or getattr(cls, "sentence", "") or "what a memory is told or tells"
     means = " ".join(said.split("\n\n")[0].split()).removesuffix(".")
-    return name, means, [list_row("holds", [field.name for field in attrs.fields(cls)] or ["nothing"])]
+    return name, means, [list_row("holds", list(cls.__struct_fields__) or ["nothing"])]
 
 
 @cache

@@ -5,14 +5,13 @@ Law 1. All orders are tried, shortest first, each state once: so what fails has 
 
 from collections import deque
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.explore.one_row import SMALL, EventBudget, OneRowWorld, at, check, come_home, steps
 from umi_sim.record.broken import Broken
 
 
-@attrs.frozen
 class MigrationFindings(Data):
     """The number of states that were reached, and the steps to the first that breaks a rule, if any does."""
 
@@ -25,7 +24,7 @@ def explore(
     budget: EventBudget = SMALL, phase: str = "legacy", *, stores_too: bool = True
 ) -> MigrationFindings:
     """Try all lives within the budget, from a phase on; `stores_too`: check rules about stores as well."""
-    start = attrs.evolve(at(phase), left=budget)
+    start = structs.replace(at(phase), left=budget)
     seen: dict[OneRowWorld, tuple[OneRowWorld, str] | None] = {start: None}
     queue = deque([start])
     while queue:

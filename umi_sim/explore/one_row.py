@@ -8,7 +8,7 @@ have been written. That one judge does for all phases is the proof that clients 
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.migration import machine
@@ -40,7 +40,6 @@ PAGE_ORDER: Final = ("row", "begun", "outbox", "phase")  # in which a store give
 Main = tuple[tuple[Key, Held], ...]
 
 
-@attrs.frozen
 class ClientKnowledge(Data):
     """The knowledge of a client: the value now, values that may yet show, and whether its key is used.
 
@@ -54,7 +53,6 @@ class ClientKnowledge(Data):
     is_kept: bool = False
 
 
-@attrs.frozen
 class EventBudget(Data):
     """How much may still happen."""
 
@@ -71,7 +69,6 @@ NOTHING: Final = ClientKnowledge()
 SMALL: Final = EventBudget()
 
 
-@attrs.frozen
 class OneRowWorld(Data):
     """Both stores, the machine, what it waits for, and a commit to main that may still land."""
 
@@ -100,7 +97,7 @@ def apply_batch(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
             graves[key] = version
         else:
             main[key] = Held(version, None, value) if isinstance(value, Once) else Held(version, value)
-    return attrs.evolve(world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())))
+    return structs.replace(world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())))
 
 
 def write_to_store(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
@@ -111,7 +108,7 @@ def write_to_store(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
         return after
     message = "what came again with its key is written again"
     demand(not known.is_kept, rules.KEY_ONCE_ACROSS_PHASES, message, "", ask)
-    return attrs.evolve(after, known=attrs.evolve(known, is_kept=True))
+    return structs.replace(after, known=structs.replace(known, is_kept=True))
 
 
 def written_by(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
@@ -119,7 +116,7 @@ def written_by(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
         return apply_batch(world, ask)
     ((_, value),) = ask.writes
     assert not isinstance(value, Once)
-    return attrs.evolve(world, legacy=value)
+    return structs.replace(world, legacy=value)
 
 
 def rows_of(world: OneRowWorld, ask: Ask) -> Main:
@@ -136,7 +133,7 @@ Step = tuple[str, OneRowWorld]
 
 def steps(world: OneRowWorld) -> Iterator[Step]:
     if world.late is not None:
-        yield "the late batch arrives", attrs.evolve(apply_batch(world, world.late) or world, late=None)
+        yield "the late batch arrives", structs.replace(apply_batch(world, world.late) or world, late=None)
     if world.asked is None:
         yield from requests(world)
     else:
@@ -147,7 +144,7 @@ def steps(world: OneRowWorld) -> Iterator[Step]:
 def spend_one(world: OneRowWorld, name: str) -> OneRowWorld:
     """Return the world with one failure or crash less to come."""
     left = world.left
-    return attrs.evolve(world, left=attrs.evolve(left, **{name: getattr(left, name) - 1}))
+    return structs.replace(world, left=structs.replace(left, **{name: getattr(left, name) - 1}))
 
 
 def requests(world: OneRowWorld) -> Iterator[Step]:
@@ -177,14 +174,14 @@ def phase_of(world: OneRowWorld) -> str:
 
 
 def ask_machine(world: OneRowWorld, request: MigrationRequest) -> OneRowWorld:
-    known = attrs.evolve(world.known, asked=request)
-    return take_output(attrs.evolve(world, known=known), machine_steps.begin(world.machine, request))
+    known = structs.replace(world.known, asked=request)
+    return take_output(structs.replace(world, known=known), machine_steps.begin(world.machine, request))
 
 
 def take_output(world: OneRowWorld, came: machine.Came) -> OneRowWorld:
     machine, out = came
-    world = attrs.evolve(world, machine=machine, asked=None)
-    return judge_reply(world, out) if isinstance(out, MigrationReply) else attrs.evolve(world, asked=out)
+    world = structs.replace(world, machine=machine, asked=None)
+    return judge_reply(world, out) if isinstance(out, MigrationReply) else structs.replace(world, asked=out)
 
 
 def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
@@ -208,7 +205,7 @@ def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
                 hears(spend_one(after, "failures"), StoreResult("unknown")),
             )
         if ask.store == "main" and world.late is None:
-            late = attrs.evolve(poorer, late=ask)
+            late = structs.replace(poorer, late=ask)
             yield f"{where}: no answer, and it is on its way", hears(late, StoreResult("unknown"))
 
 
@@ -222,7 +219,7 @@ def torn_reads(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
         rows = [it for it in rows_of(world, ask) if it[0][0] in first]
         rows += [it for it in rows_of(after, ask) if it[0][0] in second]
         said = f"main reads up to {first[-1]}, the late batch arrives, and it reads the rest"
-        yield said, hears(attrs.evolve(after, late=None), StoreResult("ok", tuple(rows)))
+        yield said, hears(structs.replace(after, late=None), StoreResult("ok", tuple(rows)))
 
 
 def hears(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
@@ -241,14 +238,14 @@ def crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     # Only one late batch at a time: two would multiply the
     # states, and legacy loses what comes late (K11.3).
     if ask.writes and ask.store == "main" and world.late is None:
-        yield "crash, the batch is on its way", dead(attrs.evolve(poorer, late=ask))
+        yield "crash, the batch is on its way", dead(structs.replace(poorer, late=ask))
 
 
 def dead(world: OneRowWorld) -> OneRowWorld:
     known = world.known
     if isinstance(known.asked, PutRow | DropRow):
         known = add_doubt(known, known.asked)
-    return attrs.evolve(world, machine=Migration(), asked=None, known=attrs.evolve(known, asked=None))
+    return structs.replace(world, machine=Migration(), asked=None, known=structs.replace(known, asked=None))
 
 
 # The judge.
@@ -261,7 +258,7 @@ def content_of(request: PutRow | DropRow) -> str | None:
 def judge_reply(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
     """Return the world after a reply, with what its client knows now. Raises Broken."""
     known, request = world.known, world.known.asked
-    known = attrs.evolve(known, asked=None)
+    known = structs.replace(known, asked=None)
     if isinstance(request, PutRow | DropRow) and reply.kind == "done":
         known = add_write(known, request)
         check_mirrored(world, request, reply)
@@ -270,7 +267,7 @@ def judge_reply(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
     elif isinstance(request, ReadRow) and reply.kind == "done":
         assert reply.value is None or isinstance(reply.value, str)
         known = read(known, reply.value)
-    return attrs.evolve(world, known=known)
+    return structs.replace(world, known=known)
 
 
 def check_mirrored(world: OneRowWorld, request: PutRow | DropRow, reply: MigrationReply) -> None:
@@ -286,7 +283,7 @@ def add_doubt(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowle
     if request.request_key is not None and known.key == "used":
         return known
     key = known.key if request.request_key is None else "in doubt"
-    return attrs.evolve(known, may_be=(*known.may_be, content_of(request)), key=key)
+    return structs.replace(known, may_be=(*known.may_be, content_of(request)), key=key)
 
 
 def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
@@ -295,7 +292,7 @@ def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowle
         return ClientKnowledge(content_of(request), key=known.key, is_kept=known.is_kept)
     if known.key == "new":
         return ClientKnowledge(content_of(request), key="used", is_kept=known.is_kept)
-    return attrs.evolve(add_doubt(known, request), key="used")
+    return structs.replace(add_doubt(known, request), key="used")
 
 
 def read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
@@ -325,7 +322,7 @@ def check(world: OneRowWorld, before: OneRowWorld) -> None:
 
 def come_home(world: OneRowWorld) -> None:
     """Check that the way back to legacy ends from here without failures, and loses nothing."""
-    world = attrs.evolve(world, left=EventBudget(0, 0, 0, 0, 0), late=None)
+    world = structs.replace(world, left=EventBudget(0, 0, 0, 0, 0), late=None)
     for _ in range(HEAL_STEPS_MAX):
         world = answer_truthfully(world)
         phase = phase_of(world)
@@ -370,7 +367,7 @@ ROADS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def with_budget(world: OneRowWorld, budget: EventBudget) -> OneRowWorld:
-    return attrs.evolve(world, left=budget)
+    return structs.replace(world, left=budget)
 
 
 def answer_truthfully(world: OneRowWorld) -> OneRowWorld:

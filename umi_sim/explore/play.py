@@ -8,7 +8,7 @@ Law 3. Time never passes an event that is due: in a replay it would be delivered
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
@@ -31,7 +31,6 @@ LANDING_MS: Final = (-1, 0, 1)
 STRUCK: Final = ("request", "deliver", "wait")  # actions with which a fault may come
 
 
-@attrs.frozen
 class FaultChoice(Data):
     """A fault at the n-th place of an action where one may strike, and which way each of its draws goes."""
 
@@ -40,7 +39,6 @@ class FaultChoice(Data):
     turns: tuple[int, ...] = ()
 
 
-@attrs.frozen
 class Action(Data):
     """One choice. `kind`: request, wait, deliver, jump or crash; `number`: which one, or how many ms."""
 
@@ -106,11 +104,10 @@ class Hand:
         return f"{first}{len(self.record) + 1}"
 
 
-@attrs.define
 class Explored(World):
     """A world that is told action by action. While a list goes on it is awake, as a replay of it would be."""
 
-    is_awake: bool = attrs.field(init=False, default=True)
+    is_awake: bool = True
 
     def is_busy(self) -> bool:
         return self.is_awake or World.is_busy(self)
@@ -194,7 +191,7 @@ def ways(hand: Hand, action: Action, action_set: ActionSet) -> Iterator[Action]:
         for kind in action_set.faults:
             is_rest = action.kind == "request" and place == 0 and verb == "agent.event"
             if KINDS[kind].is_at(verb) and not is_rest:  # a crash at rest is an action of its own
-                yield attrs.evolve(action, way=FaultChoice(kind, place))
+                yield structs.replace(action, way=FaultChoice(kind, place))
 
 
 def next_way(hand: Hand, action: Action) -> Action | None:
@@ -207,7 +204,7 @@ def next_way(hand: Hand, action: Action) -> Action | None:
     if not turns or action.way is None:
         return None
     following = (*(turn for turn, _ in turns[:-1]), turns[-1][0] + 1)
-    return attrs.evolve(action, way=attrs.evolve(action.way, turns=following))
+    return structs.replace(action, way=structs.replace(action.way, turns=following))
 
 
 # Playing one.

@@ -6,14 +6,14 @@ Law 3. Depth first, with rising depth, keeps only the path, and plays every list
 Law 4. What failed must fail again when its items are replayed; otherwise the simulator itself is broken.
 """
 
-from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator
 from typing import Final, Literal
 
-import attrs
+import msgspec
+from msgspec import structs
 
-from umi_core.data import Data
+from umi_core.data import Data, Owner
 from umi_core.engine.registry import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.play import (
@@ -53,7 +53,6 @@ class ListFailed(Exception):
         self.world, self.why = world, why
 
 
-@attrs.frozen
 class Explanation(Data):
     """The result of an exploration.
 
@@ -81,7 +80,7 @@ def explore(
     action_set = scenario.explore
     if action_set is None:
         raise BadScenario(f"{scenario.id}: explore: missing, so there are no actions to explore with")
-    config = attrs.evolve(draw(scenario, SEED, PLAIN), planted=mutant or scenario.mutant)
+    config = structs.replace(draw(scenario, SEED, PLAIN), planted=mutant or scenario.mutant)
     with plant_mutant(config.planted, BUILT_IN) as registry:
         search = (DepthFirst if depth_first else BreadthFirst)(config, action_set, registry, states_max)
         try:
@@ -110,24 +109,23 @@ def repeat_list(config: RunConfig, end: Explored) -> Verdict:
     raise Unrepeated(f"a list of {len(items)} items failed, and does not fail when they are replayed")
 
 
-@attrs.define
-class StateSearch(ABC):
+class StateSearch(Owner):
     """The base of both ways to search: the first world, and how to go on from any."""
 
     config: RunConfig
     action_set: ActionSet
     registry: Registry
     states_max: int
-    depth: int = attrs.field(init=False, default=0)
-    step_count: int = attrs.field(init=False, default=0)
+    depth: int = 0
+    step_count: int = 0
 
-    @abstractmethod
     def run(self, depth_max: int) -> Explanation:
         """Raises ListFailed."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
-    def state_count(self) -> int: ...
+    def state_count(self) -> int:
+        raise NotImplementedError
 
     def branches(self, world: Explored) -> Iterator[tuple[Action, Explored]]:
         """Yield every action that means something here, and the world after it. Raises ListFailed."""
@@ -185,18 +183,17 @@ def finish(world: Explored) -> None:
     runner.Run(world.config, world, world.source, inspector_of(world)).live()
 
 
-@attrs.define
 class BreadthFirst(StateSearch):
     """Worlds are numbered in the order in which they are met, so those of one depth stand together."""
 
-    numbers: dict[bytes, int] = attrs.field(init=False, factory=dict)  # by digest
-    parents: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))
-    by: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))  # the action, in `alphabet_seen`
-    seen: dict[Action, int] = attrs.field(init=False, factory=dict)
-    spelt: list[Action] = attrs.field(init=False, factory=list)
-    edges: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))
-    ends: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))  # of the edges of each world
-    near: tuple[int, Explored] | None = attrs.field(init=False, default=None)  # the parent asked for last
+    numbers: dict[bytes, int] = {}  # by digest
+    parents: "array[int]" = msgspec.field(default_factory=lambda: array("L"))
+    by: "array[int]" = msgspec.field(default_factory=lambda: array("L"))  # the action, in `alphabet_seen`
+    seen: dict[Action, int] = {}
+    spelt: list[Action] = []
+    edges: "array[int]" = msgspec.field(default_factory=lambda: array("L"))
+    ends: "array[int]" = msgspec.field(default_factory=lambda: array("L"))  # of the edges of each world
+    near: tuple[int, Explored] | None = None  # the parent asked for last
 
     @property
     def state_count(self) -> int:
@@ -266,11 +263,10 @@ class BreadthFirst(StateSearch):
         return total
 
 
-@attrs.define
 class DepthFirst(StateSearch):
     """Nothing is kept but the path, so each depth begins anew."""
 
-    tried: int = attrs.field(init=False, default=0)
+    tried: int = 0
 
     @property
     def state_count(self) -> int:

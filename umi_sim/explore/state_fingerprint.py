@@ -17,9 +17,8 @@ from itertools import permutations
 from types import FunctionType, MethodType
 from typing import Any, Final
 
-import attrs
-
 from umi_core.config import Config
+from umi_core.data import is_struct
 from umi_core.engine.registry import Registry
 from umi_core.ids import pack
 from umi_core.rows import SessionRow
@@ -229,8 +228,8 @@ def rule_of(cls: type) -> Rule:
     if cls in (tuple, list):
         return lambda writer, value: [writer.put(each) for each in value]
     out = LEFT_OUT.get(cls.__name__, frozenset())
-    if attrs.has(cls):
-        names = [field.name for field in attrs.fields(cls) if field.name not in out]
+    if is_struct(cls):
+        names = [name for name in cls.__struct_fields__ if name not in out]
         write = fields_of(cls.__name__, names)
         return mentioned_once(write) if cls.__hash__ is object.__hash__ else write
     if cls.__module__.partition(".")[0] in ("umi_core", "umi_sim"):

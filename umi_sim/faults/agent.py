@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-import attrs
-
 from umi_core.data import Owner
 from umi_core.limits import DAY_MS
 from umi_sim.faults.arguments import among, below, one_of, span_ms
@@ -14,7 +12,6 @@ from umi_sim.faults.window import WINDOW_MS_MAX, Window
 ASK_COUNT_MAX: Final = 4
 
 
-@attrs.define
 class AgentEvent(Owner):
     """An agent before an event that would reach it, and what a fault may do to it.
 

@@ -9,8 +9,6 @@ An argument is drawn under its own name. If there is nothing to choose from ther
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.faults.luck import Luck, log_uniform, pick
 from umi_sim.formats import schema
@@ -24,7 +22,6 @@ Condition = Callable[[Any], object]
 Draw = Callable[[Any, Luck, str], object]  # what is struck, luck, the name of the argument
 
 
-@attrs.frozen
 class FaultArgument(Data):
     """`schema`: what a file may say; `default`: what it is if a file says nothing; `words`: those it may be.
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import ClassVar, Final, Self
 
-import attrs
-
 from umi_core.data import Owner
 from umi_sim.faults.arguments import flag, span_ms, whole
 from umi_sim.faults.declaration import KINDS, FaultKind
@@ -26,7 +24,6 @@ RATES: Final = ((1, 2), (2, 3), (3, 2), (2, 1))
 Moves = tuple[tuple[int, str, Args], ...]  # in so many ms: move, args
 
 
-@attrs.define
 class Moment(Owner):
     """World time of an operation to come.
 

@@ -29,8 +29,6 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, Self, cast, dataclass_transform, get_origin
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.faults.arguments import (
     REQUIRED,
@@ -65,7 +63,6 @@ class IncompleteFault(TypeError):
     """A kind of fault lacks a part, or has a wrong one: the message names the kind, the part and the file."""
 
 
-@attrs.frozen
 class FaultPlace(Data):
     """Where faults strike. `group`: the first word of their names; `file` declares them.
 

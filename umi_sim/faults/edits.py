@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
-import attrs
+from msgspec import structs
 
 from umi_core.json_text import JsonNumber, decode_at
 from umi_core.messages.answers import ModelReplied
@@ -64,7 +64,7 @@ class ReplyEdit(FaultKind):
     def strike(self, call: Arrival[AskModel]) -> Handled:
         answer = call.answer()
         assert isinstance(answer, ModelReplied)
-        return Later(attrs.evolve(answer, text=self.edit_reply(answer.text)), self.at_ms(call))
+        return Later(structs.replace(answer, text=self.edit_reply(answer.text)), self.at_ms(call))
 
     def at_ms(self, call: Arrival[AskModel]) -> int:
         """When the reply leaves the model."""

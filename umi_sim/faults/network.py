@@ -6,8 +6,6 @@ sent. A window strikes a whole link: while it is open, every message meets its f
 
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data, Owner
 from umi_core.limits import DAY_MS
 from umi_sim.faults.arguments import among, span_ms
@@ -20,7 +18,6 @@ REORDER_MS_MAX: Final = 2_000
 COPY_MS_MAX: Final = 29_999
 
 
-@attrs.frozen
 class Trip(Data):
     """One delivery of a message, after so long.
 
@@ -37,7 +34,6 @@ class Trip(Data):
 Trips = tuple[Trip, ...]
 
 
-@attrs.define
 class Passage(Owner):
     """A message that sets out over a link: in `ready_ms` from now, and then it is `usual_ms` under way.
 

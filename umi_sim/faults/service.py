@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Generic, TypeVar
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer
@@ -17,7 +17,6 @@ from umi_sim.services.stores import SimStore
 E = TypeVar("E", bound=Asked)
 
 
-@attrs.define
 class Arrival(Generic[E], Owner):
     """A call that arrives at its service now: what a fault of a service is drawn from and strikes."""
 
@@ -78,7 +77,7 @@ class NoAnswer(FaultKind):
         if isinstance(call.effect, Commit):
             # Here is nothing to be spoilt yet: the answer comes
             # with the flush, which then makes nonsense of it.
-            return attrs.evolve(call.begin_commit("true"), nonsense=self.choice)
+            return structs.replace(call.begin_commit("true"), nonsense=self.choice)
         return Later(nonsense(call.answer(), self.choice), call.now_ms)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self
 
-import attrs
+from msgspec import structs
 
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Read
@@ -144,7 +144,7 @@ def row_count(call: Arrival[Read]) -> int:
 def with_rows(call: Arrival[Read], rows: Iterable[Row]) -> Later:
     answer = call.answer()
     assert isinstance(answer, ReadDone)
-    return Later(attrs.evolve(answer, rows=tuple(rows)), call.now_ms)
+    return Later(structs.replace(answer, rows=tuple(rows)), call.now_ms)
 
 
 def place_of(call: Arrival[Read], row: Row) -> Address:
@@ -205,7 +205,7 @@ class StorageDamaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("
         self.rot(call, rows[at])
         # Read once more: damage that stays has changed the store just now.
         rows[:] = true_rows(call)
-        rows[at] = attrs.evolve(rows[at], body=None)
+        rows[at] = structs.replace(rows[at], body=None)
 
 
 class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "RET-4"), explored=False):
@@ -225,7 +225,7 @@ class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "R
         self.rot(call, rows[at], self.choice)
         whole = rows[at].body
         rows[:] = true_rows(call)
-        rows[at] = attrs.evolve(rows[at], body=unfit(whole, self.choice))
+        rows[at] = structs.replace(rows[at], body=unfit(whole, self.choice))
 
 
 class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2")):
@@ -247,7 +247,7 @@ class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2"
         rows, bit = true_rows(call), (self.byte, self.bit)
         for row in [row for row in rows if has_snapshot(row.body)][:1]:
             self.rot(call, row, bit)
-        return with_rows(call, [attrs.evolve(row, body=flip_bit(row.body, *bit)) for row in rows])
+        return with_rows(call, [structs.replace(row, body=flip_bit(row.body, *bit)) for row in rows])
 
 
 class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF-1")):
@@ -263,7 +263,7 @@ class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-
         if others:
             stray = pick_row(others, self.other)
             address = row.address if self.masked else stray.address
-            rows[at] = attrs.evolve(stray, address=address, score_ppm=row.score_ppm)
+            rows[at] = structs.replace(stray, address=address, score_ppm=row.score_ppm)
 
 
 def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
@@ -271,7 +271,7 @@ def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
 
     Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
     """
-    scored = (attrs.evolve(other, score_ppm=row.score_ppm) for other in known_rows(storage))
+    scored = (structs.replace(other, score_ppm=row.score_ppm) for other in known_rows(storage))
     return [other for other in scored if not fits(query, other)]
 
 
@@ -348,7 +348,7 @@ class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RE
         if not isinstance(query, ByFilter):
             return call.handle_unharmed()
         limit = min(query.limit or 1_000, max(1, self.count))
-        page = call.store.storage.read(call.effect.request_id, attrs.evolve(query, limit=limit))
+        page = call.store.storage.read(call.effect.request_id, structs.replace(query, limit=limit))
         return Later(page, call.now_ms)
 
 

@@ -2,14 +2,11 @@
 
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Owner
 
 WINDOW_MS_MAX: Final = 60_000
 
 
-@attrs.define
 class Window(Owner):
     """Until when the last one lasts, from when on the next one may start, and the fault that lasts."""
 

@@ -2,7 +2,7 @@
 
     whole(1, 16)                        a number with its range
     table({"name": AGENT}, "name")      an object with these keys; `name` must be there
-    of(Expect)                          a class of attrs: each field by its type
+    of(Expect)                          a class with fields: each field by its type
 
 Law 1. A schema takes what a parser made and gives what it means, or raises `Wrong`, which says for each
        finding where it is, what was expected and what was found. Nothing is guessed, no key unknown.
@@ -29,9 +29,10 @@ from typing import (
     get_type_hints,
 )
 
-import attrs
+import msgspec
+from msgspec import structs
 
-from umi_core.data import Data
+from umi_core.data import Data, is_struct, list_fields
 from umi_sim.kernel.prng import DENOMINATOR_MAX, SEED_MAX, Ratio, parse_seed
 from umi_sim.kernel.wording import near
 
@@ -60,7 +61,6 @@ class Wrong(ValueError):
         return Wrong(*((join_places(place, where), said) for where, said in self.findings))
 
 
-@attrs.frozen
 class Schema(Data):
     """`read`: a value in, what it means out, or Wrong. `write` is the way back. `rule`: as JSON Schema."""
 
@@ -367,7 +367,7 @@ def of(due: Any) -> Schema:
     args = get_args(due)
     match get_origin(due):
         case None:
-            return of_class(due) if attrs.has(due) else PLAIN[due]
+            return of_class(due) if is_struct(due) else PLAIN[due]
         case origin if origin is Literal:
             return one_of(args, "kind")
         case origin if origin in (Union, UnionType):
@@ -389,22 +389,22 @@ def of_mapping(make: Callable[[Any], Any], key: Any, value: Any) -> Schema:
     return Schema(read, pairs.rule, lambda given: pairs.write(sorted(given.items())))
 
 
-def of_class(cls: type[attrs.AttrsInstance], **names: str) -> Schema:
+def of_class(cls: type[msgspec.Struct], **names: str) -> Schema:
     """An object with the fields of a class; those without a default must be there. `names` are others in
     the file than in the class."""
-    own = {names.get(field.name, field.name): field.name for field in attrs.fields(cls)}
+    own = {names.get(name, name): name for name in cls.__struct_fields__}
     parts = {name: fields_of(cls)[field] for name, field in own.items()}
     fields = table(parts, *(name for name in own if own[name] in needs_of(cls)))
-    return attrs.evolve(
+    return structs.replace(
         then(fields, lambda given: cls(**{own[name]: each for name, each in given.items()})),
         write=lambda value: {name: part.write(getattr(value, own[name])) for name, part in parts.items()},
     )
 
 
-def fields_of(cls: type[attrs.AttrsInstance]) -> dict[str, Schema]:
+def fields_of(cls: type[msgspec.Struct]) -> dict[str, Schema]:
     hints = get_type_hints(cls, include_extras=True)
-    return {field.name: of(hints[field.name]) for field in attrs.fields(cls)}
+    return {name: of(hints[name]) for name in cls.__struct_fields__}
 
 
-def needs_of(cls: type[attrs.AttrsInstance]) -> list[str]:
-    return [field.name for field in attrs.fields(cls) if field.default is attrs.NOTHING]
+def needs_of(cls: type[msgspec.Struct]) -> list[str]:
+    return [field.name for field in list_fields(cls) if field.required]

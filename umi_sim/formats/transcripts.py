@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-import attrs
-
 from umi_core.characters import LATER
 from umi_core.data import Data
 from umi_core.json_text import JsonNumber
@@ -29,7 +27,6 @@ SHOWN_CHARS_MAX: Final = 60
 FORM: Final = '{"speaker": "...", "text": "..."}'
 
 
-@attrs.frozen
 class TurnLine(Data):
     """One turn; `at_ms` and `session` are None where its line has none."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Sequence
 from functools import wraps
 from typing import Final, ParamSpec
 
-import attrs
+from msgspec import structs
 
 from umi_core.language.reasoning import strip_reasoning
 from umi_core.memory import Memory
@@ -111,7 +111,7 @@ class Inspector:
             answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             # The memory drops thoughts before the answer (`<think>...</think>`), and so do all that judge.
-            answer = attrs.evolve(answer, text=strip_reasoning(answer.text))
+            answer = structs.replace(answer, text=strip_reasoning(answer.text))
         for observer in self._of_answered:
             observer.observe_answer(call, answer, self.oracle.scope_of(call.agent))
         self.oracle.observe_answer(call, answer)

@@ -19,8 +19,6 @@ class Observer(Owner):
     One that has nothing to do with an event leaves its method as it is here.
     """
 
-    __slots__ = ()
-
     def meet(self, stores: Mapping[str, SimStore]) -> None:
         """Take the services of the run."""
 

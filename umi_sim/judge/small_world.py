@@ -6,10 +6,10 @@ Comparisons take place in here, beside the run, which does not notice.
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from umi_core.config import Config
-from umi_core.data import Owner
+from umi_core.data import SET_LATER, Owner
 from umi_core.engine.registry import Registry
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
@@ -28,7 +28,6 @@ from umi_sim.services.storage import SimStorage
 NEVER: Final = -1
 
 
-@attrs.define
 class SmallWorld(Owner):
     """A memory and a storage, both new. `is_hasty`: it answers the last question first."""
 
@@ -36,13 +35,13 @@ class SmallWorld(Owner):
     config: Config
     now_ms: int
     registry: Registry = BUILT_IN
-    storage: SimStorage = attrs.Factory(SimStorage)
+    storage: SimStorage = msgspec.field(default_factory=SimStorage)
     is_hasty: bool = False
-    memory: Memory = attrs.field(init=False)
-    pending: list[Asked] = attrs.field(factory=list)
-    outcomes: dict[object, Outcome] = attrs.field(factory=dict)
+    memory: Memory = SET_LATER
+    pending: list[Asked] = []
+    outcomes: dict[object, Outcome] = {}
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.memory = Memory(self.scope, self.config, self.registry)
         self.step(Wake())
         self.settle()

@@ -8,14 +8,13 @@ Law 4. What a frozen clock did not show is kept in `missed_ms`; a thaw that catc
 
 from typing import Final
 
-import attrs
+from umi_core.data import Mutable
 
 READING_MS_MAX: Final = 2**53 - 1
 RATE_FACTOR_MAX: Final = 2
 
 
-@attrs.define
-class SimClock:
+class SimClock(Mutable):
     """One agent's clock over world time. Plain data; world times given to it never go back."""
 
     base_ms: int

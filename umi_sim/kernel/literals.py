@@ -8,11 +8,11 @@ Law 3. What `ruff format` would write; in a test long texts and vectors are cons
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import Final
+from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Owner, is_struct, list_fields
 from umi_core.values import Scope
 from umi_sim.kernel.long_runs import runs
 from umi_sim.kernel.wording import UNSEEN, code_of, cut
@@ -40,7 +40,6 @@ class Unwritable(ValueError):
     """A value that no literal says."""
 
 
-@attrs.frozen
 class Parts(Data):
     """A call or a sequence: what opens it, its parts with their names, what closes it."""
 
@@ -65,7 +64,6 @@ def literal(value: object, short: Shortener = shorten_text) -> str:
     return flat(LineWriter(short).node(value))
 
 
-@attrs.define
 class LineWriter(Owner):
     """Writes any value for a report: in one line, with all fields, and of a long text what `short` leaves."""
 
@@ -103,27 +101,25 @@ class LineWriter(Owner):
         ends = "()" if isinstance(value, tuple) else "[]"
         return Parts(ends[0], [("", self.node(each)) for each in value], ends[1])
 
-    def other(self, value: object) -> Node:
+    def other(self, value: Any) -> Node:
         if isinstance(value, Mapping):
             return Parts("{", [(f"{quote_text(str(key))}: ", self.node(value[key])) for key in value], "}")
-        if not attrs.has(type(value)):
+        if not is_struct(type(value)):
             return self.short(repr(value))
-        fields = attrs.fields(type(value))  # type: ignore[arg-type]  # attrs.has said so
-        parts = [("", self.node(getattr(value, field.name))) for field in fields]
+        parts = [("", self.node(each)) for each in structs.astuple(value)]
         return Parts(f"{type(value).__name__}(", parts, ")")
 
 
-@attrs.define
-class LiteralWriter(LineWriter):
+class LiteralWriter(LineWriter, kw_only=True):
     """Writes values of umi_core for a test, and remembers what it has to import and which constants to have.
 
     `scope` is called SCOPE.
     """
 
-    scope: Scope = attrs.field(kw_only=True)
-    names: dict[str, list[str]] = attrs.field(factory=dict)  # module -> classes
-    constants: dict[str, list[str]] = attrs.field(factory=dict)  # name -> lines
-    known: dict[tuple[type, object], str] = attrs.field(factory=dict)
+    scope: Scope
+    names: dict[str, list[str]] = {}  # module -> classes
+    constants: dict[str, list[str]] = {}  # name -> lines
+    known: dict[tuple[type, object], str] = {}
 
     def number(self, value: int) -> str:
         return number(value)
@@ -144,17 +140,17 @@ class LiteralWriter(LineWriter):
     def call(self, value: object) -> Parts:
         """Write a class of umi_core with its fields, without those at their default. Raises Unwritable."""
         cls = type(value)
-        if not (attrs.has(cls) and cls.__module__.startswith("umi_core.")):
+        if not (is_struct(cls) and cls.__module__.startswith("umi_core.")):
             raise Unwritable(f"a {cls.__name__} cannot be written as a literal")
         self.needs(cls)
-        fields = [field for field in attrs.fields(cls) if field.init]
-        required = [field for field in fields if field.default is attrs.NOTHING]
+        fields = list_fields(cls)
+        required = [field for field in fields if field.required]
         is_named = len(required) > POSITIONAL_MAX
         parts: list[tuple[str, Node]] = []
         for field in fields:
             given = getattr(value, field.name)
             if field in required or differs(given, field.default):
-                name = f"{field.alias}=" if is_named or field not in required else ""
+                name = f"{field.name}=" if is_named or field not in required else ""
                 parts.append((name, self.node(given)))
         return Parts(f"{cls.__name__}(", parts, ")")
 

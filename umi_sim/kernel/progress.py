@@ -9,12 +9,9 @@ Law. A call costs no more than an assignment.
 from collections.abc import Callable
 from typing import Final
 
-import attrs
-
 from umi_core.data import Owner
 
 
-@attrs.define
 class Stage(Owner):
     """Work in progress, and how much of it is done; `of` 0: unknown. `seconds`: when it ends at the latest.
 

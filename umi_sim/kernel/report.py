@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.wording import cut, escape_text
@@ -25,7 +25,6 @@ COMMA: Final = ", "
 COMMANDS: Final = ("umi-sim ", "python ", "git ")  # what is copied begins so
 
 
-@attrs.frozen
 class ReportRow(Data):
     """Parts behind a label. Lines after the first begin `hang` further right than the first."""
 
@@ -36,7 +35,6 @@ class ReportRow(Data):
     column: int = LABEL_COLUMN
 
 
-@attrs.frozen
 class Pair(Data):
     """Two things side by side, each cut to half a line; `mark` stands between them."""
 
@@ -49,7 +47,6 @@ Line = ReportRow | Pair | str
 """A text alone is the head of a part."""
 
 
-@attrs.frozen
 class Report(Data):
     """The result of a command. `lines` and `value`, its JSON, are made only when they are asked for.
 
@@ -65,7 +62,7 @@ class Report(Data):
         """Return the report with more rows at its end, in its JSON too."""
         known = self.value
         value = None if known is None else lambda: {**known(), **as_object(rows)}
-        return attrs.evolve(self, lines=chain(self.lines, rows), value=value)
+        return structs.replace(self, lines=chain(self.lines, rows), value=value)
 
 
 # Rows.
@@ -90,7 +87,7 @@ def list_row(label: str, parts: Sequence[str], most: int = 100, column: int = LA
 def under(label: str, rows: Iterable[ReportRow]) -> Iterator[ReportRow]:
     """Yield the rows, of which the first has the label."""
     for number, each in enumerate(rows):
-        yield attrs.evolve(each, label="" if number else label)
+        yield structs.replace(each, label="" if number else label)
 
 
 BLANK: Final = ReportRow("", ())

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
 from umi_sim.faults.kinds import KINDS
@@ -38,7 +36,6 @@ SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of
 ALONE: Final[Mapping[str, str]] = {"run.equivalences": "[]"}
 
 
-@attrs.frozen
 class Planted(Data):
     """One planted bug: what a user would see, and the edits of umi_core that make it so."""
 
@@ -58,7 +55,6 @@ class Planted(Data):
             yield changed
 
 
-@attrs.frozen
 class TestedMutant(Planted):
     """A planted bug that a test of functions detects: `detected_by` is path::name, as pytest takes it."""
 
@@ -67,7 +63,6 @@ class TestedMutant(Planted):
     detected_by: str
 
 
-@attrs.frozen
 class Mutant(Planted):
     """A planted bug that runs show. `rules` may find it; `scenario` finds it within `seeds_max` seeds.
 

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import CodeType
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel import folders
 
@@ -20,7 +18,6 @@ class CannotPlant(Exception):
     """The place of a planted bug has gone, or it changes what cannot be changed from outside."""
 
 
-@attrs.frozen
 class TextEdit(Data):
     """In `file`, such as umi_core/text.py, `new` takes the place of `old`."""
 
@@ -29,7 +26,6 @@ class TextEdit(Data):
     new: str
 
 
-@attrs.frozen
 class ModuleChange(Data):
     """The changes of one module: bodies of functions by qualified name, and statements that bind a name."""
 
@@ -38,7 +34,6 @@ class ModuleChange(Data):
     values: Mapping[str, CodeType]
 
 
-@attrs.frozen
 class SourceStatement(Data):
     """A statement of a module or a class, and its text; of a class its statements, by name."""
 

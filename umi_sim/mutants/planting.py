@@ -18,7 +18,7 @@ from inspect import unwrap
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.registry import Registry
 from umi_core.engine.validation import validate_workflow
@@ -135,5 +135,5 @@ def with_table(registry: Registry, before: object, after: object) -> Registry:
             assert isinstance(after, Step)
             # a step may be shared: each table that has it gets a revision with the other one
             steps = tuple(after if step is before else step for step in latest.steps)
-            revisions[name] = (*earlier, validate_workflow(attrs.evolve(latest, steps=steps)))
-    return attrs.evolve(registry, revisions=revisions)
+            revisions[name] = (*earlier, validate_workflow(structs.replace(latest, steps=steps)))
+    return structs.replace(registry, revisions=revisions)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
-
+from umi_core.data import list_fields
 from umi_sim.kernel import folders
 from umi_sim.mutants import CANARY, Mutant, TestedMutant
 from umi_sim.mutants.edits import TextEdit
@@ -17,7 +16,7 @@ from umi_sim.mutants.edits import TextEdit
 __all__ = ["MUTANTS", "OF_TESTS"]
 
 FILES: Final = sorted(folders.MUTANTS.glob("*.toml"))
-PARTS: Final = tuple(field.name for field in attrs.fields(TextEdit))
+PARTS: Final = TextEdit.__struct_fields__
 
 
 class BadMutant(Exception):
@@ -41,8 +40,8 @@ def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant | TestedMuta
     for edit in edits:
         check(edit, PARTS, PARTS, where)
     cls = TestedMutant if "detected_by" in row else Mutant
-    fields = attrs.fields_dict(cls)
-    needed = [key for key, field in fields.items() if field.default is attrs.NOTHING]
+    fields = cls.__struct_fields__
+    needed = [field.name for field in list_fields(cls) if field.required]
     given |= {"name": name, "edits": tuple(TextEdit(**edit) for edit in edits)}
     check(given, fields, needed, where)
     for key, value in given.get("settings", {}).items():

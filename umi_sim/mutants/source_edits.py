@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-import attrs
 import libcst
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation.mutators import mutation_operators
@@ -31,7 +30,6 @@ JUDGED_BY: Final = "state_checks.py"  # runs are judged by it, so they cannot sh
 LEFT_OUT: Final = (libcst.Annotation, libcst.Assert, libcst.Decorator, libcst.Import, libcst.ImportFrom)
 
 
-@attrs.frozen
 class SourceEdit(Data):
     """Edit `number` of a line: lines `before` become lines `after`; `text` is the whole file with them."""
 

@@ -7,7 +7,7 @@ Law 2. Whatever a memory or a model said is shown with control and bidi characte
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.codec import decode
 from umi_core.data import Data, Owner
@@ -31,7 +31,6 @@ PLACES: Final = {"model": "model", "embed": "embedder", "storage": "storage", "c
 UNTOLD: Final = (Tag.RUN, Tag.STATE, Tag.END)
 
 
-@attrs.frozen
 class Arrow(Data):
     """One line of the picture. `kind` says how it looks, `item` which item of the run it is, if it is one."""
 
@@ -43,14 +42,13 @@ class Arrow(Data):
     item: str = ""
 
 
-@attrs.define
 class Lanes(Owner):
     """The senders and receivers of messages, as far as the records so far show them."""
 
     agents: Sequence[str]
     items: dict[str, Item]
-    asked: dict[str, tuple[int, int]] = attrs.field(factory=dict)  # by event: the agent, and the service
-    callers: dict[str, int] = attrs.field(factory=dict)  # by operation: the agent that was asked
+    asked: dict[str, tuple[int, int]] = {}  # by event: the agent, and the service
+    callers: dict[str, int] = {}  # by operation: the agent that was asked
     agent: int = 1
 
     @classmethod
@@ -84,7 +82,7 @@ class Lanes(Owner):
             # ANSWER o7/commit#1/answer, then STEP with the same event:
             # one arrow, which the service sends and the step takes.
             elif record[TAG] == Tag.STEP and answer is not None and record[6] == answer[3]:
-                yield attrs.evolve(self.arrow(record), text=told_answer(answer))
+                yield structs.replace(self.arrow(record), text=told_answer(answer))
                 answer = None
             elif record[TAG] not in UNTOLD:
                 yield self.arrow(record)

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.explain.playback import Playback, look, run_until_stop
 from umi_sim.explain.records import event_of, is_step
@@ -23,7 +21,6 @@ STEP_COUNT_MAX: Final = 400
 NOTHING: Final = Delta()
 
 
-@attrs.frozen
 class PageStep(Data):
     """One step of a memory. `ms`: world time; `reading_ms`: what the clock of the agent shows."""
 
@@ -36,7 +33,6 @@ class PageStep(Data):
     delta: Delta = NOTHING
 
 
-@attrs.frozen
 class PageRun(Data):
     """A whole run, or its last steps. `base`: all that was there before the first of them.
 

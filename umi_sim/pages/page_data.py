@@ -8,8 +8,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.explain import difference
 from umi_sim.explain.calls import in_words
@@ -32,7 +30,6 @@ Lived = Callable[[Sequence[str], int], PageRun]
 """A life from a step on, with the states below these roots."""
 
 
-@attrs.frozen
 class About(Data):
     """Everything that a page says besides the run. `repeat` is the command; `facts` are labels with texts.
 
@@ -45,7 +42,7 @@ class About(Data):
     facts: tuple[tuple[str, str], ...] = ()
     needed: tuple[str, ...] = ()
     rule: str = ""
-    why: Mapping[str, object] = attrs.field(factory=dict)
+    why: Mapping[str, object] = {}
     unseen: str = "States would make this page too large: umi-sim step FILE shows them."
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from shlex import join
 from typing import Final
 
-import attrs
+import msgspec
+from msgspec import structs
 
-from umi_core.data import Owner
+from umi_core.data import Owner, list_fields
 from umi_core.memory import Memory
 from umi_core.messages.answers import Wake
 from umi_core.messages.effects import Effect, Reply
@@ -69,11 +70,10 @@ def look(memory: Memory, _: str) -> Tree:
     return tree_at({AGENT: memory.state})
 
 
-@attrs.define
 class Telling(Owner):
     """Writes a step of a recording as the records that a run in the simulator leaves."""
 
-    questions: recorded.Questions = attrs.field(factory=recorded.Questions)
+    questions: recorded.Questions = msgspec.field(default_factory=recorded.Questions)
 
     def records(self, memory: Memory, taken: Taken, world_ms: int) -> list[Record]:
         trace = Trace(keep_all=True)
@@ -93,7 +93,7 @@ class Telling(Owner):
     def tell_value(self, trace: Trace, taken: Taken) -> None:
         value, now_ms = taken.value, taken.now_ms
         if isinstance(value, Request):
-            asked = [field for name, field in attrs.asdict(value, recurse=False).items() if name != "op_id"]
+            asked = [field for name, field in structs.asdict(value).items() if name != "op_id"]
             trace.add(Tag.OP, str(value.op_id), AGENT, now_ms, name_of(value), asked)
         elif isinstance(value, Wake):
             trace.add(Tag.STEP, AGENT, now_ms, "Wake", WAKE)
@@ -118,7 +118,7 @@ def item_of(request: Request) -> Op:
     """A request as a run would have it in its record: with the fields that are not as they are by default."""
     args = {
         field.name: getattr(request, field.name)
-        for field in attrs.fields(type(request))
+        for field in list_fields(type(request))
         if field.name != "op_id" and getattr(request, field.name) != field.default
     }
     return Op(str(request.op_id), 0, AGENT, name_of(request), args)

@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data, Owner
 from umi_sim.kernel.wording import cut, escape_text
 from umi_sim.record.state_tree import Branch, Tree, describe_tree, is_same
@@ -26,7 +24,6 @@ QUIET: Final = re.compile(  # the time, what is counted anyway, and of an operat
 Parts = tuple[str, ...]
 
 
-@attrs.frozen
 class Delta(Data):
     """The change of one step: numbers of paths and of their new texts. The first are the most important."""
 
@@ -34,16 +31,15 @@ class Delta(Data):
     telling_count: int = 0
 
 
-@attrs.define
 class States(Owner):
     """The tables, and what is there now."""
 
     roots: tuple[str, ...] = ROOTS
-    paths: list[tuple[int, str]] = attrs.field(factory=list)  # number of the parent, or -1; name
-    texts: list[str] = attrs.field(factory=list)
-    numbers: dict[Parts, int] = attrs.field(factory=dict)
-    text_numbers: dict[str, int] = attrs.field(factory=dict)
-    now: dict[Parts, Tree] = attrs.field(factory=dict)
+    paths: list[tuple[int, str]] = []  # number of the parent, or -1; name
+    texts: list[str] = []
+    numbers: dict[Parts, int] = {}
+    text_numbers: dict[str, int] = {}
+    now: dict[Parts, Tree] = {}
 
     def look(self, at: Callable[[str], Tree]) -> Delta:
         """The next step came to what stands at the roots now."""

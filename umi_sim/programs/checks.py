@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.report import Report, laid_out
 from umi_sim.programs import search
@@ -18,7 +16,6 @@ from umi_sim.programs.simulation import ProgramOutcome, run_case
 from umi_sim.programs.telling import list_causes, report_exploration
 
 
-@attrs.frozen
 class Simulated(Data):
     """One run and the first rule that it broke, if any."""
 

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.formats.schema import text, whole
 
@@ -14,7 +12,6 @@ WHAT_CHARS_MAX: Final = 300
 EventKind = Literal["step", "call", "strike", "life", "end"]
 
 
-@attrs.frozen
 class ProgramEvent(Data):
     """Something that happened: `who` did `what`, so many ms after the start.
 

@@ -6,7 +6,7 @@ Law. Input is hostile: bounded, typed, every name known. The program is named on
 from pathlib import Path
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_core.data import Data
 from umi_sim.formats.schema import SEED, TEXT, Json, Schema, as_object, at, list_of, of_class, table
@@ -28,7 +28,6 @@ EVENTS: Final = list_of(of_class(ProgramEvent), EVENT_COUNT_MAX)
 FAILURE: Final = table(dict.fromkeys(("rule", "message", "fingerprint"), TEXT))
 
 
-@attrs.frozen
 class SavedCase(Data):
     """A case from a file, and what it came to then. `trace`: empty where it was edited by hand.
 
@@ -54,7 +53,7 @@ def write_finding(name: str, finding: ProgramFinding, folder: Path = Path(FOLDER
         FORMAT,
         {
             "program": name, "seed": str(outcome.seed), "perturbations": case, "failure": failure,
-            "events": [as_object(attrs.asdict(each)) for each in choose_events(outcome.events)],
+            "events": [as_object(msgspec.to_builtins(each)) for each in choose_events(outcome.events)],
             "trace": outcome.trace,
         },
     )  # fmt: skip

@@ -19,9 +19,9 @@ Law. One class for each kind. It knows its JSON (its fields), its line in a scri
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
-import attrs
+from msgspec import structs
 
-from umi_core.data import Data
+from umi_core.data import Data, list_fields
 from umi_sim.formats.schema import Json, as_object, at, of_class, one_of, text, whole
 from umi_sim.targets.items import SITES
 
@@ -39,7 +39,6 @@ WAYS: Final[Mapping[How, str]] = {
 }
 
 
-@attrs.frozen
 class Perturbation(Data):
     """Base of all kinds. `kind`: the name in a file. `excuses`: where it has struck, main may raise."""
 
@@ -48,7 +47,7 @@ class Perturbation(Data):
 
     def list_given(self) -> dict[str, object]:
         """Return the fields that are not as by default."""
-        fields = attrs.fields(type(self))
+        fields = list_fields(type(self))
         return {it.name: value for it in fields if (value := getattr(self, it.name)) != it.default}
 
     def show_script(self) -> str:
@@ -65,7 +64,6 @@ class Perturbation(Data):
         yield from ()
 
 
-@attrs.frozen
 class CancelTask(Perturbation):
     """Cancel a task of the present process, 0 is main, before a step of its event loop."""
 
@@ -78,7 +76,6 @@ class CancelTask(Perturbation):
         return f"{f'task {self.task}' if self.task else 'main'} is cancelled before step {self.step}"
 
 
-@attrs.frozen
 class KillProcess(Perturbation):
     """Kill the process before a step of its event loop. Its store and its folder survive."""
 
@@ -89,7 +86,6 @@ class KillProcess(Perturbation):
         return f"the process dies before step {self.step}"
 
 
-@attrs.frozen
 class FailCall(Perturbation):
     """Fail the call of this number to a service, in one of WAYS."""
 
@@ -104,11 +100,10 @@ class FailCall(Perturbation):
 
     def list_simpler(self) -> Iterator[Perturbation]:
         yield from (
-            attrs.evolve(self, how=how) for how in WAYS if [*WAYS].index(how) < [*WAYS].index(self.how)
+            structs.replace(self, how=how) for how in WAYS if [*WAYS].index(how) < [*WAYS].index(self.how)
         )
 
 
-@attrs.frozen
 class FailSite(Perturbation):
     """Fail what a program does to SQLite, to files of its folder, or by clients of httpx and redis."""
 
@@ -123,10 +118,9 @@ class FailSite(Perturbation):
 
     def list_simpler(self) -> Iterator[Perturbation]:
         if self.part:
-            yield attrs.evolve(self, part=0)
+            yield structs.replace(self, part=0)
 
 
-@attrs.frozen
 class KillAtSite(FailSite):
     """Kill the process there. Files keep what they have; what Python holds in buffers is lost."""
 
@@ -137,7 +131,6 @@ class KillAtSite(FailSite):
         return f"the process dies in {self.site} {self.call}{part}"
 
 
-@attrs.frozen
 class DelayCallback(Perturbation):
     """Let others of the same round of the event loop go first: asyncio does not, other loops may."""
 
@@ -149,10 +142,9 @@ class DelayCallback(Perturbation):
         return f"the callback of step {self.step} runs {self.by} steps later"
 
     def list_simpler(self) -> Iterator[Perturbation]:
-        yield from (attrs.evolve(self, by=by) for by in range(1, self.by))
+        yield from (structs.replace(self, by=by) for by in range(1, self.by))
 
 
-@attrs.frozen
 class OrderJobs(Perturbation):
     """Draw from a number which job of an executor goes on first, and after how many points one pauses."""
 
@@ -165,8 +157,8 @@ class OrderJobs(Perturbation):
         return f"jobs of executors go on in order {self.order}{points}"
 
     def list_simpler(self) -> Iterator[Perturbation]:
-        yield from (attrs.evolve(self, pauses=self.pauses[:count]) for count in range(len(self.pauses)))
-        yield from (attrs.evolve(self, order=order) for order in range(min(self.order, 3)))
+        yield from (structs.replace(self, pauses=self.pauses[:count]) for count in range(len(self.pauses)))
+        yield from (structs.replace(self, order=order) for order in range(min(self.order, 3)))
 
 
 KINDS: Final[Mapping[str, type[Perturbation]]] = {

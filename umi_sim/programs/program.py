@@ -13,8 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.programs.events import EventKind
 from umi_sim.programs.perturbations import DELAY_MAX, FailCall, Perturbation
@@ -32,7 +30,6 @@ STORE: Final = "store"
 STORE_LATENCY_MS: Final = 1
 
 
-@attrs.frozen
 class Program(Data):
     """A program with what judges it. `rules`: those of its own, beside RULES; `without`: names of RULES.
 

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.programs.histories import list_calls
 from umi_sim.programs.program import Program
@@ -18,7 +16,6 @@ from umi_sim.programs.simulation import ProgramOutcome
 ProgramRule = Callable[[ProgramOutcome], str | None]
 
 
-@attrs.frozen
 class BrokenRule(Data):
     """The name of the rule, what it promises, and what was met instead."""
 

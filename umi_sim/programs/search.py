@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from time import monotonic
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_sim.kernel.prng import Stream
@@ -42,7 +42,6 @@ SHRINK_RUNS_MAX: Final = 200
 Case = tuple[tuple[Perturbation, ...], int]  # with its seed
 
 
-@attrs.frozen
 class ProgramFinding(Data):
     """A broken rule, with the smallest case that breaks it; `points`: all that break it alike."""
 
@@ -53,7 +52,6 @@ class ProgramFinding(Data):
     recurs: bool
 
 
-@attrs.define
 class Phase(Owner):
     """The cases that one phase tried. `planned`: how many points there are."""
 
@@ -63,15 +61,14 @@ class Phase(Owner):
     failing_count: int = 0
 
 
-@attrs.define
 class Exploration(Owner):
     """All that a search came to. `is_whole`: its time was enough."""
 
     program: Program
-    phases: list[Phase] = attrs.field(factory=list)
-    findings: list[ProgramFinding] = attrs.field(factory=list)
+    phases: list[Phase] = []
+    findings: list[ProgramFinding] = []
     is_whole: bool = True
-    known: set[str] = attrs.field(factory=set)  # fingerprints
+    known: set[str] = set()  # fingerprints
 
     @property
     def run_count(self) -> int:
@@ -265,7 +262,7 @@ def without_kill(case: Sequence[Perturbation], kill: KillProcess) -> list[Pertur
     moved = list[Perturbation]()
     for each in case:
         if isinstance(each, CancelTask | KillProcess | DelayCallback) and each.step > kill.step:
-            moved.append(attrs.evolve(each, step=each.step - kill.step + 1))
+            moved.append(structs.replace(each, step=each.step - kill.step + 1))
         elif each != kill:
             moved.append(each)
     return moved

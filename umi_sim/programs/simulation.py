@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any, Final, Literal
 
-import attrs
+import msgspec
 
 from umi_core.data import Data
 from umi_sim.kernel.wording import cut
@@ -75,13 +75,13 @@ def make_task(
     return task
 
 
-@attrs.frozen
 class ProgramEnding(Data):
     """How main, resume or verify ended. `place`: where it waits if it hangs."""
 
     what: Literal["main", "resume", "verify"]
     how: Literal["returned", "raised", "cancelled", "died", "hung"]
-    error: BaseException | None = attrs.field(default=None, eq=False)
+    error: BaseException | None = None
+    beside = ("error",)
     place: str = ""
 
     def __str__(self) -> str:
@@ -89,7 +89,6 @@ class ProgramEnding(Data):
         return f"{self.what} {self.how}{told}{f' at {self.place}' if self.place else ''}"
 
 
-@attrs.frozen
 class ProgramOutcome(Data):
     """All that a rule may judge. `endings`: of each life of main, then of resume and verify.
 
@@ -106,12 +105,12 @@ class ProgramOutcome(Data):
     history: Sequence[Any]
     acknowledged: Mapping[Any, Any]
     effects: tuple[str, ...]
-    reached: "Reached" = attrs.field(factory=lambda: Reached(), eq=False)
+    reached: "Reached" = msgspec.field(default_factory=lambda: Reached())
     trace: str = ""
-    events: Sequence[ProgramEvent] = attrs.field(default=(), eq=False)
+    events: Sequence[ProgramEvent] = ()
+    beside = ("reached", "events")
 
 
-@attrs.frozen
 class Reached(Data):
     """The points that a run reached, at which something may strike.
 
@@ -123,9 +122,9 @@ class Reached(Data):
     step_count: int = 0
     spans: tuple[range, ...] = ()
     own_tasks: tuple[int, ...] = ()
-    calls: Mapping[str, int] = attrs.field(factory=dict)
-    ways: Mapping[str, Sequence[str]] = attrs.field(factory=dict)
-    sites: Mapping[str, int] = attrs.field(factory=dict)
+    calls: Mapping[str, int] = {}
+    ways: Mapping[str, Sequence[str]] = {}
+    sites: Mapping[str, int] = {}
     job_count: int = 0
 
 

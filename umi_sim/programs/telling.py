@@ -5,7 +5,7 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
+import msgspec
 
 from umi_sim.kernel.report import BLANK, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import cut, plural
@@ -186,7 +186,7 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
     ]  # fmt: skip
     value = {
         "result": "fail", "file": file, "program": saved.program, "seed": str(saved.seed), "rule": saved.rule,
-        "message": saved.message, "case": case, "events": list(map(attrs.asdict, events)),
+        "message": saved.message, "case": case, "events": list(map(msgspec.to_builtins, events)),
     }  # fmt: skip
     return Report(f"FAIL {name} {saved.rule}", rows, lambda: value)
 

@@ -18,7 +18,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_core.text import is_text
@@ -28,7 +28,6 @@ NEMESIS: Final = "nemesis"
 EventType = Literal["invoke", "ok", "fail", "info"]
 
 
-@attrs.frozen
 class HistoryEvent(Data):
     """The begin or the end of an operation. `f`: its name; `agent`: whose memory it was asked of, in a world.
 
@@ -48,17 +47,16 @@ class HistoryEvent(Data):
     @property
     def fields(self) -> dict[str, Json]:
         """Return its fields by name, without those that are empty."""
-        found = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}
+        found = structs.asdict(self)
         return {name: value for name, value in found.items() if value != "" or name == "value"}
 
 
-@attrs.define
 class HistoryLog(Owner):
     """A history as it is written. Operations are told apart by keys of the caller's choice."""
 
-    events: list[HistoryEvent] = attrs.field(factory=list)
-    _open: dict[object, tuple[int, str, str]] = attrs.field(factory=dict)
-    _free: list[int] = attrs.field(factory=list)
+    events: list[HistoryEvent] = []
+    _open: dict[object, tuple[int, str, str]] = {}
+    _free: list[int] = []
     _process_count: int = 0
 
     def begin(self, key: object, name: str, args: Mapping[str, Json], time_ms: int, agent: str = "") -> None:

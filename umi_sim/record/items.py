@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.messages.requests import REQUESTS
 from umi_sim.formats.schema import OBJECT, one_of, text, whole
@@ -20,7 +18,6 @@ EventName = Annotated[str, text(rf"(?s).{{1,{EVENT_CHARS_MAX}}}", f"1 to {EVENT_
 MOVES: Final = ("jump", "drift", "freeze", "thaw", "land")
 
 
-@attrs.frozen
 class Op(Data):
     """A request as it was made: `name` is one of REQUESTS, `args` its fields but op_id."""
 
@@ -31,7 +28,6 @@ class Op(Data):
     args: Args
 
 
-@attrs.frozen
 class Fault(Data):
     """A fault bound to a named event, with everything that was drawn for it."""
 
@@ -41,7 +37,6 @@ class Fault(Data):
     args: Args
 
 
-@attrs.frozen
 class Deviation(Data):
     """When fifo would deliver `over` and `take` is ready too, deliver `take`."""
 
@@ -50,7 +45,6 @@ class Deviation(Data):
     over: EventName
 
 
-@attrs.frozen
 class ClockMove(Data):
     """A move of an agent's clock: jump (by_ms), drift (num, den), freeze, thaw (catch_up), land (to_ms)."""
 
@@ -62,4 +56,4 @@ class ClockMove(Data):
 
 
 Item = Op | Fault | Deviation | ClockMove
-ITEM_KINDS = {"op": Op, "fault": Fault, "schedule": Deviation, "clock": ClockMove}
+ITEM_KINDS: dict[str, type[Item]] = {"op": Op, "fault": Fault, "schedule": Deviation, "clock": ClockMove}

@@ -2,8 +2,6 @@
 
 from typing import Annotated, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.formats.schema import text
 from umi_sim.record.items import EventName
@@ -11,7 +9,6 @@ from umi_sim.record.items import EventName
 ASK_COUNT_MAX: Final = 64  # of a run that asks more often none are kept
 
 
-@attrs.frozen
 class RecordedReply(Data):
     """One answer of the model: to which event, for which task, the digest of the prompt in hex, the text."""
 

@@ -7,8 +7,6 @@ permanent: if a rule goes, neither is used again. docs/spec/invariants.md says o
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-import attrs
-
 from umi_core.data import Data
 
 SeenBy = Literal["oracle", "inside", "equivalence", "test", "harness"]
@@ -27,7 +25,6 @@ PAGES: Final = {  # by the first letters of an id
 }  # fmt: skip
 
 
-@attrs.frozen
 class Rule(Data):
     """One promise of the memory. `statement` says it in a few words.
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.domains import bad_scope
 from umi_core.limits import PAGE_ROW_COUNT_MAX
@@ -39,7 +37,6 @@ SCOPE: Final = Schema(
 )
 
 
-@attrs.frozen
 class AgentConfig(Data):
     """One memory with its clock; `skew_ms` is how far its clock is ahead of world time at the start."""
 
@@ -48,7 +45,6 @@ class AgentConfig(Data):
     skew_ms: Annotated[int, whole(-(2**52), 2**52)] = 0
 
 
-@attrs.frozen
 class RunConfig(Data):
     """Everything that the seed decided before the first step.
 
@@ -95,7 +91,7 @@ class RunConfig(Data):
     flush_ms: int = 1
     capacity_bytes: int | None = None
     page_rows: int = PAGE_ROW_COUNT_MAX
-    limits: Mapping[str, int] = attrs.field(factory=dict)
+    limits: Mapping[str, int] = {}
     loss_max: int = 0
     revise_every: int = 0
     tamper_every: int = 0
@@ -118,8 +114,9 @@ class RunConfig(Data):
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    command: str = attrs.field(default="", eq=False)  # decides what is tested, not what happens
-    settings: Mapping[str, str] = attrs.field(factory=dict, eq=False)  # where it is from, not what it is
+    command: str = ""  # decides what is tested, not what happens
+    settings: Mapping[str, str] = {}  # where it is from, not what it is
+    beside = ("command", "settings")
 
 
 DRAWN: Final = (  # what only a generator reads: a replay has the items

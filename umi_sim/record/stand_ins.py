@@ -18,9 +18,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 import umi_core
+from umi_core.data import is_struct
 from umi_core.ids import LOG_PREFIXES, pack
 from umi_core.kelpie.domains import SEQ_DIGITS
 from umi_core.language.words import ALONE
@@ -93,16 +94,16 @@ class StandIns:
             case dict():
                 return {self.value(key): self.value(part) for key, part in it.items()}
             case ModelReplied():
-                return attrs.evolve(it, text=self.reply(it.text))
+                return structs.replace(it, text=self.reply(it.text))
             case Embedded(vectors=tuple(vectors)):
-                return attrs.evolve(it, vectors=tuple(self.vector(vector) for vector in vectors))
+                return structs.replace(it, vectors=tuple(self.vector(vector) for vector in vectors))
             case Vector():
                 found = self.vector(it.components)
-                return attrs.evolve(it, entity_id=self.text(it.entity_id), components=found)
-        if not attrs.has(it.__class__):
+                return structs.replace(it, entity_id=self.text(it.entity_id), components=found)
+        if not is_struct(it.__class__):
             return it
-        fields = [field.name for field in attrs.fields(it.__class__) if field.init]
-        return attrs.evolve(it, **{name: self.value(getattr(it, name)) for name in fields})
+        fields = it.__struct_fields__
+        return structs.replace(it, **{name: self.value(getattr(it, name)) for name in fields})
 
     # Texts.
 

@@ -14,9 +14,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-import attrs
-
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Owner, is_struct, list_compared
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.kernel.literals import literal
@@ -32,7 +30,6 @@ Leaf: TypeAlias = Any
 """None, a bool, a whole number, a text, bytes, or a tuple of these."""
 
 
-@attrs.frozen
 class Branch(Data):
     """Something with parts: what it is called, and its parts by name."""
 
@@ -43,7 +40,6 @@ class Branch(Data):
 Tree: TypeAlias = Branch | Leaf
 
 
-@attrs.frozen
 class TreeChange(Data):
     """One place where two trees differ, with what stands there; `MISSING` where nothing does."""
 
@@ -92,7 +88,6 @@ def rest_after(name: str, path: str) -> str | None:
     return None
 
 
-@attrs.define
 class Grower(Owner):
     """Copies values into trees, and counts."""
 
@@ -125,8 +120,8 @@ def parts_of(value: object) -> Iterator[tuple[str, object]]:
         yield from ((str(number), inner) for number, inner in enumerate(value))
     elif isinstance(value, set | frozenset):
         yield from ((name, True) for name in sorted(map(name_of, value)))
-    elif attrs.has(type(value)) and not isinstance(value, Scope | Address):
-        fields = (field.name for field in attrs.fields(type(value)) if field.repr)  # type: ignore[arg-type]
+    elif is_struct(type(value)) and not isinstance(value, Scope | Address):
+        fields = list_compared(type(value))
         yield from shown_parts((name, getattr(value, name, None)) for name in fields)
     else:
         yield from shown_parts(iter(getattr(value, "__dict__", {}).items()))

@@ -15,7 +15,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final, TypeAlias
 
-import attrs
 import msgpack
 
 from umi_core.codec import ENCODERS, Plain, plain
@@ -110,7 +109,6 @@ class Trace:
         assert len(self.prefixes) * self.every == self.step_count
 
 
-@attrs.frozen
 class Difference(Data):
     """The first record, by its number, that two traces do not share; None where a trace has ended."""
 
@@ -119,7 +117,6 @@ class Difference(Data):
     b: Record | None
 
 
-@attrs.frozen
 class SavedTrace(Data):
     """A trace file: the hash of the whole run, its configuration, the records that were kept."""
 

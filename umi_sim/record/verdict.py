@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.record.exit_codes import FailureKind
 from umi_sim.record.items import Item
@@ -11,7 +9,6 @@ from umi_sim.record.recorded_replies import RecordedReply
 from umi_sim.record.run_config import RunConfig
 
 
-@attrs.frozen
 class Failure(Data):
     """The first broken promise. `rule` is readable, `rule_id` goes into files; only a crash has a `frame`."""
 
@@ -42,7 +39,6 @@ def name_failure(kind: str, rule: str) -> str:
     return kind if kind == rule else f"{kind} {rule}"
 
 
-@attrs.frozen
 class Event(Data):
     """One line of the story of a run, for people: step, world time, event name, what happened."""
 
@@ -52,7 +48,6 @@ class Event(Data):
     what: str
 
 
-@attrs.frozen
 class Verdict(Data):
     """Counts are in order of names: operations by kind, replies by outcome, faults by kind."""
 

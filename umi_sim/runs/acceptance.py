@@ -6,7 +6,7 @@ Law 2. One bug never becomes another unasked, and a bug that came back is not bl
 
 from collections.abc import Iterator
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.record import fingerprint, provenance
@@ -21,7 +21,6 @@ class NotBlessed(ValueError):
     """The result of a run must not become what its file expects; the message says what to do."""
 
 
-@attrs.frozen
 class Blessed(Data):
     """A file as it should be, and what is new about it, a line each; none if it is as recorded."""
 
@@ -43,20 +42,20 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
     # nothing differs: its own digest has to fit once more.
     if not changes and is_same_bug and not seed.is_edited and ticket == seed.history.ticket:
         return Blessed(seed, (), is_new=False)
-    history = attrs.evolve(
+    history = structs.replace(
         # A new expectation has not passed yet, so its passes in a row begin again.
         seed.history,
         passes=0,
         ticket=ticket,
         fixed_in=fixed_in(seed, found.expect.result),
     )
-    made = attrs.evolve(
+    made = structs.replace(
         seed, expect=found.expect, model=found.model, made_by=found.made_by, history=history, is_edited=False
     )
     # A pass leaves the failure of the past in the file: it tells what the file guards against.
     if found.failure is not None:
         names = ("failure", "fingerprint", "before", "after")
-        made = attrs.evolve(made, **{name: getattr(found, name) for name in names})
+        made = structs.replace(made, **{name: getattr(found, name) for name in names})
     return Blessed(made, changes)
 
 

@@ -14,8 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.progress import at
 
@@ -33,7 +31,6 @@ class CannotBisect(ValueError):
     """The question has no answer; the message is one line."""
 
 
-@attrs.frozen
 class Tried(Data):
     """A commit, and what a replay of the file came to there: good, bad or skip."""
 
@@ -41,7 +38,6 @@ class Tried(Data):
     word: str
 
 
-@attrs.frozen
 class Bisected(Data):
     """The commits that were tried, in order, and the first bad one; None if only skipped ones are left."""
 

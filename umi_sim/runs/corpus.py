@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.formats.strict_json import compact
@@ -32,7 +32,6 @@ class NotKept(ValueError):
     """A file that does not belong into the durable folder; the message says what to do first."""
 
 
-@attrs.frozen
 class CorpusFile(Data):
     """A file of the corpus. `replayed` is what came of it if it was run; None also if it cannot be read.
 
@@ -67,13 +66,13 @@ def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
         past = seed_file.maybe_read(path) if path.exists() else None
         # Equal items: the new file is kept, as its hashes are those of the code of today.
         best = past if past and size_of(past) <= size_of(new) and past.items != new.items else new
-        before = past.history if past else attrs.evolve(new.history, hits=0)
-        history = attrs.evolve(
+        before = past.history if past else structs.replace(new.history, hits=0)
+        history = structs.replace(
             # The file fails now, so its passes in a row are over.
             before, passes=0, hits=max(before.hits + new.history.hits, hits_min),
             first_seed=before.first_seed or new.history.first_seed,
         )  # fmt: skip
-        return attrs.evolve(best, history=history, repro=f"umi-sim replay {path.as_posix()}")
+        return structs.replace(best, history=history, repro=f"umi-sim replay {path.as_posix()}")
 
     return seed_file.save(seed, folder, partial(is_same_failure, seed), merge_history)
 
@@ -149,14 +148,14 @@ def replay_kept(
             kept.path.unlink(missing_ok=True)
         else:
             count_passes(kept.path, kept.seed, done)
-        yield attrs.evolve(kept, replayed=done, is_removed=is_removed, is_endless=done is None)
+        yield structs.replace(kept, replayed=done, is_removed=is_removed, is_endless=done is None)
 
 
 def count_passes(path: Path, seed: SeedFile, done: Replayed | None) -> None:
     """Count a pass, or set the count to zero after a failure."""
     passes = seed.history.passes + 1 if done and done.what == "passes" else 0
     if passes != seed.history.passes:
-        seed_file.write(path, attrs.evolve(seed, history=attrs.evolve(seed.history, passes=passes)))
+        seed_file.write(path, structs.replace(seed, history=structs.replace(seed.history, passes=passes)))
 
 
 # The durable folder.
@@ -166,8 +165,8 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
     """Move a seed file to the durable folder. Raises NotKept, or BadSeedFile if it cannot be read."""
     seed = seed_file.read(source)
     past = seed.history
-    history = attrs.evolve(past, passes=0, ticket=ticket or past.ticket, notes=notes or past.notes)
-    seed = attrs.evolve(seed, history=history)
+    history = structs.replace(past, passes=0, ticket=ticket or past.ticket, notes=notes or past.notes)
+    seed = structs.replace(seed, history=history)
     if problem := problem_of(seed):
         raise NotKept(f"{source}: {problem}")
     done = replay(seed)
@@ -181,7 +180,7 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
             raise NotKept(
                 f"{source}: {path} is there already{describe_expectation(path)}: remove one of the two"
             )
-        return attrs.evolve(seed, repro=f"umi-sim replay {path.as_posix()}")
+        return structs.replace(seed, repro=f"umi-sim replay {path.as_posix()}")
 
     if seed.failure:
         path = seed_file.save(seed, folder, filled=set_repro)

@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 
-import attrs
-
 from umi_core.data import Owner
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.clock import SimClock
 from umi_sim.world.world import World
 
 
-@attrs.define
 class RunKnowledge(Owner):
     """The knowledge that the generator may use: the oracle's, and the clocks."""
 

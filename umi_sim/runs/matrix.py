@@ -8,7 +8,7 @@ Law 2. A bug needs a rule if the rule sees it, and with the rule off it is seen 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.faults.kinds import KINDS
@@ -26,7 +26,6 @@ LOOKS: Final = (range(8), range(8, 40), range(40, 200))  # seeds: a few of each 
 MASK_COUNT_MAX: Final = 4
 
 
-@attrs.frozen
 class Need(Data):
     """A kind of fault or a rule, and the bug that needs it; `bug` is empty if none does.
 
@@ -51,7 +50,7 @@ def run_with_bug(
 ) -> Failure | None:
     """Run a seed with a planted bug and without some rules; return its failure, None if it passes."""
     config = draw(find(bug.scenario), seed, overrides)
-    return run_once(attrs.evolve(config, planted=bug.name, off=(*config.off, *off)))[0].failure
+    return run_once(structs.replace(config, planted=bug.name, off=(*config.off, *off)))[0].failure
 
 
 def lived_without(bug: Mutant, seed: int, off: tuple[str, ...]) -> Failure | None:

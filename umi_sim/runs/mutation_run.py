@@ -2,7 +2,7 @@
 
 import time
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim import mutants
@@ -11,7 +11,6 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 
 
-@attrs.frozen
 class MutantHunt(Data):
     """The search for one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
 
@@ -41,7 +40,7 @@ def hunt(mutant: mutants.Mutant, first: int = 0) -> MutantHunt:
     # By number of seed, never by time: the same search on a slow machine must find the same.
     while rule not in mutant.rules and seeds < mutant.seeds_max:
         config = scenario.draw(file, first + seeds, mutant.hunted)
-        verdict = run_once(attrs.evolve(config, planted=mutant.name))[0]
+        verdict = run_once(structs.replace(config, planted=mutant.name))[0]
         seeds += 1
         if verdict.failure is not None:
             rule, items = verdict.failure.rule, len(verdict.items)

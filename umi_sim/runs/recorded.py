@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.codec import encode
 from umi_core.data import Data, Owner
@@ -36,7 +36,6 @@ class BadRecording(Exception):
     """The file cannot be read; the text is one line."""
 
 
-@attrs.frozen
 class Lived(Data):
     """The result of living a recording again. `failure`: the first broken rule, or `crash`, as `told`.
 
@@ -52,13 +51,12 @@ class Lived(Data):
     differs_at: int | None = None
 
 
-@attrs.define
 class Questions(Owner):
     """Which question of which operation each number stands for, in this life."""
 
-    labels: dict[int, Label] = attrs.field(factory=dict)
-    counts: dict[str | Name, int] = attrs.field(factory=dict)
-    names: dict[int, Name] = attrs.field(factory=dict)
+    labels: dict[int, Label] = {}
+    counts: dict[str | Name, int] = {}
+    names: dict[int, Name] = {}
 
     def learn(self, memory: Memory) -> None:
         for request_id, operation in memory.in_flight.items():
@@ -98,7 +96,7 @@ def write(path: Path, head: RecordingHead, steps: Sequence[Taken]) -> None:
 
 def drop_digest(step: Taken) -> Taken:
     """Return a step without the digest of its effects."""
-    return attrs.evolve(step, digest="")
+    return structs.replace(step, digest="")
 
 
 def labels_of(head: RecordingHead, steps: Sequence[Taken]) -> list[Label | None]:
@@ -157,7 +155,7 @@ def fit_value(value: Value, label: Label | None, questions: Questions, memory: M
     # came late when it was recorded, and is dropped here.
     for request_id in memory.in_flight if label is not None else ():
         if questions.labels[request_id] == label:
-            return attrs.evolve(value, request_id=request_id)
+            return structs.replace(value, request_id=request_id)
     return None
 
 

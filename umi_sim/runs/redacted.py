@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-import attrs
+from msgspec import structs
 
 from umi_core.answer_checks import check_answer, is_typed
 from umi_core.config import Config
@@ -37,7 +37,7 @@ def redact_recording(
 ) -> tuple[RecordingHead, tuple[Taken, ...]]:
     """Return the head and the steps of a recording that may be shown. `secret`: 16 to 64 secret bytes."""
     words = StandIns(secret)
-    config = attrs.evolve(head.config, categories=words.value(head.config.categories))
+    config = structs.replace(head.config, categories=words.value(head.config.categories))
     twins = Twins(words, MemoryRun(head.scope, head.config), MemoryRun(words.value(head.scope), config))
     # Before the first step: an id is translated when it first shows, so its twin must be known by then.
     for row in there_before(head, steps):
@@ -97,16 +97,15 @@ class MemoryRun(Owner):
         return effects
 
 
-@attrs.define
 class Twins(Owner):
     """The life that was recorded and the one that is told, step by step beside each other."""
 
     words: StandIns
     old: MemoryRun
     new: MemoryRun
-    stores: dict[str, SimStorage] = attrs.field(factory=dict)
-    versions: dict[tuple[str, Address], int] = attrs.field(factory=dict)  # of old rows that the new store has
-    taken: list[Taken] = attrs.field(factory=list)
+    stores: dict[str, SimStorage] = {}
+    versions: dict[tuple[str, Address], int] = {}  # of old rows that the new store has
+    taken: list[Taken] = []
 
     def step(self, step: Taken, label: Label | None) -> bool:
         """Take one step in both lives; return False if it is the last, as a memory that raises has ended."""
@@ -144,7 +143,7 @@ class Twins(Owner):
             case Read(), Read(), ReadDone() as recorded:
                 return self.read(asked, question, recorded, step.now_ms)
             case _, _, recorded:
-                answer: Value = self.words.value(attrs.evolve(recorded, request_id=place.request_id))
+                answer: Value = self.words.value(structs.replace(recorded, request_id=place.request_id))
                 return answer
 
     def commit(self, asked: Commit, recorded: Committed, now_ms: int) -> Committed | EffectFailed:
@@ -169,7 +168,7 @@ class Twins(Owner):
     def find_twins(self, recorded: ReadDone, store: SimStorage) -> list[Row]:
         """Return the twins of the recorded hits: nothing else tells the scores of older vectors."""
         twins = [(store.rows.get(self.words.value(row.address)), row.score_ppm or 0) for row in recorded.rows]
-        rows = [attrs.evolve(row, score_ppm=score_ppm) for row, score_ppm in twins if row is not None]
+        rows = [structs.replace(row, score_ppm=score_ppm) for row, score_ppm in twins if row is not None]
         # Storage answers with the best hit first and the smaller
         # id on a tie; the new ids have an order of their own.
         return sorted(rows, key=lambda row: (-(row.score_ppm or 0), row.address.id))
@@ -180,7 +179,7 @@ class Twins(Owner):
         for row in recorded.rows:
             if self.versions.get((question.store, row.address)) != row.version:
                 self.versions[question.store, row.address] = row.version
-                rows[self.words.value(row.address)] = attrs.evolve(self.words.value(row), score_ppm=None)
+                rows[self.words.value(row.address)] = structs.replace(self.words.value(row), score_ppm=None)
         found = {row.address for row in recorded.rows}
         for address in question.query.addresses if isinstance(question.query, ByIds) else ():
             # Asked for by id and not there, though it was written:

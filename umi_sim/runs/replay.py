@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Final, Literal
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.record import fingerprint
@@ -36,7 +36,6 @@ class NotRegenerated(ValueError):
     """The seed of a file means something else here; the message says what."""
 
 
-@attrs.frozen
 class Replayed(Data):
     """One seed file, run again: what it is, in one line, and the exit code of that.
 
@@ -58,7 +57,7 @@ def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replay
     is_asked = expect not in ("", seed.expect.result)
     # The hashes in the file are those of the other result, so only the failure is comparable from here on.
     if is_asked:
-        seed = attrs.evolve(seed, expect=ExpectedResult(expect))
+        seed = structs.replace(seed, expect=ExpectedResult(expect))
     is_relaxed = relaxed or seed.is_edited or is_asked
     # Strict gives no recorded answers: that the model answers the same once more is part of what it compares.
     verdict = run(seed.config, seed.items, said=seed.model if is_relaxed else ())
@@ -120,11 +119,11 @@ def regenerate(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
     except scenario.BadScenario as error:
         raise NotRegenerated(str(error)) from None
     # A planted bug is no part of a scenario: it stays as the file has it.
-    config = attrs.evolve(draw_anew(seed, found), planted=seed.config.planted)
+    config = structs.replace(draw_anew(seed, found), planted=seed.config.planted)
     is_asked = expect not in ("", seed.expect.result)
-    wanted = attrs.evolve(seed, expect=ExpectedResult(expect)) if expect else seed
+    wanted = structs.replace(seed, expect=ExpectedResult(expect)) if expect else seed
     done = compare_failure(wanted, run(config), is_asked=is_asked)
-    return attrs.evolve(done, why=f"{compare_items(seed, done.verdict.items)}; {done.why}")
+    return structs.replace(done, why=f"{compare_items(seed, done.verdict.items)}; {done.why}")
 
 
 def draw_anew(seed: SeedFile, found: "Scenario") -> RunConfig:
@@ -227,7 +226,7 @@ def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
     # (law 2), so this stays "passes", with the place added.
     if is_same and (done.what, seed.expect.result) == ("passes", "fail"):
         gone, _, advice = done.why.rpartition("; ")
-        return attrs.evolve(done, why=f"{gone}; {place}; {advice}", records=records)
+        return structs.replace(done, why=f"{gone}; {place}; {advice}", records=records)
     return Replayed("diverged", f"{place}; --relaxed compares the failure only", DIVERGED, verdict, records)
 
 

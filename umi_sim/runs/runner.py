@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from functools import partial
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_core.engine.registry import Registry
@@ -51,7 +51,6 @@ STORY_SHOWN: Final = 24
 LOOKS: Final = ("count", *dict(rest.LASTING))  # reads that leave nothing to do
 
 
-@attrs.define
 class Run(Owner):
     """One run: its world, and where it stands."""
 
@@ -64,9 +63,9 @@ class Run(Owner):
     healed_at_step: int = 0
     healed_step_max: int = sys.maxsize
     audit_rows: int = 0
-    scanned: dict[str, tuple[int, int]] = attrs.field(factory=dict)  # `scans_of`, at the end of a whole scan
+    scanned: dict[str, tuple[int, int]] = {}  # `scans_of`, at the end of a whole scan
     has_searched: bool = False
-    drained: dict[Address, Row] = attrs.field(factory=dict)  # `lasting_rows`, at the end of a drain
+    drained: dict[Address, Row] = {}  # `lasting_rows`, at the end of a drain
 
     def progress(self) -> tuple[int, int]:
         """Return how many operations have begun, of how many that will come under faults; 0: unknown."""
@@ -294,7 +293,7 @@ def relive_failure(
         verdict.config, verdict.items, keep_story=True, inspector=seen, said=said, target_of=target_of
     )
     before, after = seen.around()
-    return attrs.evolve(verdict, tail=again.tail, changed=seen.tell_changes(), before=before, after=after)
+    return structs.replace(verdict, tail=again.tail, changed=seen.tell_changes(), before=before, after=after)
 
 
 def trace_of(config: RunConfig, items: Sequence[Item] | None = None) -> Trace:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.messages.requests import REQUESTS
@@ -43,7 +43,6 @@ RUN_RATE: Final = (1, 4)  # of each kind in a run of a seed; what is explored as
 KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 
-@attrs.frozen
 class ValueOfRun(Data):
     """A value that only a run can tell: the n-th session or fact that the oracle knows, or all others."""
 
@@ -51,7 +50,6 @@ class ValueOfRun(Data):
     number: int
 
 
-@attrs.frozen
 class ActionSet(Data):
     """The actions of which a list may consist.
 
@@ -134,7 +132,7 @@ def without_draws(config: RunConfig, action_set: ActionSet | None) -> RunConfig:
     if action_set is None:
         return config
     rates = {kind: RUN_RATE for kind in KINDS if kind in action_set.faults}
-    return attrs.evolve(
+    return structs.replace(
         # Latencies and schedules would be drawn; a list has every
         # order of deliveries itself, so messages take no time.
         config, mode="swarm" if rates else "plain", faults=rates, latency="instant", policy="random",

@@ -9,8 +9,6 @@ Law 3. What a file gives as a range is drawn in every mode.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
-
 from umi_core.config import OPTIONS, Config, check_option
 from umi_core.data import Data
 from umi_core.limits import CORE_BYTES_MIN, DAY_MS, PAGE_ROW_COUNT_MAX
@@ -95,7 +93,6 @@ def wish(scenario: "Scenario", name: str) -> bool | Ratio:
     return (given or {}).get(name, (given or {}).get(group, default))
 
 
-@attrs.frozen
 class Drawing(Data):
     """One drawing; a stream is named by the key of its option."""
 

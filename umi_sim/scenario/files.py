@@ -9,12 +9,12 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final, NamedTuple, get_args
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import OPTIONS, Config
-from umi_core.data import Data
+from umi_core.data import Data, list_fields
 from umi_core.errors import Rejected
 from umi_core.limits import ACCESS_PRUNE_MS, OP_COUNT_MAX, PAGE_ROW_COUNT_MAX
 from umi_core.messages.requests import REQUESTS
@@ -122,7 +122,7 @@ def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario"
     for key, value in overrides.items():
         put(document, key, value)
     changed = check_document(document, "--set", scenario.folder)
-    return attrs.evolve(changed, settings={**scenario.settings, **overrides})
+    return structs.replace(changed, settings={**scenario.settings, **overrides})
 
 
 def check_document(document: Table, name: str, folder: Path | None) -> "Scenario":
@@ -136,7 +136,7 @@ def check_document(document: Table, name: str, folder: Path | None) -> "Scenario
     findings += contradictions(scenario)
     if findings:
         raise BadScenario(*(f"{name}: {key}: {sentence}" for key, sentence in findings))
-    return attrs.evolve(scenario, transcript=transcript_path(scenario))
+    return structs.replace(scenario, transcript=transcript_path(scenario))
 
 
 # The file, and the configuration drawn from it.
@@ -203,71 +203,73 @@ SWARM: Final = table(
 )  # fmt: skip
 STORAGE: Final = table({"capacity_bytes": whole(1, 2**40), "page_rows": span(1, PAGE_ROW_COUNT_MAX)})
 LOWERED: Final = table({name: span(1, limit) for name, limit in LIMITS.items()})
+EQUIVALENCES: Final = list_of(one_of(equivalences.NAMES, "equivalence"), unique="names")
 NEEDS: Final = {"scenario": ("id", "title")}
 
 
-def key(table: str, schema: Schema, default: Any = None) -> Any:
-    return attrs.field(default=default, metadata={"table": table, "schema": schema})
+class Key(NamedTuple):
+    """Where the value of a field stands in a file, and what may stand there."""
+
+    table: str
+    schema: Schema
 
 
-@attrs.frozen
 class Scenario(Data):
     """A checked file: each field has the name of its key. What the file does not say is None, or empty."""
 
-    document: Table = attrs.field(repr=False)
+    document: Table
+    beside = ("document",)
     folder: Path | None
-    settings: Mapping[str, str] = attrs.field(factory=dict)  # what `overridden` has put in place
-    id: str = key("scenario", ID, "")
-    version: int = key("scenario", whole(1, 1_000_000), 1)
-    title: str = key("scenario", LINE, "")
-    target: str = key("scenario", one_of(TARGETS, "target"), "umi_core")
-    manual: bool = key("scenario", FLAG, False)
-    mutant: str | None = key("scenario", HYPHENED)
-    swarm: Mapping[str, Any] = key("scenario", SWARM, {})
-    count: tuple[int, int] | None = key("agents", span(1, 4))
-    users: tuple[int, int] | None = key("agents", span(1, 4))
-    scopes: str = key("agents", one_of(("plain", "hostile"), "kind of scopes"), "plain")
-    in_flight: tuple[int, int] | None = key("agents", span(1, OP_COUNT_MAX + 1))
-    categories: Sequence[str] = key("agents", names(one_of(LISTS, "list of categories")), ())
-    kind: str = key(
-        "workload", one_of(("generated", "transcript", "script"), "kind of workload"), "generated"
-    )
-    operations: tuple[int, int] | None = key("workload", span(1, 100_000))
-    keys: tuple[int, int] | None = key("workload", span(1, 1_000))
-    weights: Mapping[str, int] | None = key("workload", WEIGHTS)
-    adversarial: tuple[int, int] | None = key("workload", RATIO)
-    edges: tuple[int, int] | None = key("workload", RATIO)
-    short_blocks: tuple[int, int] | None = key("workload", RATIO)
-    media: tuple[int, int] | None = key("workload", RATIO)
-    retold: tuple[int, int] | None = key("workload", RATIO)
-    nearly: tuple[int, int] | None = key("workload", RATIO)
-    repeat: tuple[int, int] | None = key("workload", RATIO)
-    retry: tuple[int, int] | None = key("workload", RATIO)
-    pause_ms_max: int = key("workload", whole(1, ACCESS_PRUNE_MS), PAUSE_MS_MAX)
-    alike: bool = key("workload", FLAG, False)
-    transcript: str | None = key("workload", LINE)
-    script: tuple[Table, ...] = key("workload", list_of(then(OP, type_op)), ())
-    start_ms: int | None = key("clock", TIME_MS)
-    land: tuple[int, int] | None = key("clock", RATIO)
-    skew: bool | None = key("clock", FLAG)
-    jumps: bool | None = key("clock", FLAG)
-    latency: Sequence[str] = key("services", names(one_of(LATENCIES, "latency")), ())
-    flush_ms: int = key("services", whole(0, 60_000), 1)
-    storage: Mapping[str, Any] = key("services", STORAGE, {})
-    tamper_every: tuple[int, int] | None = key("services", span(0, 1_000))
-    policy: Sequence[str] = key("run", names(POLICY), ())
-    revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
-    steps_max: int | None = key("run", whole(1, 10_000_000))
-    marks: Mapping[str, Ratio] = key("run", mapping(RATIO, key=LINE), {})
-    off: tuple[str, ...] = key("run", names(OFF), ())
-    equivalences: Sequence[str] | None = key(
-        "run", list_of(one_of(equivalences.NAMES, "equivalence"), unique="names")
-    )
-    reason: str | None = key("run", LINE)
-    memory: Mapping[str, Range] = key("", MEMORY, {})
-    limits: Mapping[str, Range] = key("", LOWERED, {})
-    faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
-    explore: exploring.ActionSet | None = key("", exploring.ACTION_SET)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
+    settings: Mapping[str, str] = {}  # what `overridden` has put in place
+    id: Annotated[str, Key("scenario", ID)] = ""
+    version: Annotated[int, Key("scenario", whole(1, 1_000_000))] = 1
+    title: Annotated[str, Key("scenario", LINE)] = ""
+    target: Annotated[str, Key("scenario", one_of(TARGETS, "target"))] = "umi_core"
+    manual: Annotated[bool, Key("scenario", FLAG)] = False
+    mutant: Annotated[str | None, Key("scenario", HYPHENED)] = None
+    swarm: Annotated[Mapping[str, Any], Key("scenario", SWARM)] = {}
+    count: Annotated[tuple[int, int] | None, Key("agents", span(1, 4))] = None
+    users: Annotated[tuple[int, int] | None, Key("agents", span(1, 4))] = None
+    scopes: Annotated[str, Key("agents", one_of(("plain", "hostile"), "kind of scopes"))] = "plain"
+    in_flight: Annotated[tuple[int, int] | None, Key("agents", span(1, OP_COUNT_MAX + 1))] = None
+    categories: Annotated[Sequence[str], Key("agents", names(one_of(LISTS, "list of categories")))] = ()
+    kind: Annotated[
+        str, Key("workload", one_of(("generated", "transcript", "script"), "kind of workload"))
+    ] = "generated"
+    operations: Annotated[tuple[int, int] | None, Key("workload", span(1, 100_000))] = None
+    keys: Annotated[tuple[int, int] | None, Key("workload", span(1, 1_000))] = None
+    weights: Annotated[Mapping[str, int] | None, Key("workload", WEIGHTS)] = None
+    adversarial: Annotated[tuple[int, int] | None, Key("workload", RATIO)] = None
+    edges: Annotated[tuple[int, int] | None, Key("workload", RATIO)] = None
+    short_blocks: Annotated[tuple[int, int] | None, Key("workload", RATIO)] = None
+    media: Annotated[tuple[int, int] | None, Key("workload", RATIO)] = None
+    retold: Annotated[tuple[int, int] | None, Key("workload", RATIO)] = None
+    nearly: Annotated[tuple[int, int] | None, Key("workload", RATIO)] = None
+    repeat: Annotated[tuple[int, int] | None, Key("workload", RATIO)] = None
+    retry: Annotated[tuple[int, int] | None, Key("workload", RATIO)] = None
+    pause_ms_max: Annotated[int, Key("workload", whole(1, ACCESS_PRUNE_MS))] = PAUSE_MS_MAX
+    alike: Annotated[bool, Key("workload", FLAG)] = False
+    transcript: Annotated[str | None, Key("workload", LINE)] = None
+    script: Annotated[tuple[Table, ...], Key("workload", list_of(then(OP, type_op)))] = ()
+    start_ms: Annotated[int | None, Key("clock", TIME_MS)] = None
+    land: Annotated[tuple[int, int] | None, Key("clock", RATIO)] = None
+    skew: Annotated[bool | None, Key("clock", FLAG)] = None
+    jumps: Annotated[bool | None, Key("clock", FLAG)] = None
+    latency: Annotated[Sequence[str], Key("services", names(one_of(LATENCIES, "latency")))] = ()
+    flush_ms: Annotated[int, Key("services", whole(0, 60_000))] = 1
+    storage: Annotated[Mapping[str, Any], Key("services", STORAGE)] = {}
+    tamper_every: Annotated[tuple[int, int] | None, Key("services", span(0, 1_000))] = None
+    policy: Annotated[Sequence[str], Key("run", names(POLICY))] = ()
+    revise_every: Annotated[tuple[int, int] | None, Key("run", span(0, 1_000))] = None
+    steps_max: Annotated[int | None, Key("run", whole(1, 10_000_000))] = None
+    marks: Annotated[Mapping[str, Ratio], Key("run", mapping(RATIO, key=LINE))] = {}
+    off: Annotated[tuple[str, ...], Key("run", names(OFF))] = ()
+    equivalences: Annotated[Sequence[str] | None, Key("run", EQUIVALENCES)] = None
+    reason: Annotated[str | None, Key("run", LINE)] = None
+    memory: Annotated[Mapping[str, Range], Key("", MEMORY)] = {}
+    limits: Annotated[Mapping[str, Range], Key("", LOWERED)] = {}
+    faults: Annotated[Mapping[str, bool | Ratio] | None, Key("", FAULTS)] = None
+    explore: Annotated[exploring.ActionSet | None, Key("", exploring.ACTION_SET)] = None
 
     @property
     def pin(self) -> Mapping[str, Any]:
@@ -279,8 +281,9 @@ class Scenario(Data):
 def tables() -> dict[str, Schema]:
     rows: dict[str, dict[str, Schema]] = {}
     # Without `document`, `folder` and `settings`, which are no keys of a file.
-    for field in attrs.fields(Scenario)[3:]:
-        rows.setdefault(field.metadata["table"], {})[field.name] = field.metadata["schema"]
+    for field in list_fields(Scenario)[3:]:
+        key = next(it for it in get_args(field.type) if isinstance(it, Key))
+        rows.setdefault(key.table, {})[field.name] = key.schema
     whole_tables = rows.pop("")
     return {name: table(row, *NEEDS.get(name, ())) for name, row in rows.items()} | whole_tables
 
@@ -362,4 +365,4 @@ def draw(scenario: Scenario, seed: int, overrides: Mapping[str, str] = NO_OVERRI
     """Draw all that the seed decides before the first step. Raises BadScenario for wrong overrides alone."""
     scenario = overridden(scenario, overrides) if overrides else scenario
     config = exploring.without_draws(config_of(scenario, seed), scenario.explore)
-    return attrs.evolve(config, settings=dict(scenario.settings)) if scenario.settings else config
+    return structs.replace(config, settings=dict(scenario.settings)) if scenario.settings else config

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise, product
 from typing import Final
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.config import Config
-from umi_core.data import Data
+from umi_core.data import Data, Owner
 from umi_core.messages.requests import COMMON, REQUESTS
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.prng import Ratio
@@ -32,8 +33,7 @@ Value = bool | int | str
 Ends = tuple[Value, Value]
 
 
-@attrs.define
-class Summary:
+class Summary(Owner):
     """The counts of what the runs of one scenario met.
 
     `reached`: mark -> runs that met it. `ends`: option -> its least and its greatest value. `pairs`: two
@@ -43,10 +43,10 @@ class Summary:
     runs: int = 0
     operations: int = 0
     excused: int = 0
-    reached: Counter[str] = attrs.field(factory=Counter)
-    fired: Counter[str] = attrs.field(factory=Counter)
-    ends: dict[str, Ends] = attrs.field(factory=dict)
-    pairs: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    reached: Counter[str] = msgspec.field(default_factory=Counter)
+    fired: Counter[str] = msgspec.field(default_factory=Counter)
+    ends: dict[str, Ends] = {}
+    pairs: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
 
     def add(self, other: "Summary") -> None:
         """Add what other runs met."""
@@ -70,7 +70,6 @@ def order(value: Value) -> tuple[int, str]:
     return (0, value) if isinstance(value, str) else (value, "")
 
 
-@attrs.frozen
 class Missed(Data):
     """One thing that a sweep should have met and did not; `scenario` is empty if it is about all of them."""
 
@@ -111,7 +110,7 @@ def enabled_kinds(scenario: Scenario) -> tuple[str, ...]:
     if mode == "one_kind" and pinned:
         return (pinned,)
     # An absent table turns all kinds on, but demands none: only what a file asks for by name must have fired.
-    possible = possible_kinds(attrs.evolve(scenario, faults=scenario.faults or {}))
+    possible = possible_kinds(structs.replace(scenario, faults=scenario.faults or {}))
     may_destroy = scenario.pin.get("loss") is not False
     return tuple(name for name in possible if may_destroy or KINDS[name].fault_class != "destroys")
 

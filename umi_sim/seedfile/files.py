@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.formats.schema import Json, Wrong, as_object, at, quote_text, whole, wrong
 from umi_sim.formats.strict_json import bytes_of, checksum, layout, parse_json
@@ -197,7 +197,7 @@ def check_format(document: dict[str, Json]) -> None:
 def config_of(known: Mapping[str, Json]) -> RunConfig:
     limits = {key: each for key, each in known.get("limits", {}).items() if key != "wall_ms_max"}
     scenario = known["scenario"]
-    config: RunConfig = attrs.evolve(
+    config: RunConfig = structs.replace(
         # Absent keys are those of PLAIN, never the defaults of RunConfig (law 1).
         PLAIN, scenario=scenario["id"], version=scenario.get("version", 1), seed=known["prng"]["seed"],
         settings=scenario.get("set", {}), target=scenario.get("target", PLAIN.target),
@@ -217,7 +217,7 @@ def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfi
     # Each key of the shrunk configuration gives way, also
     # those that the original leaves out since they are plain.
     absent = {name: getattr(PLAIN, name) for name in CONFIG}
-    original: RunConfig = attrs.evolve(config, **(absent | only_used(known["original_config"])))
+    original: RunConfig = structs.replace(config, **(absent | only_used(known["original_config"])))
     check_agents(original, known.get("original", ()), "original")
     return original
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.formats.schema import HEX, list_of, map_of, of, one_of, whole
 from umi_sim.record.items import ITEM_KINDS, Item, ItemId
@@ -21,7 +19,6 @@ class BadSeedFile(ValueError):
     """A file that is no seed file, or a run too large for one; the message is one line."""
 
 
-@attrs.frozen
 class ExpectedResult(Data):
     """The result of a replay as it must be: `result` is fail or pass; the hashes hold for unchanged items."""
 
@@ -34,7 +31,6 @@ class ExpectedResult(Data):
     marks: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class History(Data):
     """The history of the failure since it was first seen; written by hand or by commands.
 
@@ -49,7 +45,6 @@ class History(Data):
     passes: int = 0
 
 
-@attrs.frozen
 class Minimised(Data):
     """The result of shrinking: runs used, items of each kind before and after, ids of the items it needs.
 
@@ -64,7 +59,6 @@ class Minimised(Data):
     stopped: str = "fixpoint"
 
 
-@attrs.frozen
 class SeedFile(Data):
     """One run to repeat. `extra` holds the top-level keys that this reader does not know.
 
@@ -79,14 +73,14 @@ class SeedFile(Data):
     fingerprint: str = ""
     before: str = ""
     after: str = ""
-    made_by: Mapping[str, object] = attrs.field(factory=dict)
+    made_by: Mapping[str, object] = {}
     repro: str = ""
     minimised: Minimised | None = None
     original: tuple[Item, ...] = ()
     original_config: RunConfig | None = None
     history: History = History()
     model: tuple[RecordedReply, ...] = ()
-    extra: Mapping[str, Json] = attrs.field(factory=dict)
+    extra: Mapping[str, Json] = {}
     is_edited: bool = False
 
     @property

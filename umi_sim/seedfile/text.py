@@ -7,7 +7,7 @@ Law 2. Items of the schedule are left out only if no reader would take the file 
 
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.formats.schema import Json
 from umi_sim.formats.strict_json import FILE_BYTES_MAX, VALUE_COUNT_MAX, checksum, layout, value_count
@@ -32,7 +32,7 @@ def text_of(seed: SeedFile) -> str:
     written = layout(document_of(seed))
     if is_too_large(seed, written):
         few = tuple(item for item in seed.items if not isinstance(item, Deviation))
-        seed = attrs.evolve(seed, items=few, history=attrs.evolve(seed.history, notes=NO_SCHEDULE))
+        seed = structs.replace(seed, items=few, history=structs.replace(seed.history, notes=NO_SCHEDULE))
         written = layout(document_of(seed))
     if is_too_large(seed, written):
         raise BadSeedFile(
@@ -45,9 +45,9 @@ def slim(seed: SeedFile) -> SeedFile:
     """Return the file without the model's answers, then without the original items, if it is too large."""
     # Measured without the originals: they are left out for
     # their own size, and must not cost the answers their place.
-    bare = attrs.evolve(seed, original=(), original_config=None)
+    bare = structs.replace(seed, original=(), original_config=None)
     if seed.model and len(layout(document_of(bare))) > bytes_max(seed):
-        seed, bare = attrs.evolve(seed, model=()), attrs.evolve(bare, model=())
+        seed, bare = structs.replace(seed, model=()), structs.replace(bare, model=())
     is_large = seed.original and len(layout(document_of(seed))) > WITH_ORIGINAL_BYTES_MAX
     return bare if is_large or not packed_items.can_pack(seed.original) else seed
 

@@ -8,8 +8,6 @@ with the whole store. Law 4. Healing gives back links, room and services, never 
 
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data, Owner
 from umi_core.messages.effects import MAIN
 from umi_core.rows import Address
@@ -19,7 +17,6 @@ LOSABLE: Final = ("entity", "version", "session")
 OWN_CHECKSUM: Final = ("session",)  # nothing would notice a flipped byte of any other row
 
 
-@attrs.frozen
 class Loss(Data):
     """A loss of these keys of a store, by a fault at one event. Empty `keys`: the whole store was lost."""
 
@@ -42,10 +39,9 @@ class Loss(Data):
         return f"{keys}{store} by {self.kind} at {self.event}, {self.at_ms} ms"
 
 
-@attrs.define
 class Atlas(Owner):
     loss_max: int = 0
-    losses: list[Loss] = attrs.field(factory=list)
+    losses: list[Loss] = []
 
     def may_rot(self, address: Address) -> bool:
         """Return True if every copy of this row may be damaged for good."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.limits import PAGE_ROW_COUNT_MAX
@@ -22,7 +22,6 @@ from umi_sim.services.storage import SimStorage
 from umi_sim.services.stores import SimStore
 
 
-@attrs.frozen
 class Call(Data):
     """One effect on its way: its event name, the agent and life that asked it, and when."""
 
@@ -60,7 +59,6 @@ def old_name(agent: str, life: int) -> str:
     return f"{agent}~{life}"
 
 
-@attrs.frozen
 class Later(Data):
     """An answer that leaves the service at `at_ms`."""
 
@@ -72,7 +70,6 @@ DOUBTS: Final[Mapping[str | int, FailureKind]] = {"unknown": "unknown", "timeout
 """The failures that a sender is told in place of an outcome that stays unknown."""
 
 
-@attrs.frozen
 class Flush(Data):
     """A batch that becomes durable one flush later.
 
@@ -213,7 +210,7 @@ class Services:
             self.durable_ops[call.op_id] = None
         if answer is None or flush.told == "nothing":
             return None
-        answer = attrs.evolve(answer, request_id=call.effect.request_id)
+        answer = structs.replace(answer, request_id=call.effect.request_id)
         # only a success is put in doubt: a conflict or a full store stays true, for nothing happened
         if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.told)):
             answer = EffectFailed(call.effect.request_id, doubt)

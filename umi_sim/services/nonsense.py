@@ -6,7 +6,7 @@ Law 1. Pure and total: any answer and any number give an answer that is recognis
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.messages.answers import Answer, Committed, Embedded, ModelReplied, ReadDone
 from umi_core.rows import Address, Row
@@ -20,7 +20,7 @@ Change = Callable[[Any], Answer]
 def put(name: str, *values: object) -> tuple[Change, ...]:
     """Return changes that put each value in place of this part."""
     # `value=value` binds each value now; a bare name would be looked up later, when it is the last one.
-    return tuple(lambda answer, value=value: attrs.evolve(answer, **{name: value}) for value in values)
+    return tuple(lambda answer, value=value: structs.replace(answer, **{name: value}) for value in values)
 
 
 def first_row(**parts: Any) -> Change:
@@ -28,7 +28,7 @@ def first_row(**parts: Any) -> Change:
 
     def change(answer: Any) -> Answer:
         rows = answer.rows or (Row(NOWHERE, 1, None),)
-        other: Answer = attrs.evolve(answer, rows=(attrs.evolve(rows[0], **parts), *rows[1:]))
+        other: Answer = structs.replace(answer, rows=(structs.replace(rows[0], **parts), *rows[1:]))
         return other
 
     return change
@@ -40,7 +40,7 @@ def receipt_with(**parts: Any) -> Change:
     def change(answer: Any) -> Answer:
         if answer.receipt is None:
             return put("versions", None)[0](answer)
-        changed: Answer = attrs.evolve(answer, receipt=attrs.evolve(answer.receipt, **parts))
+        changed: Answer = structs.replace(answer, receipt=structs.replace(answer.receipt, **parts))
         return changed
 
     return change

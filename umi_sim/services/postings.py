@@ -7,7 +7,6 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,12 +17,11 @@ Mask = NDArray[np.bool_]
 Kind = Any
 
 
-@attrs.define
 class Postings(Owner):
     """Slots by the terms that they hold, and how often each of them does, up to 255 times."""
 
-    slots: dict[str, "array[int]"] = attrs.field(factory=dict, init=False)
-    counts: dict[str, "array[int]"] = attrs.field(factory=dict, init=False)
+    slots: dict[str, "array[int]"] = {}
+    counts: dict[str, "array[int]"] = {}
 
     def add(self, counts: Mapping[str, int], slot: int) -> None:
         """Slots come in ascending order."""

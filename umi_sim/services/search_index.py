@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
+import msgspec
 import numpy as np
 
 from umi_core.conditions import Condition, Where, holds
@@ -33,12 +33,11 @@ KEY_PREFIX: Final = "fct_"
 KEY_BYTES: Final = 8
 
 
-@attrs.define
 class SearchIndex(Owner):
     """One shelf for each scope that was searched."""
 
     rows: Stored
-    shelves: dict[Scope, "ScopeIndex"] = attrs.field(factory=dict, init=False)
+    shelves: dict[Scope, "ScopeIndex"] = {}
 
     def mark_stale(self, address: Address) -> None:
         """Have the next search of its scope read this row anew."""
@@ -68,7 +67,6 @@ def can_answer(query: ByVector | ByWords) -> bool:
 # One scope.
 
 
-@attrs.define
 class ScopeIndex(Owner):
     """The entities of a scope: a table for each length of vectors, and the ids of rows that fit in none.
 
@@ -78,11 +76,11 @@ class ScopeIndex(Owner):
     scope: Scope
     rows: Stored
     stale: dict[str, None]  # ids of rows that changed since the last search
-    tables: dict[int, "EntityTable"] = attrs.field(factory=dict, init=False)
-    odd: dict[str, None] = attrs.field(factory=dict, init=False)
-    statistics: TermStatistics = attrs.field(factory=TermStatistics, init=False)
-    counted: dict[str, Row] = attrs.field(factory=dict, init=False)
-    dead_count: int = attrs.field(default=0, init=False)
+    tables: dict[int, "EntityTable"] = {}
+    odd: dict[str, None] = {}
+    statistics: TermStatistics = msgspec.field(default_factory=TermStatistics)
+    counted: dict[str, Row] = {}
+    dead_count: int = 0
 
     def refresh(self) -> None:
         ids, self.stale = self.stale, {}

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.codec import encode
-from umi_core.data import Data
+from umi_core.data import Data, Mutable
 from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import (
@@ -61,7 +61,6 @@ START: Final = ("", "")
 INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no numpy
 
 
-@attrs.frozen
 class Pending(Data):
     """A batch that has arrived and is not durable yet, and the agent that sent it."""
 
@@ -69,7 +68,6 @@ class Pending(Data):
     sender: str
 
 
-@attrs.frozen
 class CommittedBatch(Data):
     """The result of the first durable batch of an idempotency key."""
 
@@ -78,8 +76,7 @@ class CommittedBatch(Data):
     at_ms: int
 
 
-@attrs.define
-class SimStorage:
+class SimStorage(Mutable):
     """Rows are frozen values shared by reference, so a read copies nothing.
 
     A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
@@ -92,20 +89,21 @@ class SimStorage:
     indexed_count_min: int = INDEXED_COUNT_MIN
     capacity_bytes: int | None = None
     page_rows: int = PAGE_ROW_COUNT_MAX
-    horizon_ms: int | None = attrs.field(default=None, init=False)
-    rows: dict[Address, Row] = attrs.field(factory=dict, init=False)
-    graves: dict[Address, int] = attrs.field(factory=dict, init=False)  # last version of what was deleted
-    shelves: dict[Scope, dict[str, list[str]]] = attrs.field(factory=dict, init=False)  # ids of rows, by kind
-    receipts: dict[str, CommittedBatch] = attrs.field(factory=dict, init=False)  # oldest first
-    pending: dict[int, Pending] = attrs.field(factory=dict, init=False)
-    ticket_last: int = attrs.field(default=0, init=False)
-    durable_count: int = attrs.field(default=0, init=False, eq=False)  # batches that ever became durable
-    rotten: dict[Address, Rot] = attrs.field(factory=dict, init=False)  # how it is read
-    index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
-    fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    misread: dict[Address, dict[str, None]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    _now_ms: int = attrs.field(default=0, init=False, eq=False, repr=False)
-    _used_bytes: int | None = attrs.field(default=None, init=False, eq=False, repr=False)  # counted on demand
+    horizon_ms: int | None = None
+    rows: dict[Address, Row] = {}
+    graves: dict[Address, int] = {}  # last version of what was deleted
+    shelves: dict[Scope, dict[str, list[str]]] = {}  # ids of rows, by kind
+    receipts: dict[str, CommittedBatch] = {}  # oldest first
+    pending: dict[int, Pending] = {}
+    ticket_last: int = 0
+    durable_count: int = 0  # batches that ever became durable
+    rotten: dict[Address, Rot] = {}  # how it is read
+    index: "SearchIndex | None" = None
+    fresh_ms: dict[Address, int] = {}
+    misread: dict[Address, dict[str, None]] = {}
+    _now_ms: int = 0
+    _used_bytes: int | None = None  # counted on demand
+    beside = ("durable_count", "index", "fresh_ms", "misread", "_now_ms", "_used_bytes")
 
     # Commits: arrive, then flush, crash or tear.
 
@@ -356,12 +354,12 @@ class SimStorage:
     def _as_it_is_read(self, query: Query, answer: ReadDone) -> ReadDone:
         """Return rows without bodies that are known to be damaged, and with damage that is not known."""
         rows = tuple([self._rotten_as(row, place_read(query, row.address)) for row in answer.rows])
-        return attrs.evolve(answer, rows=rows)
+        return structs.replace(answer, rows=rows)
 
     def _rotten_as(self, row: Row, address: Address) -> Row:
         if address not in self.rotten:
             return row
-        return attrs.evolve(row, body=rotten(row.body, self.rotten[address]))
+        return structs.replace(row, body=rotten(row.body, self.rotten[address]))
 
     def _by_ids(self, query: ByIds) -> tuple[Row, ...]:
         found = [self.rows.get(address) for address in query.addresses]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, TypeGuard
 
-import attrs
+from msgspec import structs
 
 from umi_core.codec import encode
 from umi_core.conditions import Where, admits
@@ -70,7 +70,7 @@ def vector_score(query: tuple[int, ...], body: Body | None) -> int:
 
 def place_read(query: Query, address: Address) -> Address:
     """Return the row that a hit is made of: a search by vector reads the vector."""
-    return attrs.evolve(address, kind="vector") if isinstance(query, ByVector) else address
+    return structs.replace(address, kind="vector") if isinstance(query, ByVector) else address
 
 
 def flip_bit(body: Body | None, byte: int, bit: int) -> Body | None:
@@ -79,7 +79,7 @@ def flip_bit(body: Body | None, byte: int, bit: int) -> Body | None:
         return body
     data = bytearray(body.snapshot)
     data[byte % len(data)] ^= 1 << bit % 8
-    return attrs.evolve(body, snapshot=bytes(data))
+    return structs.replace(body, snapshot=bytes(data))
 
 
 def has_snapshot(body: Body | None) -> TypeGuard[SessionRow]:

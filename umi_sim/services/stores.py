@@ -4,14 +4,11 @@ An effect names its store (`Read.store`, `Commit.store`). Most worlds have one, 
 call strikes the store that the call is for, and no other.
 """
 
-import attrs
-
-from umi_core.data import Data, Owner
+from umi_core.data import SET_LATER, Data, Owner
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_sim.services.storage import SimStorage
 
 
-@attrs.frozen
 class Tight(Data):
     """The store has this capacity for a while."""
 
@@ -19,7 +16,6 @@ class Tight(Data):
     capacity_bytes: int
 
 
-@attrs.frozen
 class Lag(Data):
     """Search index lag: rows newer than `lag_ms` are invisible to searches until `until_ms`."""
 
@@ -27,7 +23,6 @@ class Lag(Data):
     lag_ms: int
 
 
-@attrs.define
 class SimStore(Owner):
     """One store. `capacity_bytes` is the usual one; None is without end. `page_rows`: of a page at most.
 
@@ -36,13 +31,13 @@ class SimStore(Owner):
 
     capacity_bytes: int | None = None
     page_rows: int = PAGE_ROW_COUNT_MAX
-    storage: SimStorage = attrs.field(init=False)
+    storage: SimStorage = SET_LATER
     tight: Tight | None = None
-    lags: list[Lag] = attrs.field(factory=list)
+    lags: list[Lag] = []
     dead_until_ms: int = 0
     wiped_ms: int = -1
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.storage = SimStorage(capacity_bytes=self.capacity_bytes, page_rows=self.page_rows)
 
     def turn_to(self, now_ms: int) -> None:

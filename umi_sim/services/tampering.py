@@ -8,7 +8,7 @@ Law 2. What is done when follows from the seed and from the numbers of ops, so i
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_core.limits import I64_MAX
@@ -26,39 +26,39 @@ Change = Mapping[Address, Row | None]
 
 def turned_text(body: Any) -> Body:
     blocks = tuple(
-        attrs.evolve(block, text=None if block.text is None else LIE[: len(block.text)])
+        structs.replace(block, text=None if block.text is None else LIE[: len(block.text)])
         for block in body.blocks
     )
-    forged: Body = attrs.evolve(body, blocks=blocks)
+    forged: Body = structs.replace(body, blocks=blocks)
     return forged
 
 
 # Each is a lie that its row cannot be told by: all fields are in their ranges.
 FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
-    "entity": lambda body: attrs.evolve(body, content=LIE, importance_ppm=0, version=body.version + 3),
-    "ended": lambda body: attrs.evolve(body, by=body.id, how="contradict"),
-    "relation": lambda body: attrs.evolve(body, source=body.target, target=body.source),
-    "vector": lambda body: attrs.evolve(body, components=body.components[::-1]),
-    "access": lambda body: attrs.evolve(body, count=body.count + 1_000, first_ms=0),
-    "head": lambda body: attrs.evolve(body, cursor="access/zzz"),
+    "entity": lambda body: structs.replace(body, content=LIE, importance_ppm=0, version=body.version + 3),
+    "ended": lambda body: structs.replace(body, by=body.id, how="contradict"),
+    "relation": lambda body: structs.replace(body, source=body.target, target=body.source),
+    "vector": lambda body: structs.replace(body, components=body.components[::-1]),
+    "access": lambda body: structs.replace(body, count=body.count + 1_000, first_ms=0),
+    "head": lambda body: structs.replace(body, cursor="access/zzz"),
     "core": turned_text,
-    "receipt": lambda body: attrs.evolve(body, plan_digest=body.plan_digest[::-1]),
-    "session": lambda body: attrs.evolve(body, members=(), saved_ms=0),
-    "resource": lambda body: attrs.evolve(body, text=LIE, extracted_types=(), first_line=7),
-    "reflection": lambda body: attrs.evolve(body, text=LIE, sources=(), session_id=body.id),
-    "category": lambda body: attrs.evolve(body, member_count=I64_MAX, summary=LIE),
-    "membership": lambda body: attrs.evolve(body, entity_version=body.entity_version + 3),
-    "subcategory": lambda body: attrs.evolve(body, name=LIE, founder_id=body.category_id, keywords=()),
+    "receipt": lambda body: structs.replace(body, plan_digest=body.plan_digest[::-1]),
+    "session": lambda body: structs.replace(body, members=(), saved_ms=0),
+    "resource": lambda body: structs.replace(body, text=LIE, extracted_types=(), first_line=7),
+    "reflection": lambda body: structs.replace(body, text=LIE, sources=(), session_id=body.id),
+    "category": lambda body: structs.replace(body, member_count=I64_MAX, summary=LIE),
+    "membership": lambda body: structs.replace(body, entity_version=body.entity_version + 3),
+    "subcategory": lambda body: structs.replace(body, name=LIE, founder_id=body.category_id, keywords=()),
 }
 
 
-@attrs.define
 class Tampering(Owner):
     """Changes of one store at rest, once for every so many operations; 0 is never. `kept`: earlier rows."""
 
     every: int
-    luck: Keyed = attrs.field(repr=False)
-    kept: list[Rows] = attrs.field(factory=list)
+    luck: Keyed
+    beside = ("luck",)
+    kept: list[Rows] = []
     done_count: int = 0
 
     def tamper_before(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
@@ -94,7 +94,7 @@ class Tampering(Owner):
         yield (
             "a row is forged",
             tuple(
-                {address: attrs.evolve(row, body=FORGED[address.kind](row.body))}
+                {address: structs.replace(row, body=FORGED[address.kind](row.body))}
                 for address, row in ((address, rows[address]) for address in there)
                 if address.kind in FORGED
             ),

@@ -7,7 +7,7 @@ id that no memory may believe; a body of a kind that is not known is as it was.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.rows import Body
 from umi_core.values import Block, Entry
@@ -23,7 +23,7 @@ Change = Callable[[Any], Body]
 
 def put(name: str, *values: object) -> tuple[Change, ...]:
     """Return changes that put each value in place of this field."""
-    return tuple(lambda body, value=value: attrs.evolve(body, **{name: value}) for value in values)
+    return tuple(lambda body, value=value: structs.replace(body, **{name: value}) for value in values)
 
 
 def blocks(*made: tuple[Block, ...]) -> tuple[Change, ...]:
@@ -34,11 +34,11 @@ ENTRY: Final = Entry("ent_of_nobody", 1, "Ann", "likes tea", 0)
 
 
 def shows(**fields: Any) -> tuple[Block, ...]:
-    return (Block("human", entries=(attrs.evolve(ENTRY, **fields),)),)
+    return (Block("human", entries=(structs.replace(ENTRY, **fields),)),)
 
 
 def says(**fields: Any) -> tuple[Block, ...]:
-    return (attrs.evolve(Block("human", text="x"), **fields),)
+    return (structs.replace(Block("human", text="x"), **fields),)
 
 
 WRONG: Final[Mapping[str, tuple[Change, ...]]] = {

@@ -13,7 +13,7 @@ reduction.py       lists, numbers and texts alone
 
 from collections.abc import Mapping
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.record.fingerprint import of as fingerprint_of
@@ -37,13 +37,12 @@ class NothingToShrink(ValueError):
     """The run does not fail as its file says, or a recording breaks no rule; the message is one line."""
 
 
-@attrs.frozen
 class Shrunk(Data):
     """The smaller seed file; other failures met on the way; what happens without each needed item."""
 
     seed: SeedFile
     others: tuple[Verdict, ...] = ()
-    without: Mapping[str, str] = attrs.field(factory=dict)
+    without: Mapping[str, str] = {}
 
 
 def shrink(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> SeedFile:
@@ -122,10 +121,10 @@ def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, told: Mini
     if is_same and seed.minimised is not None and (seed.minimised.one_minimal or not told.one_minimal):
         return seed
     if verdict is None:
-        return attrs.evolve(seed, minimised=told)
+        return structs.replace(seed, minimised=told)
     assert verdict.failure is not None
     assert fingerprint_of(verdict.failure) == seed.fingerprint, "the shrinker kept another failure"
-    return attrs.evolve(
+    return structs.replace(
         seed_file.of_verdict(runner.relive_failure(verdict)), minimised=told,
         original=seed.original or seed.items, original_config=seed.original_config or seed.config,
         repro=seed.repro, history=seed.history, extra=seed.extra,

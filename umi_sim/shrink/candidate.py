@@ -11,7 +11,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Final, TypeVar
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_sim.record.items import ITEM_KINDS, ClockMove, Deviation, Fault, Item, Op
@@ -26,8 +26,7 @@ KEPT: Final = ("agents", "memory", "planted", "off")  # what was not promised is
 OPTIONS: Final = tuple(name for name in CONFIG_FIELDS if name not in KEPT)
 
 
-@attrs.frozen
-class Candidate(Data):
+class Candidate(Data, dict=True):
     """A configuration and items that may fail as the first run did."""
 
     config: RunConfig
@@ -59,7 +58,7 @@ class Candidate(Data):
 
     def replace_items(self, changes: Mapping[str, Item]) -> "Candidate":
         """Return the candidate with these items in place of those of the same ids."""
-        return attrs.evolve(self, items=tuple(changes.get(item.id, item) for item in self.items))
+        return structs.replace(self, items=tuple(changes.get(item.id, item) for item in self.items))
 
 
 def owners(item: Item) -> tuple[str, ...]:
@@ -76,11 +75,10 @@ def counts(items: Sequence[Item]) -> dict[str, int]:
 # Sizes.
 
 
-@attrs.define
 class Scale(Owner):
     """Measures candidates; remembers the texts of items and of a configuration, which most of them share."""
 
-    _texts: dict[str, tuple[object, str]] = attrs.field(factory=dict)
+    _texts: dict[str, tuple[object, str]] = {}
 
     def is_smaller(self, candidate: Candidate, other: Candidate) -> bool:
         """Check whether the first is smaller; the texts, which take longest, are written only for a tie."""
@@ -158,7 +156,7 @@ def drop_agent(candidate: Candidate, agent: str) -> Candidate:
 def merge_agents(candidate: Candidate, agent: str, into: str) -> Candidate:
     """Return the candidate in which another agent makes the requests of this one."""
     changes: dict[str, Item] = {
-        item.id: attrs.evolve(item, agent=into)
+        item.id: structs.replace(item, agent=into)
         for item in candidate.items
         if isinstance(item, Op | ClockMove) and item.agent == agent
     }
@@ -166,4 +164,4 @@ def merge_agents(candidate: Candidate, agent: str, into: str) -> Candidate:
 
 
 def with_agents(candidate: Candidate, agents: Iterator[AgentConfig] | Sequence[AgentConfig]) -> Candidate:
-    return attrs.evolve(candidate, config=attrs.evolve(candidate.config, agents=tuple(agents)))
+    return structs.replace(candidate, config=structs.replace(candidate.config, agents=tuple(agents)))

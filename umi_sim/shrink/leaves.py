@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
+from umi_core.data import list_fields
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Turn
 from umi_sim.faults.kinds import KINDS
@@ -79,7 +80,7 @@ def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candid
         assert isinstance(item, WithArgs)
         args = put(item.args, way, leaf)
         assert isinstance(args, Mapping)
-        items[item_id] = attrs.evolve(item, args=args)
+        items[item_id] = structs.replace(item, args=args)
     changed = {item_id: items[item_id] for item_id, _ in changes}
     return candidate.replace_items(changed) if all(map(is_writable, changed.values())) else None
 
@@ -121,5 +122,5 @@ def plainest_word(kind: str, way: Way) -> str | None:
 def optional(op: Op) -> list[str]:
     """The arguments of a request that may be left out."""
     # Without the first, the id of the operation, which the item has.
-    fields = attrs.fields(REQUESTS[op.name])[1:]
-    return [field.name for field in fields if field.default is not attrs.NOTHING and field.name in op.args]
+    fields = list_fields(REQUESTS[op.name])[1:]
+    return [field.name for field in fields if not field.required and field.name in op.args]

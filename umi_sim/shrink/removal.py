@@ -6,7 +6,7 @@ from itertools import combinations
 from operator import eq
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
@@ -99,7 +99,7 @@ def agents(search: ShrinkSearch) -> None:
         search.tries(
             with_agents(
                 search.best,
-                [attrs.evolve(each, scope=attrs.evolve(each.scope, user=user)) for each in agents],
+                [structs.replace(each, scope=structs.replace(each.scope, user=user)) for each in agents],
             )
         )
 
@@ -140,7 +140,7 @@ def clock_moves(search: ShrinkSearch) -> None:
 
 def with_skew(search: ShrinkSearch, number: int, skew_ms: int) -> bool:
     agents = list(search.best.config.agents)
-    agents[number] = attrs.evolve(agents[number], skew_ms=skew_ms)
+    agents[number] = structs.replace(agents[number], skew_ms=skew_ms)
     return search.tries(with_agents(search.best, agents))
 
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from operator import lt
 from typing import Final
 
-import attrs
+import msgspec
 
-from umi_core.data import Owner
+from umi_core.data import SET_LATER, Owner
 from umi_core.messages.effects import Reply
 from umi_sim.record import fingerprint
 from umi_sim.record.verdict import Failure, Verdict
@@ -33,7 +33,6 @@ class OutOfBudget(Exception):
     """No run or no second is left, as the message says."""
 
 
-@attrs.define
 class Budget(Owner):
     """Runs and seconds that a search may take; None: as many as it needs."""
 
@@ -41,33 +40,32 @@ class Budget(Owner):
     seconds_max: int | None
     runs: int = 0
     clock: Callable[[], float] = time.monotonic
-    _began_s: float = attrs.field(init=False)
+    began_s: float = SET_LATER
 
-    def __attrs_post_init__(self) -> None:
-        self._began_s = self.clock()
+    def __post_init__(self) -> None:
+        self.began_s = self.clock()
 
     def spend(self) -> None:
         """Take one more run. Raises OutOfBudget if there is none left."""
         if self.runs_max is not None and self.runs >= self.runs_max:
             raise OutOfBudget("out of runs")
-        if self.seconds_max is not None and self.clock() - self._began_s >= self.seconds_max:
+        if self.seconds_max is not None and self.clock() - self.began_s >= self.seconds_max:
             raise OutOfBudget("out of seconds")
         self.runs += 1
 
 
-@attrs.define
 class ShrinkSearch(Owner):
     """Looks for smaller runs of one failure. `verdict` is that of the best; None if nothing failed yet."""
 
     fingerprint: str
     budget: Budget
     best: Candidate
-    others: dict[str, Verdict] = attrs.field(factory=dict)
+    others: dict[str, Verdict] = {}
     verdict: Verdict | None = None
-    scale: Scale = attrs.field(factory=Scale)
+    scale: Scale = msgspec.field(default_factory=Scale)
     reach: Reach = TO_THE_END
-    told: dict[str, Reply] = attrs.field(factory=dict)  # what the requests of the best were told
-    _tried: dict[bytes, tuple[Reach, str]] = attrs.field(factory=dict)  # how far, and what came of it
+    told: dict[str, Reply] = {}  # what the requests of the best were told
+    _tried: dict[bytes, tuple[Reach, str]] = {}  # how far, and what came of it
 
     def tries(self, candidate: Candidate, reach: Reach | None = None) -> bool:
         """Return True if this candidate is smaller than the best and fails alike; then it is the best.

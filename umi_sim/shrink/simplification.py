@@ -6,7 +6,7 @@ from functools import partial
 from string import ascii_lowercase
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.seedfile.fields import PLAIN
@@ -25,8 +25,8 @@ def gaps(search: ShrinkSearch) -> None:
     # From the end: a gap that shrinks moves all that comes later, which is simpler by then.
     for number in reversed(range(len(times(search.best)))):
         lower(gap(search.best, number), partial(with_a_gap, search, number))
-    instant = attrs.evolve(search.best.config, latency=PLAIN.latency)
-    search.tries(attrs.evolve(search.best, config=instant))
+    instant = structs.replace(search.best.config, latency=PLAIN.latency)
+    search.tries(structs.replace(search.best, config=instant))
 
 
 def with_a_gap(search: ShrinkSearch, number: int, gap_ms: int) -> bool:
@@ -56,7 +56,7 @@ def with_gaps(candidate: Candidate, at: list[int], gap_ms: int) -> Candidate:
 
 def at_times(candidate: Candidate, moved: Mapping[int, int]) -> Candidate:
     changes: dict[str, Item] = {
-        item.id: attrs.evolve(item, at_ms=moved[item.at_ms])
+        item.id: structs.replace(item, at_ms=moved[item.at_ms])
         for item in candidate.items
         if isinstance(item, Op | ClockMove) and moved[item.at_ms] != item.at_ms
     }
@@ -70,9 +70,9 @@ def one_by_one(candidate: Candidate) -> Candidate:
     for item in sorted(list_timed(candidate), key=lambda item: item.at_ms):
         at_ms += max(item.at_ms - before_ms, APART_MS)
         before_ms = item.at_ms
-        changes[item.id] = attrs.evolve(item, at_ms=at_ms)
-    config = attrs.evolve(candidate.config, latency=PLAIN.latency)
-    return attrs.evolve(candidate.replace_items(changes), config=config)
+        changes[item.id] = structs.replace(item, at_ms=at_ms)
+    config = structs.replace(candidate.config, latency=PLAIN.latency)
+    return structs.replace(candidate.replace_items(changes), config=config)
 
 
 def moved_instead(candidate: Candidate, move_id: str) -> Candidate:
@@ -105,7 +105,7 @@ def arguments(search: ShrinkSearch) -> None:
 
 def left_out(candidate: Candidate, op: Op, names: list[str]) -> Candidate:
     args = {name: value for name, value in op.args.items() if name not in names}
-    return candidate.replace_items({op.id: attrs.evolve(op, args=args)})
+    return candidate.replace_items({op.id: structs.replace(op, args=args)})
 
 
 def simplify_at(search: ShrinkSearch, place: Place) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.record.items import Deviation, Fault, Op
 from umi_sim.record.run_config import RunConfig
@@ -34,7 +34,7 @@ def options(search: ShrinkSearch) -> None:
     fewer(NAMES, works)
     for name in search.best.config.memory:
         left = {key: value for key, value in search.best.config.memory.items() if key != name}
-        search.tries(with_config(search.best, attrs.evolve(search.best.config, memory=left)))
+        search.tries(with_config(search.best, structs.replace(search.best.config, memory=left)))
 
 
 def with_plain(candidate: Candidate, names: Sequence[str]) -> Candidate:
@@ -48,7 +48,7 @@ def with_plain(candidate: Candidate, names: Sequence[str]) -> Candidate:
         plain["mode"] = config.mode
     # A candidate without an end must not take as long as a whole run of the scenario.
     steps_max = min(config.steps_max, STEPS_PER_RUN + STEPS_PER_OP * len(candidate.ops))
-    return with_config(candidate, attrs.evolve(config, **plain, steps_max=steps_max, everywhere=False))
+    return with_config(candidate, structs.replace(config, **plain, steps_max=steps_max, everywhere=False))
 
 
 def kept_faults(candidate: Candidate) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -63,7 +63,7 @@ def is_calm(candidate: Candidate) -> bool:
 
 
 def with_config(candidate: Candidate, config: RunConfig) -> Candidate:
-    return attrs.evolve(candidate, config=config)
+    return structs.replace(candidate, config=config)
 
 
 def order(search: ShrinkSearch) -> None:
@@ -78,7 +78,7 @@ def order(search: ShrinkSearch) -> None:
 
 def exchange_requests(candidate: Candidate, first: Op, second: Op) -> Candidate:
     others = {
-        first.id: attrs.evolve(second, at_ms=first.at_ms),
-        second.id: attrs.evolve(first, at_ms=second.at_ms),
+        first.id: structs.replace(second, at_ms=first.at_ms),
+        second.id: structs.replace(first, at_ms=second.at_ms),
     }
-    return attrs.evolve(candidate, items=tuple(others.get(item.id, item) for item in candidate.items))
+    return structs.replace(candidate, items=tuple(others.get(item.id, item) for item in candidate.items))

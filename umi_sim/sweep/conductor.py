@@ -14,7 +14,8 @@ from concurrent.futures import (
 )
 from typing import Any, Final
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_sim.mutants.registry import MUTANTS
@@ -34,7 +35,6 @@ QUEUE_PER_JOB: Final = 2  # one that runs, and one that is ready when it ends
 Tell = Callable[[Chunk, bool], None]
 
 
-@attrs.define
 class Flight(Owner):
     """A task under way. `number`: its place in the plan; `executor`: where it runs."""
 
@@ -44,7 +44,6 @@ class Flight(Owner):
     chance: int = 1
 
 
-@attrs.define
 class Conductor(Owner):
     """One sweep in progress."""
 
@@ -54,13 +53,13 @@ class Conductor(Owner):
     tell: Tell
     journal: Journal | None = None
     minutes: int | None = None
-    watch: Stopwatch = attrs.field(factory=Stopwatch)
+    watch: Stopwatch = msgspec.field(default_factory=Stopwatch)
     executor: Workers | None = None
-    flights: "dict[Future[dict[str, Any]], Flight]" = attrs.field(factory=dict)
-    waiting: list[Flight] = attrs.field(factory=list)
-    totals: Totals = attrs.field(factory=Totals)
-    swept: Swept = attrs.field(factory=Swept)
-    held: dict[int, Chunk] = attrs.field(factory=dict)  # by number, until it is known which was the last
+    flights: "dict[Future[dict[str, Any]], Flight]" = {}
+    waiting: list[Flight] = []
+    totals: Totals = msgspec.field(default_factory=Totals)
+    swept: Swept = msgspec.field(default_factory=Swept)
+    held: dict[int, Chunk] = {}  # by number, until it is known which was the last
     last: int | None = None  # the first task with a failure, if that ends the sweep
     is_interrupted: bool = False
     problem: str = ""  # why chunks are not kept any more
@@ -104,7 +103,7 @@ class Conductor(Owner):
             else:
                 if self.journal:
                     self.journal.must_fit(task)
-                    task = attrs.evolve(task, stop_first=False)  # what is kept is whole
+                    task = structs.replace(task, stop_first=False)  # what is kept is whole
                 self.begin(Flight(number, task))
 
     def current(self) -> Workers:
@@ -113,7 +112,7 @@ class Conductor(Owner):
         return self.executor
 
     def begin(self, flight: Flight) -> None:
-        task = attrs.asdict(flight.task, recurse=False)
+        task = structs.asdict(flight.task)
         try:
             future = self.current().submit(work, task)
         except BrokenExecutor:  # since it was last heard of
@@ -146,7 +145,7 @@ class Conductor(Owner):
         if isinstance(error, BrokenExecutor) and flight.executor is self.executor:
             self.executor = None
         if flight.chance < CHANCE_COUNT:
-            self.waiting.append(attrs.evolve(flight, chance=flight.chance + 1))
+            self.waiting.append(structs.replace(flight, chance=flight.chance + 1))
         else:
             self.gather(flight.number, chunk_of(flight.task, count_lost(flight.task, error)))
 
@@ -160,7 +159,7 @@ class Conductor(Owner):
                 gone = [seed for _, seed in chunk.totals.lost]
                 chunk.totals.lost.clear()
                 whole = tuple(seed for seed in chunk.seeds if seed not in gone)
-                self.gather(flight.number, attrs.evolve(chunk, seeds=whole))
+                self.gather(flight.number, structs.replace(chunk, seeds=whole))
 
     def write(self, chunk: Chunk) -> None:
         """Keep it for another sweep; one that cannot be kept has counted all the same."""
@@ -201,7 +200,7 @@ def chunk_in(future: "Future[dict[str, Any]]", task: Task) -> Chunk:
     """Read the result of a task: of as many of its seeds as were run."""
     answer = future.result()
     chunk = chunk_of(task, TOTALS.read(answer["totals"]))
-    return attrs.evolve(chunk, seeds=task.seeds[: answer["count"]])
+    return structs.replace(chunk, seeds=task.seeds[: answer["count"]])
 
 
 def count_lost(task: Task, error: BaseException) -> Totals:

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_sim.kernel.progress import at
@@ -22,7 +23,6 @@ from umi_sim.sweep.totals import FOUND_COUNT_MAX, DivergentSeed, FoundFailure, T
 from umi_sim.sweep.work import shrink_text
 
 
-@attrs.define
 class FailureFolder(Owner):
     """The files of one sweep, in `folder`. `seen`: fingerprints that have one; `hits`: of this sweep alone.
 
@@ -30,8 +30,8 @@ class FailureFolder(Owner):
     """
 
     folder: Path = seed_file.EPHEMERAL
-    seen: dict[str, None] = attrs.field(factory=dict)
-    hits: Counter[str] = attrs.field(factory=Counter)
+    seen: dict[str, None] = {}
+    hits: Counter[str] = msgspec.field(default_factory=Counter)
     problem: str = ""
 
     def first(self, totals: Totals, is_old: bool) -> None:
@@ -53,15 +53,15 @@ class FailureFolder(Owner):
             path = self.put(found, self.hits[mark], totals.hits[mark])
             if path is None:
                 # Without a file the report names the seed to run, not a file to replay.
-                totals.found[mark] = attrs.evolve(found, text="")
+                totals.found[mark] = structs.replace(found, text="")
             else:
-                totals.found[mark] = attrs.evolve(found, path=path.as_posix())
+                totals.found[mark] = structs.replace(found, path=path.as_posix())
 
     def put(self, found: FoundFailure, hits: int = 0, hits_min: int = 0) -> Path | None:
         """Write the file of a failure, and return its path; None if it cannot be written."""
         seed = of(found)
         try:
-            counted = attrs.evolve(seed, history=attrs.evolve(seed.history, hits=hits))
+            counted = structs.replace(seed, history=structs.replace(seed.history, hits=hits))
             path = corpus.keep(counted, self.folder, hits_min)
         except OSError as error:
             self.problem = f"{error.filename or self.folder}: {error.strerror}"
@@ -88,7 +88,7 @@ def shrink(totals: Totals, executor: Workers) -> str:
             at("sweep: shrinking", number, len(todo), unit="failure")
             # Empty if the worker died: the failure stays as it was, which is large but fails all the same.
             if text := future.result():
-                totals.found[found.fingerprint] = attrs.evolve(found, text=text)
+                totals.found[found.fingerprint] = structs.replace(found, text=text)
     except KeyboardInterrupt:
         worker_process.CREW.dismiss()  # workers end, and what is small by now stays so
     except Exception as error:  # of any executor

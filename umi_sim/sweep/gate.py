@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-import attrs
+from msgspec import structs
 
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.judge.equivalences import OF_LIVES
@@ -69,7 +69,7 @@ def hashes(config: RunConfig) -> dict[Way, str]:
 def without_companions(config: RunConfig) -> RunConfig:
     """Leave out what is lived beside the run: it leaves no trace, and has been looked at once."""
     within = tuple(name for name in config.equivalences if name not in OF_LIVES)
-    return attrs.evolve(config, equivalences=within)
+    return structs.replace(config, equivalences=within)
 
 
 def write_trace(config: RunConfig, way: Way, path: Path) -> None:

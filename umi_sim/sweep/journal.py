@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-import attrs
-
 from umi_core.data import Data, Owner
 from umi_sim.formats.schema import Seed, Wrong, as_object, at, fail, of_class, wrong
 from umi_sim.formats.strict_json import compact, open_file, parse_json
@@ -34,7 +32,6 @@ class BadLedger(ValueError):
     """A file that is no journal, or one that does not belong to this sweep; one line says what to do."""
 
 
-@attrs.frozen
 class Chunk(Data):
     """The results of the seeds of one chunk."""
 
@@ -200,13 +197,12 @@ def show_path(path: Path) -> str:
     return escape_text(str(path))
 
 
-@attrs.define
 class Journal(Owner):
     """A file that a sweep appends to. `done`: what it held when it was opened."""
 
     path: Path
     done: Chunks
-    owners: dict[tuple[str, int], str] = attrs.field(factory=dict)  # of each seed the chunk that it is in
+    owners: dict[tuple[str, int], str] = {}  # of each seed the chunk that it is in
 
     @classmethod
     def open(cls, path: Path) -> "Journal":

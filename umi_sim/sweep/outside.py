@@ -4,7 +4,7 @@ import os
 import time
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_core.data import Owner
 from umi_sim.kernel.prng import parse_seed
@@ -13,11 +13,10 @@ from umi_sim.record.provenance import describe_commit
 MINUTE_MS: Final = 60_000
 
 
-@attrs.define
 class Stopwatch(Owner):
     """Milliseconds since it was made."""
 
-    started_ns: int = attrs.field(factory=time.monotonic_ns)
+    started_ns: int = msgspec.field(default_factory=time.monotonic_ns)
 
     def elapsed_ms(self) -> int:
         return (time.monotonic_ns() - self.started_ns) // 1_000_000

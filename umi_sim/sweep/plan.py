@@ -13,8 +13,6 @@ from itertools import chain, count, islice, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Stream, parse_seed
@@ -30,7 +28,6 @@ PERSON: Final = b"umi-sweep-1"
 OPTION: Final = " --set "
 
 
-@attrs.frozen
 class ScenarioSource(Data):
     """A scenario by the words that the user gave, its settings among them, with its text.
 
@@ -44,7 +41,6 @@ class ScenarioSource(Data):
     file: Scenario
 
 
-@attrs.frozen
 class Task(Data):
     """Some seeds of one scenario, as plain data: all that a worker on another machine needs.
 
@@ -66,7 +62,6 @@ class Task(Data):
     memory_bytes_max: int = 2 * 1024**3
 
 
-@attrs.frozen
 class SweepPlan(Data):
     """The runs of a sweep. `fresh_count`: None is without end; `shard` (i, n) with 1 <= i <= n.
 

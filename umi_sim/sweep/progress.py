@@ -1,14 +1,11 @@
 """Progress of a sweep: runs so far, failures and marks among them."""
 
-import attrs
-
 from umi_core.data import Owner
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.wording import plural
 from umi_sim.sweep.journal import Chunk
 
 
-@attrs.define
 class Progress(Owner):
     """The results so far. `run_count`: how many runs there will be; None if `minutes` decide.
 
@@ -19,8 +16,8 @@ class Progress(Owner):
     minutes: int | None = None
     new: int = 0
     old: int = 0
-    found: dict[str, None] = attrs.field(factory=dict)
-    marks: dict[str, None] = attrs.field(factory=dict)
+    found: dict[str, None] = {}
+    marks: dict[str, None] = {}
 
     def add(self, chunk: Chunk, is_old: bool) -> None:
         self.old += len(chunk.seeds) * is_old

@@ -13,8 +13,6 @@ Law 2. The engine marks what a row meets as `workflow.step: what`, what its pars
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, get_args, get_type_hints
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.engine.workflow import Degrade, Step, Unusable, Workflow
 from umi_core.language import decisions, evolution, extraction, ranks, rewriting, routing
@@ -54,7 +52,6 @@ ALWAYS_ASK: Final = (
 )  # fmt: skip
 
 
-@attrs.frozen
 class ReachedRow(Data):
     """One row, or the rules: how often it met each thing that it can meet, in order."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, list_row, row, whole
@@ -255,7 +255,7 @@ def as_json(outcome: SweepOutcome) -> dict[str, object]:
             for kind in kinds_of(outcome.files.values())
         ],
         "never_reached": dict(reached.never(totals.marks, totals.rules)),
-        "missed": [attrs.asdict(each) for each in outcome.missed],
+        "missed": [msgspec.to_builtins(each) for each in outcome.missed],
         "canary": "seen",
         "earlier": [
             {"file": each.path.as_posix(), "class": class_of(each)} for each in outcome.kept
@@ -284,7 +284,7 @@ def as_json(outcome: SweepOutcome) -> dict[str, object]:
 
 def with_seed(record: DivergentSeed | LostSeed) -> dict[str, object]:
     """Its fields; a seed is a text, since readers of JSON may round large numbers."""
-    return {**attrs.asdict(record), "seed": str(record.seed)}
+    return {**msgspec.to_builtins(record), "seed": str(record.seed)}
 
 
 def swept_as_json(swept: Swept) -> dict[str, object]:

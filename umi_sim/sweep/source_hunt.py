@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel import folders
@@ -47,7 +47,6 @@ OF_ALL: Final = 5
 """In one turn of so many every scenario has a run; in the others those that met the line in earlier runs."""
 
 
-@attrs.frozen
 class SourceHunt(Data):
     """The result of one edit: `how` it was seen, by a rule or otherwise, in which run; empty: it survived.
 
@@ -87,12 +86,12 @@ def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, run_cou
                 how, is_met = run_edited(worker, source, seed, place)
                 met[source.name] += is_met
                 if how:
-                    return attrs.evolve(
+                    return structs.replace(
                         survived, how=how, scenario=source.name, seed=seed, runs=run, met=met.total()
                     )
         finally:
             worker.end()
-        return attrs.evolve(survived, how=TESTED if fails_a_test(folder) else "", met=met.total())
+        return structs.replace(survived, how=TESTED if fails_a_test(folder) else "", met=met.total())
 
 
 def fails_a_test(overlay: str) -> bool:
@@ -146,5 +145,5 @@ def question(source: ScenarioSource, seed: int, place: WatchedLine | None) -> di
     return {
         "do": "run", "scenario": source.name, "text": source.text, "folder": source.folder,
         "settings": {**source.file.settings},
-        "seed": str(seed), "watched": None if place is None else attrs.asdict(place), **LIMITS,
+        "seed": str(seed), "watched": None if place is None else structs.asdict(place), **LIMITS,
     }  # fmt: skip

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
 
-import attrs
+import msgspec
 
 from umi_core.data import Data, Owner
 from umi_sim.formats.schema import Seed, of, text
@@ -37,7 +37,6 @@ Limit = Literal["time", "memory"]
 Span = tuple[int, int]
 
 
-@attrs.frozen
 class FoundFailure(Data):
     """One failure by the smallest seed that shows it. `text`: its seed file, unless it is too large for one.
 
@@ -59,7 +58,6 @@ class FoundFailure(Data):
         return name_failure(self.kind, self.rule)
 
 
-@attrs.frozen
 class DivergentSeed(Data):
     """One seed that came out in two ways: `rule` says which two; `lines` show the first difference."""
 
@@ -69,7 +67,6 @@ class DivergentSeed(Data):
     lines: tuple[str, ...] = ()
 
 
-@attrs.frozen
 class LostSeed(Data):
     """One seed without a verdict: the process that ran it died twice."""
 
@@ -78,8 +75,7 @@ class LostSeed(Data):
     why: str
 
 
-@attrs.define
-class Totals:
+class Totals(Owner):
     """The results of many runs. `found` and `hits` by fingerprint, `summaries` by scenario.
 
     `gated`: runs that ran again in
@@ -92,21 +88,21 @@ class Totals:
     steps: int = 0
     failed: int = 0
     gated: int = 0
-    operations: Counter[str] = attrs.field(factory=Counter)
-    replies: Counter[str] = attrs.field(factory=Counter)
-    fired: Counter[str] = attrs.field(factory=Counter)
-    without_effect: Counter[str] = attrs.field(factory=Counter)
-    excused: Counter[str] = attrs.field(factory=Counter)
-    marks: Counter[str] = attrs.field(factory=Counter)
-    rules: Counter[str] = attrs.field(factory=Counter)
-    hits: Counter[str] = attrs.field(factory=Counter)
-    found: dict[str, FoundFailure] = attrs.field(factory=dict)
-    apart: dict[tuple[str, Seed, str], DivergentSeed] = attrs.field(factory=dict)
-    lost: dict[tuple[str, Seed], LostSeed] = attrs.field(factory=dict)
-    sizes: dict[str, Span] = attrs.field(factory=dict)
-    summaries: dict[str, Summary] = attrs.field(factory=dict)
-    met: dict[str, Counter[str]] = attrs.field(factory=dict)
-    longest: dict[tuple[str, Seed], int] = attrs.field(factory=dict)
+    operations: Counter[str] = msgspec.field(default_factory=Counter)
+    replies: Counter[str] = msgspec.field(default_factory=Counter)
+    fired: Counter[str] = msgspec.field(default_factory=Counter)
+    without_effect: Counter[str] = msgspec.field(default_factory=Counter)
+    excused: Counter[str] = msgspec.field(default_factory=Counter)
+    marks: Counter[str] = msgspec.field(default_factory=Counter)
+    rules: Counter[str] = msgspec.field(default_factory=Counter)
+    hits: Counter[str] = msgspec.field(default_factory=Counter)
+    found: dict[str, FoundFailure] = {}
+    apart: dict[tuple[str, Seed, str], DivergentSeed] = {}
+    lost: dict[tuple[str, Seed], LostSeed] = {}
+    sizes: dict[str, Span] = {}
+    summaries: dict[str, Summary] = {}
+    met: dict[str, Counter[str]] = {}
+    longest: dict[tuple[str, Seed], int] = {}
 
     def add(self, other: "Totals") -> None:
         """Add what other runs came to."""
@@ -164,14 +160,13 @@ def is_over(count: int, of: int, share: tuple[int, int]) -> bool:
     return count * share[1] > of * share[0]
 
 
-@attrs.define
 class Swept(Owner):
     """Which seeds of which scenarios were run: given ones, and fresh ones of which bases."""
 
-    names: dict[str, None] = attrs.field(factory=dict)
-    given: dict[int, None] = attrs.field(factory=dict)
-    fresh: dict[int, None] = attrs.field(factory=dict)
-    bases: dict[str, None] = attrs.field(factory=dict)
+    names: dict[str, None] = {}
+    given: dict[int, None] = {}
+    fresh: dict[int, None] = {}
+    bases: dict[str, None] = {}
 
     def add(self, name: str, seeds: Sequence[int], base: str) -> None:
         self.names[name] = None
@@ -194,7 +189,6 @@ def span_of(seeds: Sequence[int]) -> str:
     return f"{first}..{last}" if last - first == len(seeds) - 1 else f"{len(seeds)} of {first}..{last}"
 
 
-@attrs.frozen
 class SweepOutcome(Data):
     """The result of a sweep: `missed` is what it never met although its scenarios are for that.
 

@@ -9,8 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.explain import difference
 from umi_sim.kernel.progress import at
@@ -21,7 +19,6 @@ KINDS: Final[tuple[Kind, Kind]] = ("plain", "gate")
 NO_MORE: Final = "the traces were equal when repeated: what differs is not in the surroundings"
 
 
-@attrs.frozen
 class Compared(Data):
     """The results of two processes for the same seeds. `trace`: of the last one that was run.
 

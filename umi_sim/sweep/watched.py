@@ -14,12 +14,9 @@ from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
 from typing import Any
 
-import attrs
-
 from umi_core.data import Data, Owner
 
 
-@attrs.frozen
 class WatchedLine(Data):
     """Where to look: a file by the end of its path, the first line of a function, its name, and the line."""
 
@@ -29,7 +26,6 @@ class WatchedLine(Data):
     line: int
 
 
-@attrs.define
 class LineWatch(Owner):
     """The observation of one line: `met` so far, or not."""
 

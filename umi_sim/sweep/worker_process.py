@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Literal
 
-import attrs
+import msgspec
 
 from umi_core.data import Owner
 from umi_sim.kernel import folders
@@ -44,7 +44,6 @@ class OutOfLimit(Exception):
     """A child broke a limit and was ended: `args` are which one, time or memory, and what it was."""
 
 
-@attrs.define
 class Worker(Owner):
     """A child, started when it is first needed; what a terminal sends to this process does not reach it.
 
@@ -130,12 +129,11 @@ class Worker(Owner):
         return process.wait()
 
 
-@attrs.define
 class Crew(Owner):
     """The workers of this process: those that have nothing to do, and all that there are."""
 
-    idle: dict[Kind, list[Worker]] = attrs.field(factory=lambda: defaultdict(list))
-    all: list[Worker] = attrs.field(factory=list)
+    idle: dict[Kind, list[Worker]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    all: list[Worker] = []
     is_open: bool = True
 
     @contextmanager

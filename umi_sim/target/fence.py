@@ -16,8 +16,6 @@ from collections.abc import Callable, Collection, Sequence
 from types import FrameType
 from typing import Final, Literal
 
-import attrs
-
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
@@ -39,7 +37,6 @@ EVERYTHING: Final[Collection[Reach]] = tuple(TOLD)
 Stepping = Callable[[int, Value], Sequence[Effect]]
 
 
-@attrs.frozen
 class Fence(Data):
     """Everything that a step must not reach, and the code whose reaching for it is a finding.
 
@@ -52,7 +49,6 @@ class Fence(Data):
     renames: Collection[str] = ()
 
 
-@attrs.define
 class FenceWatch(Owner):
     """The fence of the step that runs now, and what a step has reached for, with its thread."""
 

@@ -8,7 +8,7 @@ asks for nothing: `umi_sim.target.subject`. A *target* says how a life begins an
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.messages.answers import Value
@@ -19,7 +19,6 @@ from umi_sim.services.calls import Services
 from umi_sim.target.fence import Fence
 
 
-@attrs.frozen
 class Origin(Data):
     """The origin of an effect: the row of a workflow, for a request or in the background.
 
@@ -71,7 +70,6 @@ class Machine(Protocol):
         """Return the same machine, made anew from its snapshot; None if it cannot be saved."""
 
 
-@attrs.frozen
 class InitialStorage(Data):
     """The storage that a new life may find: what services hold, and the commits that are on their way."""
 
@@ -123,4 +121,4 @@ def served_part(config: RunConfig, target: Target) -> RunConfig:
     if not served:
         asked, serves = ", ".join(config.weights), ", ".join(target.requests)
         raise NothingServed(f"the weights ask for {asked} alone, and the target serves {serves}")
-    return attrs.evolve(config, weights=served)
+    return structs.replace(config, weights=served)

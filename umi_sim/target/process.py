@@ -12,10 +12,10 @@ No caller may notice.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
-from umi_core.data import Data, Owner
+from umi_core.data import SET_LATER, Data, Owner
 from umi_core.limits import NOW_MS_MAX
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import MAIN, Asked, Commit, Effect, Read, Reply
@@ -46,7 +46,6 @@ class BadStep(Exception):
     """The result of a step is nothing that a memory can say."""
 
 
-@attrs.frozen
 class ReportedOperation(Data):
     """An operation in flight, as the process tells it. `asks`: the question whose answer it waits for.
 
@@ -61,7 +60,6 @@ class ReportedOperation(Data):
     due_ms: int | None = None
 
 
-@attrs.frozen
 class ProcessState(Data):
     """How a life stands after a step."""
 
@@ -80,7 +78,6 @@ class Served(Protocol):
         """Count a step of a life: now and then another process takes its place, with what it saved."""
 
 
-@attrs.define
 class ProcessMachine(Owner):
     """One life in the process. `twin`: a memory of ours that is given the same, if both are compared."""
 
@@ -90,7 +87,7 @@ class ProcessMachine(Owner):
     is_stepped: bool = False
     standing: ProcessState = ProcessState()
     seen_ms: int = 0
-    asked: dict[int, Asked] = attrs.field(factory=dict)
+    asked: dict[int, Asked] = {}
     asked_last: int = 0
 
     @property
@@ -171,7 +168,7 @@ class ProcessMachine(Owner):
     def must_stand_as(self, standing: ProcessState) -> None:
         """Raises Broken if a life that was made of what it saved stands otherwise than it did."""
         # Marks belong to the step that set them, and a restored life has taken none yet.
-        expected, got = (attrs.evolve(each, marks=()) for each in (self.standing, standing))
+        expected, got = (structs.replace(each, marks=()) for each in (self.standing, standing))
         what = f"life {self.life}, made of what it has saved, is another memory"
         demand(expected == got, rules.COPIED_STATE_CONTINUES, what, expected, got)
 
@@ -234,7 +231,6 @@ def list_of(said: dict[str, Any], name: str) -> list[Any]:
 # The process.
 
 
-@attrs.define
 class Server(Owner):
     """The process that serves all lives of a run, and what another one needs to take its place.
 
@@ -244,11 +240,11 @@ class Server(Owner):
     command: str
     is_judged: bool = True
     step_count: int = 0
-    lives: dict[int, tuple[ProcessMachine, Scope, Config]] = attrs.field(factory=dict)
-    process: Process = attrs.field(init=False)
-    hello: dict[str, Any] = attrs.field(init=False)
+    lives: dict[int, tuple[ProcessMachine, Scope, Config]] = {}
+    process: Process = SET_LATER
+    hello: dict[str, Any] = SET_LATER
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         try:
             self.start()
         except BadStep as error:

@@ -7,7 +7,7 @@ right is taken.
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.middleware import Interceptor
@@ -43,41 +43,41 @@ NUMBER, TEXT, MANY = Fact("thing", int), Fact("thing", str), Fact("many", tuple[
 END: Final = Step("end", take=all_done, produces=(OUTCOME,))
 MAKES: Final = Step("makes", take=all_done, produces=(NUMBER,), otherwise={"thing": 1})
 NEEDS: Final = Step("needs", take=all_done, requires=(NUMBER,))
-WITH_OPTION: Final = attrs.evolve(END, config=(("every", 1),))
+WITH_OPTION: Final = structs.replace(END, config=(("every", 1),))
 POLICY: Final = OnFailure(1, Degrade("less", nothing))
 ASKS: Final = Step("asks", take=all_done, effect=AskModel, ask=asks_nothing, on_failure=POLICY)
-COMMITS: Final = attrs.evolve(ASKS, id="commits", effect=Commit)
+COMMITS: Final = structs.replace(ASKS, id="commits", effect=Commit)
 
 # Each table has one mistake. Where two problems fit, the
 # engine may report both: the named one must be among them.
 WRONG_TABLES: Final[tuple[tuple[str, tuple[Step, ...]], ...]] = (
-    ("BadStepId", (attrs.evolve(MAKES, id="Makes"), END)),
-    ("BadStepId", (attrs.evolve(MAKES, id="m" * 65), END)),
-    ("DuplicateStep", (MAKES, attrs.evolve(END, id="makes"))),
-    ("UnknownEffect", (attrs.evolve(ASKS, ask=None), END)),
-    ("UnknownEffect", (attrs.evolve(ASKS, effect=None), END)),
-    ("UnknownEffect", (attrs.evolve(COMMITS, each=MANY), END)),
+    ("BadStepId", (structs.replace(MAKES, id="Makes"), END)),
+    ("BadStepId", (structs.replace(MAKES, id="m" * 65), END)),
+    ("DuplicateStep", (MAKES, structs.replace(END, id="makes"))),
+    ("UnknownEffect", (structs.replace(ASKS, ask=None), END)),
+    ("UnknownEffect", (structs.replace(ASKS, effect=None), END)),
+    ("UnknownEffect", (structs.replace(COMMITS, each=MANY), END)),
     ("MissingFact", (NEEDS, MAKES, END)),
     ("MissingFact", (MAKES,)),
-    ("FactTwice", (MAKES, attrs.evolve(MAKES, id="again"), END)),
-    ("FactType", (MAKES, attrs.evolve(NEEDS, requires=(TEXT,)), END)),
-    ("FactType", (attrs.evolve(END, produces=(Fact("outcome", int),)),)),
-    ("FactType", (MAKES, attrs.evolve(ASKS, each=NUMBER), END)),
-    ("BadSkip", (attrs.evolve(MAKES, skips_to=("nowhere",)), END)),
-    ("BadSkip", (MAKES, attrs.evolve(NEEDS, skips_to=("makes",)), END)),
-    ("BadSkip", (attrs.evolve(ASKS, on_failure=OnFailure(1, replan="end")), END)),
+    ("FactTwice", (MAKES, structs.replace(MAKES, id="again"), END)),
+    ("FactType", (MAKES, structs.replace(NEEDS, requires=(TEXT,)), END)),
+    ("FactType", (structs.replace(END, produces=(Fact("outcome", int),)),)),
+    ("FactType", (MAKES, structs.replace(ASKS, each=NUMBER), END)),
+    ("BadSkip", (structs.replace(MAKES, skips_to=("nowhere",)), END)),
+    ("BadSkip", (MAKES, structs.replace(NEEDS, skips_to=("makes",)), END)),
+    ("BadSkip", (structs.replace(ASKS, on_failure=OnFailure(1, replan="end")), END)),
     # back over a commit: it would write twice
-    ("BadSkip", (MAKES, COMMITS, attrs.evolve(ASKS, on_failure=OnFailure(1, replan="makes")), END)),
-    ("NoOtherwise", (attrs.evolve(MAKES, when=always, otherwise=None), END)),
-    ("NoOtherwise", (attrs.evolve(ASKS, skips_to=("end",)), attrs.evolve(MAKES, otherwise={}), END)),
-    ("BadOtherwise", (attrs.evolve(MAKES, when=always, otherwise={"thing": "one"}), NEEDS, END)),
-    ("BadOtherwise", (attrs.evolve(MAKES, when=always, otherwise={"thing": 1, "other": 1}), END)),
+    ("BadSkip", (MAKES, COMMITS, structs.replace(ASKS, on_failure=OnFailure(1, replan="makes")), END)),
+    ("NoOtherwise", (structs.replace(MAKES, when=always, otherwise=None), END)),
+    ("NoOtherwise", (structs.replace(ASKS, skips_to=("end",)), structs.replace(MAKES, otherwise={}), END)),
+    ("BadOtherwise", (structs.replace(MAKES, when=always, otherwise={"thing": "one"}), NEEDS, END)),
+    ("BadOtherwise", (structs.replace(MAKES, when=always, otherwise={"thing": 1, "other": 1}), END)),
 )  # fmt: skip
 RIGHT_TABLES: Final = (
     (MAKES, NEEDS, END),
-    (attrs.evolve(MAKES, when=always), NEEDS, END),
-    (attrs.evolve(ASKS, skips_to=("end",)), MAKES, END),
-    (MAKES, attrs.evolve(ASKS, on_failure=OnFailure(1, replan="makes")), COMMITS, END),
+    (structs.replace(MAKES, when=always), NEEDS, END),
+    (structs.replace(ASKS, skips_to=("end",)), MAKES, END),
+    (MAKES, structs.replace(ASKS, on_failure=OnFailure(1, replan="makes")), COMMITS, END),
     (WITH_OPTION,),
 )
 WRONG_CALLS: Final[tuple[tuple[str, Call], ...]] = (

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import CONDITION_COUNT_MAX, Condition
 from umi_core.engine.facts import Facts, View
@@ -87,7 +87,7 @@ class Revisions:
         while self._count < due_count:
             self._count += 1
             self._tables = changed_tables(self._tables or RegistryTables(registry))
-            registry = attrs.evolve(registry, revisions=self._tables.registry.revisions)
+            registry = structs.replace(registry, revisions=self._tables.registry.revisions)
             if self._count == 1:
                 check_refusals(registry)
             if self._count == 1 and self._every % 2 == 0:
@@ -179,7 +179,7 @@ class Onion:
             hook = Interceptor(f"{name} {self.site}", self.site, out, back, back, priority)
             registry = registry.with_interceptor(hook)
         for at, hook in enumerate(FILTERED[self.site]):
-            named = attrs.evolve(hook, name=f"filter {at} {self.site}", site=self.site, priority=2)
+            named = structs.replace(hook, name=f"filter {at} {self.site}", site=self.site, priority=2)
             registry = registry.with_interceptor(named)
         steps = MEDDLED if self.site == "step" else ()
         meddler = Interceptor(f"meddler {self.site}", self.site, self._meddler, priority=4, steps=steps)
@@ -268,9 +268,9 @@ def stumbles(place: Place, asked: object, came: object) -> Verdict:
 def narrows(place: Place, request: Asked) -> Verdict:
     """A moment less for the model, and conditions that hold in any case."""
     if isinstance(request, AskModel):
-        return Rewrite(attrs.evolve(request, timeout_ms=max(1, request.timeout_ms - 1)))
+        return Rewrite(structs.replace(request, timeout_ms=max(1, request.timeout_ms - 1)))
     if isinstance(request, Read):
-        return Rewrite(attrs.evolve(request, query=narrow_query(request.query)))
+        return Rewrite(structs.replace(request, query=narrow_query(request.query)))
     return Pass() if isinstance(request, Commit) else Rewrite(request)
 
 
@@ -280,7 +280,7 @@ def narrow_query(query: Query) -> Query:
     # Repeating the last condition narrows nothing, and may not: the reply has to be the same with it.
     always = query.where[-1:] or ((Condition(*OF_ANY_ROW),) if getattr(query, "kind", "") == "entity" else ())
     has_room = len(query.where) < CONDITION_COUNT_MAX
-    return attrs.evolve(query, where=(*query.where, *always)) if has_room else query
+    return structs.replace(query, where=(*query.where, *always)) if has_room else query
 
 
 # One that turns away.
@@ -402,34 +402,34 @@ def meddles_in_steps(place: Place, facts: Facts) -> Verdict:
 
 def overdone(request: Asked) -> tuple[Asked, ...]:
     """More than was asked, or another thing: wider reads, later time-outs, other texts, smaller batches."""
-    patient = attrs.evolve(request, timeout_ms=request.timeout_ms + 1)
+    patient = structs.replace(request, timeout_ms=request.timeout_ms + 1)
     if isinstance(request, AskModel):
         other = "evolve" if request.task == "extract" else "extract"
         return (
             patient,
-            attrs.evolve(request, timeout_ms=0),
-            attrs.evolve(request, prompt=HALF_A_CHARACTER),
-            attrs.evolve(request, task=other),
-            attrs.evolve(request, request_id=request.request_id + 1),
+            structs.replace(request, timeout_ms=0),
+            structs.replace(request, prompt=HALF_A_CHARACTER),
+            structs.replace(request, task=other),
+            structs.replace(request, request_id=request.request_id + 1),
         )
     if isinstance(request, Embed):
         first, *others = request.texts
         changed = ((*others,), (" ", *others), (HALF_A_CHARACTER, *others), (first, *request.texts))
-        return (patient, *(attrs.evolve(request, texts=texts) for texts in changed))
+        return (patient, *(structs.replace(request, texts=texts) for texts in changed))
     if isinstance(request, Commit):
         return (
-            attrs.evolve(request, writes=request.writes[1:]),
-            attrs.evolve(request, expects=()),
-            attrs.evolve(request, key=f"{request.key} of another"),
+            structs.replace(request, writes=request.writes[1:]),
+            structs.replace(request, expects=()),
+            structs.replace(request, key=f"{request.key} of another"),
             # a model may get less time, a commit may not
-            attrs.evolve(request, timeout_ms=max(1, request.timeout_ms - 1)),
+            structs.replace(request, timeout_ms=max(1, request.timeout_ms - 1)),
         )
-    return (attrs.evolve(request, query=widen_query(request.query)), patient)
+    return (structs.replace(request, query=widen_query(request.query)), patient)
 
 
 def widen_query(query: Query) -> Query:
     if isinstance(query, ByIds):
         return ByIds(query.addresses[1:])
     if query.where:
-        return attrs.evolve(query, where=())
-    return attrs.evolve(query, scope=Scope(query.scope.user, "another agent"))
+        return structs.replace(query, where=())
+    return structs.replace(query, scope=Scope(query.scope.user, "another agent"))

@@ -13,11 +13,10 @@ Each life is a new subject, made by calling the first argument; what it keeps in
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Protocol
 
-import attrs
-
-from umi_core.data import Owner
+from umi_core.data import Data, Owner
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Asked, Effect, Outcome, Reply
 from umi_core.messages.requests import Request
@@ -34,7 +33,6 @@ class Subject(Protocol):
         """Carry out a request. `now_ms`: what the agent's clock says, in milliseconds."""
 
 
-@attrs.define
 class SubjectMachine(Owner):
     """A subject as a machine: each request is a call, and its outcome is the only effect."""
 
@@ -73,8 +71,7 @@ class SubjectMachine(Owner):
         return None
 
 
-@attrs.frozen
-class SubjectTarget:
+class SubjectTarget(Data, dict=True):
     """Subjects that serve these requests, by name; runs ask for no others.
 
     `fenced`: what a call may not reach for. The clock and chance: a store that reads the one or draws the
@@ -85,10 +82,10 @@ class SubjectTarget:
     make: Callable[[], Subject]
     requests: Collection[str]
     fenced: Collection[Reach] = ("clock", "chance")
-    fence: Fence = attrs.field(init=False)
 
-    @fence.default
-    def _fence(self) -> Fence:
+    @cached_property
+    def fence(self) -> Fence:
+        """Return the fence around its calls."""
         return Fence(self.fenced, renames=(self.make.__module__,))
 
     def services(self) -> Services:

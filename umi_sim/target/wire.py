@@ -12,22 +12,19 @@ Law 2. Any JSON gives a value that holds what its class declares, or Unreadable 
 from base64 import b64decode, b64encode
 from typing import Any, Final
 
-import attrs
-
 from umi_core.codec import DECODERS, TUPLE, UNREADABLE, plain, revive_value
-from umi_core.data import Data
+from umi_core.data import Data, is_struct, list_compared
 from umi_core.shapes import shape_of
 
 BYTES: Final = "bytes"
 OTHER: Final = "other"
-TAGS: Final = {cls: tag for tag, cls in sorted(DECODERS.items()) if attrs.has(cls)}
+TAGS: Final = {cls: tag for tag, cls in sorted(DECODERS.items()) if is_struct(cls)}
 
 
 class Unreadable(ValueError):
     """A message is no value, or not one of the expected type; the text says why."""
 
 
-@attrs.frozen
 class Other(Data):
     """A value of JSON that no value of ours holds, such as an endless number."""
 
@@ -60,7 +57,7 @@ def fields(value: Any) -> list[str]:
     """The fields of an object, or of a class, that are written."""
     cls = value if isinstance(value, type) else type(value)
     # As the codec: what is not compared or not given is derived, and is not sent.
-    return [field.name for field in attrs.fields(cls) if field.init and field.eq]
+    return [*list_compared(cls)]
 
 
 def from_json(found: Any, kind: Any) -> Any:

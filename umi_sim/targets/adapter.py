@@ -21,8 +21,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.targets.clocks import Clock
 from umi_sim.targets.items import NEEDED, SITES
@@ -41,7 +39,6 @@ class BadAdapter(ValueError):
     """An adapter that cannot be run, and why, in one line."""
 
 
-@attrs.frozen
 class Known(Data):
     """A divergence that is known: where it is told of, and what a finding of it says; "" is anything."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from attrs import evolve
+from msgspec.structs import replace as evolve
 
 from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
 from umi_sim.targets.checker import BrokenContract, Got

@@ -5,12 +5,9 @@ Write skew has no row: no promise of a contract is about two places at once.
 
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 
 
-@attrs.frozen
 class Anomaly(Data):
     """`evidence`: what the operations of the failure were, as the checker says it."""
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, permutations, product
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.targets.anomalies import name_anomaly
 from umi_sim.targets.clocks import START_MS
@@ -62,7 +60,6 @@ class TooMany(Exception):
     """More states are possible than can be followed; the run says nothing from here on."""
 
 
-@attrs.frozen
 class Got(Data):
     """The result of an operation: a value, or the name of an error and its text."""
 
@@ -93,7 +90,6 @@ NOT_ASKED: Final = "not asked"  # in place of an error: the store never got the 
 TOLD: Final = {"Killed": "died", "CancelledError": "cancelled"}
 
 
-@attrs.frozen
 class BrokenContract(Data):
     """A promise that does not hold: at which operation, what came, and what might have."""
 
@@ -111,7 +107,6 @@ class BrokenContract(Data):
         return f"{self.op}: {self.got}{allowed}"
 
 
-@attrs.frozen
 class Suspects(Data):
     """States that must not be, by the promise that would be broken."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
@@ -28,7 +28,6 @@ WEIGHTS: Final[Mapping[str, int]] = {
 }  # fmt: skip
 
 
-@attrs.frozen
 class DrawingPlan(Data):
     """Everything that may happen in the runs of an adapter. `moments`: when each operation may fail."""
 
@@ -76,7 +75,7 @@ def with_version(plan: DrawingPlan, chance: Stream, item: Item, at: str) -> tupl
     place = {name: value for name, value in first.args.items() if name in plan.ops["version"]}
     asked = ContractOp("version", {**place, "version": f"r{at}"})
     fresh = [ContractOp(op.name, {**op.args, **asked.args}) if op.name == "append" else op for op in item.ops]
-    return Item("op", (asked,)), attrs.evolve(item, ops=tuple(fresh))
+    return Item("op", (asked,)), structs.replace(item, ops=tuple(fresh))
 
 
 def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]:

@@ -11,7 +11,7 @@ from functools import partial
 from pprint import pformat
 from typing import Final
 
-from attrs import evolve
+from msgspec.structs import replace as evolve
 
 from umi_sim.runs import time_limit
 from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads, world

@@ -10,8 +10,7 @@ from multiprocessing import get_context
 from time import monotonic
 from typing import Final
 
-import attrs
-from attrs import evolve
+from msgspec.structs import replace as evolve
 
 from umi_core.data import Data, Owner
 from umi_sim.kernel.progress import at
@@ -32,7 +31,6 @@ Make = Callable[[], type[Adapter]]
 Draw = Callable[[type[Adapter], int, Moments], tuple[Item, ...]]
 
 
-@attrs.define
 class Finding(Owner):
     """A broken promise: the run as it was, and as small as it gets; in how many runs it was met.
 
@@ -46,7 +44,6 @@ class Finding(Owner):
     needed: Sequence[tuple[Item, str, str]] = ()
 
 
-@attrs.define
 class HuntShare(Owner):
     """Counts of some runs, and those that broke a promise, each with its seed (`broken`, of one process)."""
 
@@ -56,7 +53,7 @@ class HuntShare(Owner):
     jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
-    broken: list[tuple[int, TargetVerdict]] = attrs.field(factory=list)
+    broken: list[tuple[int, TargetVerdict]] = []
 
     def take(self, other: "HuntShare") -> None:
         self.run_count += other.run_count
@@ -67,17 +64,14 @@ class HuntShare(Owner):
         self.inferred = tuple(dict.fromkeys((*self.inferred, *other.inferred)))
 
 
-@attrs.define(kw_only=True)
-class Hunt(HuntShare):
+class Hunt(HuntShare, kw_only=True):
     """How much was run, and what was found: one of each kind."""
 
     adapter: type[Adapter]
     moments: Moments
-    findings: list[Finding] = attrs.field(factory=list)
-    kinds: dict[str, Finding] = attrs.field(factory=dict)  # by the fingerprint of what was found, and shrunk
-    not_recurring: list[TargetVerdict] = attrs.field(
-        factory=list
-    )  # what broke a promise, and none when run again
+    findings: list[Finding] = []
+    kinds: dict[str, Finding] = {}  # by the fingerprint of what was found, and shrunk
+    not_recurring: list[TargetVerdict] = []  # what broke a promise, and none when run again
 
     @property
     def first(self) -> TargetVerdict | None:
@@ -132,7 +126,6 @@ def moments_of(adapter: type[Adapter]) -> Moments:
     return found
 
 
-@attrs.frozen
 class HuntStrategy(Data):
     """How runs are drawn and lived; `to_end`: whether a broken promise does not end the hunt."""
 

@@ -19,8 +19,6 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.formats.schema import Json, as_list, as_object, at, list_of, one_of, whole, wrong
 from umi_sim.targets.values import from_json, show_value, to_json
@@ -68,18 +66,16 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-@attrs.frozen
 class ContractOp(Data):
     """One operation of the contract, with its arguments by name."""
 
     name: str
-    args: Mapping[str, object] = attrs.field(factory=dict)
+    args: Mapping[str, object] = {}
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{name}={show_value(each)}' for name, each in self.args.items())})"
 
 
-@attrs.frozen
 class Item(Data):
     """`number` and `site`: what they mean is said by the kind. `part`: how much is done, in per cent.
 

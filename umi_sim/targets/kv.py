@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import Any, ClassVar, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
@@ -49,14 +49,12 @@ Key = tuple[str, str]  # a namespace, and a key in it
 Ttl = int | None
 
 
-@attrs.frozen
 class KvEntry(Data):
     value: object
     deadline_ms: int | None = None
     ttl_ms: int | None = None
 
 
-@attrs.frozen
 class KvState(Data):
     entries: Mapping[Key, KvEntry]
     flags: Flags
@@ -221,7 +219,7 @@ class KvContract(Contract):
 
     def with_deadline(self, state: KvState, end_ms: int) -> Iterator[KvState]:
         for key, entry in state.entries.items():
-            yield state.set(key, attrs.evolve(entry, deadline_ms=end_ms))
+            yield state.set(key, structs.replace(entry, deadline_ms=end_ms))
 
     # Operations.
 
@@ -282,7 +280,7 @@ class KvContract(Contract):
             yield REFUSAL, state
         else:
             new = entry.value + by
-            changed = attrs.evolve(entry, value=new) if state.flags["incr_keeps_ttl"] else KvEntry(new)
+            changed = structs.replace(entry, value=new) if state.flags["incr_keeps_ttl"] else KvEntry(new)
             yield Exactly(new), state.set(key, changed)
 
     def on_touch(self, state: KvState, now_ms: int, key: Key, ttl: Ttl = None) -> Outcomes:
@@ -342,7 +340,6 @@ def refresh_keys(state: KvState, keys: Sequence[Key], now_ms: int) -> KvState:
     return state
 
 
-@attrs.frozen
 class Seconds(Expectation):
     """A time that is left, in whole seconds or in parts of them."""
 
@@ -355,7 +352,6 @@ class Seconds(Expectation):
         return f"{self.ms / 1000} s"
 
 
-@attrs.frozen
 class Many(Expectation):
     """Values by key, or in the order of the keys with None for what is not there."""
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.child_process import ProcessBroken
@@ -34,7 +34,6 @@ LISTED: Final[Mapping[str, str]] = {  # operations that return lists, and of wha
 }  # fmt: skip
 
 
-@attrs.frozen
 class TargetStep(Data):
     """An item and what came of each of its operations."""
 
@@ -46,7 +45,6 @@ class TargetStep(Data):
         return join_shown(self.said) or "done"
 
 
-@attrs.frozen
 class JobCounts(Data):
     """How many jobs of executors there were, and how often one paused while others went on.
 
@@ -58,13 +56,12 @@ class JobCounts(Data):
     whole_count: int = 0
 
     def __add__(self, other: "JobCounts") -> "JobCounts":
-        return JobCounts(*map(sum, zip(attrs.astuple(self), attrs.astuple(other), strict=True)))
+        return JobCounts(*map(sum, zip(structs.astuple(self), structs.astuple(other), strict=True)))
 
 
 NO_JOBS: Final = JobCounts()
 
 
-@attrs.frozen
 class KnownMet(Data):
     """A known divergence that a run has met: where it is told of, and how it showed."""
 
@@ -73,7 +70,6 @@ class KnownMet(Data):
     anomaly: str = ""
 
 
-@attrs.frozen
 class TargetVerdict(Data):
     """How a run ended, and in which item. `known`: divergences that were met.
 
@@ -86,7 +82,7 @@ class TargetVerdict(Data):
     broken: BrokenContract | None = None
     ended_at: int = 0
     known: tuple[KnownMet, ...] = ()
-    reached: Mapping[tuple[str, str], int] = attrs.field(factory=dict)
+    reached: Mapping[tuple[str, str], int] = {}
     gots: tuple[tuple[Got, ...], ...] = ()  # of each item, what came of its operations
     jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()  # operations that began a thread
@@ -116,7 +112,7 @@ def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetV
         met = find_known(adapter, verdict.broken)
         if met is None or not left:
             known_once = tuple(dict.fromkeys(known))
-            return attrs.evolve(verdict, known=known_once, jobs=jobs, seed=seed)
+            return structs.replace(verdict, known=known_once, jobs=jobs, seed=seed)
         known.append(met)
         left = (*left[: verdict.ended_at], *left[verdict.ended_at + 1 :])
 
@@ -184,7 +180,7 @@ class TargetRun:
             self.threaded |= dict.fromkeys(op.name for op in item.ops)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
         torn = self.world.sites.told
-        gots = [attrs.evolve(got, torn=torn, is_unknown=self.is_unknown(item, got)) for got in gots]
+        gots = [structs.replace(got, torn=torn, is_unknown=self.is_unknown(item, got)) for got in gots]
         self.steps.append(TargetStep(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
         self.paused_at.append(tuple(self.world.loop.paused_at))

@@ -6,7 +6,7 @@ Law. The trace of a run and its seed file speak as the contract does; this is fo
 from collections.abc import Iterator
 from typing import Final
 
-from attrs import evolve
+from msgspec.structs import replace as evolve
 
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter

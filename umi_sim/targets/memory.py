@@ -16,7 +16,7 @@ A store that needs time to find what it was told waits for that in its own `sear
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
@@ -52,7 +52,6 @@ TOPICS: Final = ("work", "food", "travel")
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
 
 
-@attrs.frozen
 class MemoryEntry(Data):
     """`is_untold`: its add was cut off, and may never have told its id. `end_ms`: when it ends by itself."""
 
@@ -67,7 +66,6 @@ class MemoryEntry(Data):
         return self.texts[-1]
 
 
-@attrs.frozen
 class MemoryState(Data):
     """`gone`: what was deleted; a store may give its id again.
 
@@ -85,13 +83,13 @@ class MemoryState(Data):
     def set(self, name: str, entry: MemoryEntry) -> "MemoryState":
         gone = {other: each for other, each in self.gone.items() if other != name}
         before = self.add_changed(name)
-        return attrs.evolve(self, entries={**self.entries, name: entry}, gone=gone, before=before)
+        return structs.replace(self, entries={**self.entries, name: entry}, gone=gone, before=before)
 
     def rename_row(self, name: str, to: str) -> "MemoryState":
         """Give a row whose id was never told the id that a repeated add got."""
-        entry, before = attrs.evolve(self.entries[name], is_untold=False), self.add_changed(name)
+        entry, before = structs.replace(self.entries[name], is_untold=False), self.add_changed(name)
         left = {other: each for other, each in self.entries.items() if other != name}
-        return attrs.evolve(self, entries=left, before=before).set(to, entry)
+        return structs.replace(self, entries=left, before=before).set(to, entry)
 
     def exchange_names(self, name: str, other: str) -> "MemoryState":
         """Return the state in which each of the two names stands for what the other one stood for."""
@@ -99,19 +97,19 @@ class MemoryState(Data):
         entries, gone = ({names.get(it, it): each for it, each in rows.items()}
                          for rows in (self.entries, self.gone))  # fmt: skip
         before = tuple((names.get(it, it), each) for it, each in self.before)
-        return attrs.evolve(self, entries=entries, gone=gone, before=before)
+        return structs.replace(self, entries=entries, gone=gone, before=before)
 
     def pin_name(self, name: str) -> "MemoryState":
         """Return the state in which the id of this name, if it stands for anything, is known."""
         if name not in self.entries or not self.entries[name].is_untold:
             return self
-        entry = attrs.evolve(self.entries[name], is_untold=False)
-        return attrs.evolve(self, entries={**self.entries, name: entry})
+        entry = structs.replace(self.entries[name], is_untold=False)
+        return structs.replace(self, entries={**self.entries, name: entry})
 
     def without(self, *names: str) -> "MemoryState":
         left = {name: each for name, each in self.entries.items() if name not in names}
         gone = {name: each for name, each in self.entries.items() if name in names}
-        return attrs.evolve(self, entries=left, gone={**self.gone, **gone}, before=self.add_changed(*gone))
+        return structs.replace(self, entries=left, gone={**self.gone, **gone}, before=self.add_changed(*gone))
 
     def add_changed(self, *names: str) -> tuple[tuple[str, MemoryEntry | None], ...]:
         """Return the rows before their change, for a store that may show them for a while."""
@@ -189,7 +187,9 @@ class MemoryContract(Contract):
 
     def with_deadline(self, state: MemoryState, end_ms: int) -> Iterator[MemoryState]:
         for name, entry in state.entries.items():
-            yield attrs.evolve(state, entries={**state.entries, name: attrs.evolve(entry, end_ms=end_ms)})
+            yield structs.replace(
+                state, entries={**state.entries, name: structs.replace(entry, end_ms=end_ms)}
+            )
 
     # Drawing.
 
@@ -259,8 +259,8 @@ class MemoryContract(Contract):
         name = str(op.args.get("id"))
         if op.name != "add" or name not in state.entries:
             return state
-        entry = attrs.evolve(state.entries[name], is_untold=True)
-        return attrs.evolve(state, entries={**state.entries, name: entry})
+        entry = structs.replace(state.entries[name], is_untold=True)
+        return structs.replace(state, entries={**state.entries, name: entry})
 
     def follow_name(self, state: MemoryState, name: str, others: Sequence[str]) -> Iterator[MemoryState]:
         """Yield the states after an id was shown for this name: one that its add gave is of nothing else."""
@@ -287,7 +287,7 @@ class MemoryContract(Contract):
         if entry is None:
             yield Either((Truth(False), NOTHING, REFUSAL)), state
         else:
-            yield WHATEVER, state.set(id, attrs.evolve(entry, texts=(*entry.texts, text), is_untold=False))
+            yield WHATEVER, state.set(id, structs.replace(entry, texts=(*entry.texts, text), is_untold=False))
 
     def on_delete(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         told = Truth(id in state.entries, is_told=True)
@@ -319,9 +319,9 @@ class MemoryContract(Contract):
             yield found, state
             return
         asked, missed = state.asked + 1, state.missed + 1
-        yield found, attrs.evolve(state, asked=asked)
+        yield found, structs.replace(state, asked=asked)
         if 100 * missed < asked * (100 - floor) + 100:  # so many of a hundred, and a rest of one
-            missing = attrs.evolve(state, asked=asked, missed=missed)
+            missing = structs.replace(state, asked=asked, missed=missed)
             yield ExpectedHits(own, None, limit, recent), missing
 
     def on_render(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
@@ -332,7 +332,7 @@ class MemoryContract(Contract):
         yield Without([*marks_in(sorted(gone - late))]), state
 
     def on_drain(self, state: MemoryState, now_ms: int) -> Outcomes:
-        yield WHATEVER, attrs.evolve(state, before=())
+        yield WHATEVER, structs.replace(state, before=())
 
 
 def new_entry(
@@ -353,7 +353,6 @@ def same(entries: Mapping[str, MemoryEntry], scope: Scope, text: str) -> list[st
     return [name for name, each in entries.items() if (each.scope, each.text) == (scope, text)]
 
 
-@attrs.frozen
 class ExpectedHits(Expectation):
     """Some of what there is, each once, with its text; what says exactly what was asked is among it.
 

@@ -12,23 +12,21 @@ from hashlib import blake2b
 from itertools import chain, product
 from typing import Any, ClassVar, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, same, show_value
 
 
-class Expectation(ABC):
+class Expectation(Data):
     """An answer that is allowed."""
 
-    @abstractmethod
     def takes(self, got: object) -> bool:
         """Return whether the answer `got` is allowed."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def __str__(self) -> str: ...
+    def __str__(self) -> str:
+        raise NotImplementedError
 
 
 class Whatever(Expectation):
@@ -39,7 +37,6 @@ class Whatever(Expectation):
         return "anything"
 
 
-@attrs.frozen
 class Exactly(Expectation):
     value: object
 
@@ -50,7 +47,6 @@ class Exactly(Expectation):
         return "MISSING" if self.value is MISSING else show_value(self.value)
 
 
-@attrs.frozen
 class Truth(Expectation):
     """Yes or no, or how many; None where a store does not tell."""
 
@@ -66,7 +62,6 @@ class Truth(Expectation):
         return str(self.value)
 
 
-@attrs.frozen
 class AnyOrder(Expectation):
     """These in any order, and none twice; `may`: these too, or not."""
 
@@ -86,7 +81,6 @@ class AnyOrder(Expectation):
         return f"{show_value(list(self.must))} in any order{more}"
 
 
-@attrs.frozen
 class Without(Expectation):
     """Any text that shows none of these, nor their marks: a summary may use words of its own."""
 
@@ -99,7 +93,6 @@ class Without(Expectation):
         return f"a text with nothing of {', '.join(map(show_value, self.texts))}" if self.texts else "a text"
 
 
-@attrs.frozen
 class FirstFew(Expectation):
     """At most `limit` of these in any order, and none twice; all of them, if they are no more than that."""
 
@@ -145,7 +138,6 @@ def take(left: list[object], wanted: Sequence[object]) -> int:
     return count
 
 
-@attrs.frozen
 class Either(Expectation):
     answers: Sequence[Expectation]
 
@@ -183,7 +175,6 @@ Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
 
-@attrs.frozen
 class Pool(Data):
     """Names and values that one run draws from; names are few, so that they meet; values are unique."""
 
@@ -192,10 +183,10 @@ class Pool(Data):
     values: Sequence[object]
     is_odd: bool = False  # whether odd ones are among them
     is_marked: bool = False  # whether texts of a write are such that their bytes are found nowhere else
-    made: list[str] = attrs.field(factory=list)  # what was drawn to be remembered, or to be given back
-    used: list[object] = attrs.field(factory=list)  # values that one write has and no other
-    latest: dict[object, object] = attrs.field(factory=dict)  # the value that was last drawn for a place
-    places: dict[str, Mapping[str, object]] = attrs.field(factory=dict)  # whose each of these is
+    made: list[str] = []  # what was drawn to be remembered, or to be given back
+    used: list[object] = []  # values that one write has and no other
+    latest: dict[object, object] = {}  # the value that was last drawn for a place
+    places: dict[str, Mapping[str, object]] = {}  # whose each of these is
 
     def draw_value(
         self, chance: Stream, own: str, own_share: tuple[int, int] = (2, 3), kind: type = object

@@ -3,15 +3,12 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.targets.adapter import PAGED, Adapter, is_async, ops_of
 
 SCOPES: Final = ("ns", "user", "session", "agent", "run")  # arguments that say whose a row is
 
 
-@attrs.frozen
 class Promise(Data):
     """What is promised, the rules that see it broken, and why a class is not held to it; empty: it is.
 

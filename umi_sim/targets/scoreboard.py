@@ -18,8 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.wording import group_digits, plural
 from umi_sim.record.saved_failures import write_whole
@@ -34,7 +32,6 @@ HELD, BROKEN = "held", "broken"
 WORST: Final = (BROKEN, HELD, "not promised", "not expressible")  # of what a cell may say, first
 
 
-@attrs.frozen
 class ScoredFailure(Data):
     """A promise that an adapter breaks: what was seen, its file, what its script says, how many more kinds.
 
@@ -49,14 +46,13 @@ class ScoredFailure(Data):
     more: int = 0
 
 
-@attrs.frozen
 class ScoredSubject(Data):
     """A store, or one of its adapters. `cells`: by promise; none where it could not be run: `left_out`."""
 
     name: str
     packages: str
     runs: int = 0
-    cells: Mapping[str, str] = attrs.field(factory=dict)
+    cells: Mapping[str, str] = {}
     failures: tuple[ScoredFailure, ...] = ()
     left_out: str = ""
 
@@ -170,7 +166,6 @@ def score_failures(run: "AdapterRun", failures: Iterable[Json], out: Path) -> It
         yield ScoredFailure(promise, what, run.name, file.name, told, len(more))
 
 
-@attrs.frozen
 class AdapterRun(Data):
     """An adapter of a folder, run in processes of their own in the folder `home`."""
 

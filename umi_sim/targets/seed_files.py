@@ -10,7 +10,7 @@ from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.formats.schema import SEED, TEXT, Json, Schema, at, list_of, one_of, table, whole
@@ -37,7 +37,6 @@ JOB_COUNT_MAX: Final = 10**9
 JOB_FIELDS: Final = ("jobs", "pauses", "jobs_whole")  # as JobCounts has them
 
 
-@attrs.frozen
 class SavedRun(Data):
     """A run from a file, with what the store said then. `trace` is empty where it was edited by hand.
 
@@ -68,7 +67,7 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: TargetVer
         "contract": adapter.contract.name, "target": name, "seed": str(seed),
         "items": [item_to_json(item) for item in verdict.items],
         "said": [list[Json](step.said) for step in verdict.steps], "failure": failure, "trace": verdict.trace,
-        **dict(zip(JOB_FIELDS, attrs.astuple(verdict.jobs), strict=True)),
+        **dict(zip(JOB_FIELDS, structs.astuple(verdict.jobs), strict=True)),
     }  # fmt: skip
     return make_document(FORMAT, fields)
 
@@ -111,7 +110,6 @@ def parse_run(data: bytes, name: str) -> SavedRun:
     return parse_document(data, name, FORMAT, "run of a store", saved_of)
 
 
-@attrs.frozen
 class Earlier(Data):
     """The runs of an adapter that a folder holds, each lived again. `unreadable`: files, and why.
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
@@ -48,7 +48,6 @@ Message = tuple[int, object]  # when it came, and itself
 ROLES: Final = ("user", "assistant")
 
 
-@attrs.frozen
 class SessionVersion(Data):
     """A version of a session: its messages, and the number of its changes so far."""
 
@@ -57,7 +56,6 @@ class SessionVersion(Data):
     count: int
 
 
-@attrs.frozen
 class SessionsState(Data):
     """`counts`: how many operations may have changed a session. `seen`: by the name of a version.
 
@@ -84,13 +82,13 @@ class SessionsState(Data):
         ttl: Any = self.flags.get("default_ttl_ms")
         if ttl is None or (key in self.ends_ms and not self.flags["writes_renew"]):
             return self
-        return attrs.evolve(self, ends_ms={**self.ends_ms, key: now_ms + ttl})
+        return structs.replace(self, ends_ms={**self.ends_ms, key: now_ms + ttl})
 
     def of(self, key: Key) -> tuple[Message, ...]:
         return self.messages.get(key, ())
 
     def set(self, key: Key, messages: tuple[Message, ...]) -> "SessionsState":
-        return attrs.evolve(self.count_change(key), messages={**self.messages, key: messages})
+        return structs.replace(self.count_change(key), messages={**self.messages, key: messages})
 
     def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
         return self.set(key, (*self.of(key), *((now_ms, each) for each in values))).live_on(key, now_ms)
@@ -98,7 +96,7 @@ class SessionsState(Data):
     def without(self, key: Key) -> "SessionsState":
         messages = {of: each for of, each in self.messages.items() if of != key}
         ends_ms = {of: each for of, each in self.ends_ms.items() if of != key}
-        return attrs.evolve(
+        return structs.replace(
             self.count_change(key), messages=messages, states=self.states_without(key), ends_ms=ends_ms
         )
 
@@ -109,7 +107,7 @@ class SessionsState(Data):
         """Count a change of a session of which a version was seen; any other would only make more states."""
         if not any(each.of == key for each in self.seen.values()):
             return self
-        return attrs.evolve(self, counts={**self.counts, key: self.counts.get(key, 0) + 1})
+        return structs.replace(self, counts={**self.counts, key: self.counts.get(key, 0) + 1})
 
     def version(self, key: Key) -> SessionVersion:
         return SessionVersion(key, self.of(key), self.counts.get(key, 0))
@@ -166,7 +164,7 @@ class SessionsContract(Contract):
 
     def with_deadline(self, state: SessionsState, end_ms: int) -> Iterator[SessionsState]:
         for key in state.ends_ms:
-            yield attrs.evolve(state, ends_ms={**state.ends_ms, key: end_ms})
+            yield structs.replace(state, ends_ms={**state.ends_ms, key: end_ms})
 
     # Drawing.
 
@@ -276,7 +274,7 @@ class SessionsContract(Contract):
     def on_clear(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         emptied = state.set(of, ()) if of in state.messages else state
         if state.flags["clear_ends_state"]:
-            emptied = attrs.evolve(emptied, states=state.states_without(of))
+            emptied = structs.replace(emptied, states=state.states_without(of))
         yield WHATEVER, emptied
 
     def on_delete(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
@@ -289,14 +287,14 @@ class SessionsContract(Contract):
 
     def on_put_state(self, state: SessionsState, now_ms: int, of: Key, key: str, value: object) -> Outcomes:
         own = {**state.states.get(of, {}), key: value}
-        after = attrs.evolve(state.count_change(of), states={**state.states, of: own})
+        after = structs.replace(state.count_change(of), states={**state.states, of: own})
         yield WHATEVER, after.live_on(of, now_ms)
 
     def on_state(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         yield exactly(dict(state.states.get(of, {}))), state
 
     def on_version(self, state: SessionsState, now_ms: int, of: Key, version: str) -> Outcomes:
-        yield WHATEVER, attrs.evolve(state, seen={**state.seen, version: state.version(of)})
+        yield WHATEVER, structs.replace(state, seen={**state.seen, version: state.version(of)})
 
     def on_append(
         self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object], version: str
@@ -315,7 +313,6 @@ def exactly(value: object) -> Expectation:
     return Exactly(value) if value else any_of(value, None)
 
 
-@attrs.frozen
 class ByTime(Expectation):
     """Messages by the time at which they came; those of one millisecond in any order."""
 

@@ -6,7 +6,7 @@ from itertools import chain, islice, permutations, product
 from time import monotonic
 from typing import Any, Final
 
-from attrs import evolve
+from msgspec.structs import replace as evolve
 
 from umi_sim.kernel import progress
 from umi_sim.kernel.wording import plural

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
@@ -202,7 +202,7 @@ def counts_of(found: Hunt) -> dict[str, Any]:
         inferred.setdefault(name, []).append(value)
     return {
         "runs": found.run_count, "operations": found.op_count, "inferred": inferred,
-        "known": [attrs.asdict(it) for it in found.known], "promised": list_promises(found.adapter),
+        "known": [msgspec.to_builtins(it) for it in found.known], "promised": list_promises(found.adapter),
         "did_not_recur": [str(each.broken and each.broken.message) for each in found.not_recurring],
         **jobs_as_json(found.jobs),
     }  # fmt: skip

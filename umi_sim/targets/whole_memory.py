@@ -12,7 +12,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_sim.judge.equivalences import FILTER, SECOND
@@ -30,15 +31,14 @@ from umi_sim.targets.adapter import FOLDER, BadAdapter
 TARGET: Final = "umi_core"  # whose contract it is
 
 
-@attrs.define
 class WholeMemoryHunt(Owner):
     """All that was run, and the first failure, if there was one."""
 
     run_count: int = 0
-    scenarios: dict[str, None] = attrs.field(factory=dict)
-    operations: Counter[str] = attrs.field(factory=Counter)
-    fired: Counter[str] = attrs.field(factory=Counter)
-    rules: Counter[str] = attrs.field(factory=Counter)
+    scenarios: dict[str, None] = {}
+    operations: Counter[str] = msgspec.field(default_factory=Counter)
+    fired: Counter[str] = msgspec.field(default_factory=Counter)
+    rules: Counter[str] = msgspec.field(default_factory=Counter)
     failed: Verdict | None = None
 
     def add(self, verdict: Verdict) -> None:
@@ -79,7 +79,7 @@ def given_to(command: str, config: RunConfig, *, is_compared: bool) -> RunConfig
     equal = [FILTER] if FILTER in config.equivalences else []
     equal += [SECOND] if is_compared else []
     memory = {**config.memory, "group_decay_ms": 0}  # which groups are used is seen from inside alone
-    return attrs.evolve(config, command=command, revise_every=0, equivalences=tuple(equal), memory=memory)
+    return structs.replace(config, command=command, revise_every=0, equivalences=tuple(equal), memory=memory)
 
 
 def names_of(given: Sequence[str]) -> list[str]:
@@ -101,8 +101,8 @@ def shrink_verdict(verdict: Verdict) -> Shrunk:
 
 def save_failure(seed: SeedFile) -> Path:
     """Write a failure. The command is in no file: it is given again with each replay."""
-    return seed_file.save(attrs.evolve(seed, repro=""), Path(FOLDER))
+    return seed_file.save(structs.replace(seed, repro=""), Path(FOLDER))
 
 
 def with_command(seed: SeedFile, command: str) -> SeedFile:
-    return attrs.evolve(seed, config=attrs.evolve(seed.config, command=command))
+    return structs.replace(seed, config=structs.replace(seed.config, command=command))

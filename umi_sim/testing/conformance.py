@@ -13,12 +13,12 @@ Law 1. The same tries in every run. Law 2. Needs hypothesis, which is in the ext
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-import attrs
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.stateful import (
     run_state_machine_as_test,
 )
+from msgspec import structs
 
 from umi_core.config import Config
 from umi_core.language.extraction import Extraction, parse_extraction
@@ -110,7 +110,7 @@ def check_route(truth: Truth, text: str) -> None:
     text = make_acceptable(text)
     asked = tuple(entity_of(f"e{n}", fact) for n, fact in enumerate(FACTS))
     # The drawn text as a fact of its own: a name that looks like the end of a prompt must not end the prompt.
-    asked = (*asked, attrs.evolve(asked[0], id="told", name=text, content=text))
+    asked = (*asked, structs.replace(asked[0], id="told", name=text, content=text))
     reply = truth("route", ask_route(asked, text))
     parsed = parse_routes(reply, asked, Config())
     assert isinstance(parsed, Routes), f"a routing has its form, whatever the text says: {reply}"

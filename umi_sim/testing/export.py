@@ -13,7 +13,7 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, Final, ParamSpec
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
 from umi_core.data import Data, Owner
@@ -73,7 +73,6 @@ class CannotShow(ValueError):
     """A failure that a plain test of one memory cannot show; the message is one line."""
 
 
-@attrs.frozen
 class Input(Data):
     """An input of a memory; `place` counts over all memories of the run."""
 
@@ -82,7 +81,6 @@ class Input(Data):
     value: Value
 
 
-@attrs.define
 class ExportedMemory(Owner):
     """One memory from its birth on, with all its inputs."""
 
@@ -90,8 +88,8 @@ class ExportedMemory(Owner):
     number: int
     scope: Scope
     config: Config
-    inputs: list[Input] = attrs.field(factory=list)
-    effects: list[tuple[Effect, ...]] = attrs.field(factory=list)  # of all inputs but one that failed
+    inputs: list[Input] = []
+    effects: list[tuple[Effect, ...]] = []  # of all inputs but one that failed
 
     def is_like(self, seen: Sequence["InputEffects"]) -> bool:
         """Check whether a memory with other tables did the same: a world may change them in mid-life."""
@@ -99,7 +97,6 @@ class ExportedMemory(Owner):
         return all(it.effects == effects for it, effects in zip(seen, self.effects, strict=False))
 
 
-@attrs.frozen
 class InputEffects(Data):
     """The effects of one input. `raised`: the exception, instead of effects."""
 
@@ -108,7 +105,6 @@ class InputEffects(Data):
     raised: str = ""
 
 
-@attrs.frozen
 class ExportedTest(Data):
     """One test function: the inputs in order, each with the effects that it must have.
 
@@ -238,7 +234,7 @@ def until(lives: Iterable[ExportedMemory], seed: SeedFile) -> list[ExportedMemor
     if seed.failure is None:
         return list(lives)
     end = seed.failure.step
-    cut = [attrs.evolve(life, inputs=[it for it in life.inputs if it.place < end]) for life in lives]
+    cut = [structs.replace(life, inputs=[it for it in life.inputs if it.place < end]) for life in lives]
     return [life for life in cut if life.inputs]
 
 
@@ -259,7 +255,7 @@ def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
     if failure.kind != "crash" and not listener.is_judging:
         raise CannotShow(f"{failure.rule} is not seen in a reply")
     test = (
-        export_life(attrs.evolve(life, inputs=life.inputs[:-1]))
+        export_life(structs.replace(life, inputs=life.inputs[:-1]))
         if len(life.inputs) > 1
         else ExportedTest(life, [])
     )
@@ -340,7 +336,6 @@ def find_probe(
 # The source.
 
 
-@attrs.frozen
 class ExportedFile(Data):
     """A test file: its text, how many inputs it tells, and what it shows."""
 

@@ -16,10 +16,10 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
+from msgspec import structs
 
 from umi_core.messages.effects import Done
 from umi_core.messages.results import Remembered, SessionCreated, SessionSaved
@@ -266,7 +266,7 @@ def machine(
     check(mutant, (None, *MUTANTS), "planted bug")
     check(profile, (None, *PROFILES), "profile")
     drawn = draw(find(scenario), 0)
-    config = attrs.evolve(
+    config = structs.replace(
         # One agent, one request at a time, no latency: the order of
         # rules is the order of events, which Hypothesis shrinks.
         drawn, agents=drawn.agents[:1], mode="swarm", latency="instant", policy="fifo", in_flight_max=1,

@@ -6,7 +6,6 @@ Law 2. How often one is hostile, or comes at an instant that matters, is as the 
 
 from typing import Any, Final
 
-import attrs
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle
 
@@ -40,7 +39,6 @@ def moments_of(config: RunConfig) -> Any:
     return in_part(config.land, LANDINGS, st.sampled_from(ADVANCE_MS))
 
 
-@attrs.frozen
 class Mostly(Data):
     """A value as users give it, and in part of the draws one from the pool of hostile ones."""
 

@@ -7,9 +7,9 @@ Law 2. Each field takes several values, so that a storage that loses or resets o
 from collections.abc import Iterable
 from typing import Any, Final, get_args
 
-import attrs
 import hypothesis.strategies as st
 
+from umi_core.data import list_fields
 from umi_core.declared import Incomplete
 from umi_core.domains import domain_of
 from umi_core.kelpie.domains import CHANGES, LOGS, ROLES
@@ -94,7 +94,7 @@ def values_of(field: Any) -> Values:
 def must_cover(kinds: Iterable[type[Body]]) -> None:
     """Check that every field of every kind has values. Raises Incomplete."""
     for cls in kinds:
-        for field in attrs.fields(cls):
+        for field in list_fields(cls):
             values_of(field)
 
 
@@ -104,7 +104,7 @@ must_cover(BODIES.values())
 
 def bodies_of(kind: str) -> st.SearchStrategy[Body]:
     cls = BODIES[kind]
-    fields = {field.name: values_of(field) for field in attrs.fields(cls)}
+    fields = {field.name: values_of(field) for field in list_fields(cls)}
     # Two blocks of a core are drawn apart from each other and may hold the same entry, which no core does.
     return st.fixed_dictionaries(fields).map(lambda values: cls(**values)).filter(lambda body: body.is_sound)
 

@@ -11,7 +11,7 @@ verdict = script.finish()
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
+from msgspec import structs
 
 from umi_core.values import Scope
 from umi_sim.explain import report
@@ -43,11 +43,11 @@ class Script:
         plain: bool = False,
         **options: Any,
     ) -> None:
-        config = attrs.evolve(PLAIN, scenario=scenario, seed=seed) if plain else draw(find(scenario), seed)
+        config = structs.replace(PLAIN, scenario=scenario, seed=seed) if plain else draw(find(scenario), seed)
         if plain and agents:
-            config = attrs.evolve(config, agents=tuple(map(agent_of, agents)))
+            config = structs.replace(config, agents=tuple(map(agent_of, agents)))
         kept = tuple(agent for agent in config.agents if plain or not agents or agent.name in agents)
-        self.config = attrs.evolve(config, agents=kept, latency=latency or config.latency, **options)
+        self.config = structs.replace(config, agents=kept, latency=latency or config.latency, **options)
         self.items: list[Item] = []
 
     def op(self, op_id: str, agent: str, name: str, *, at_ms: int = 0, **args: object) -> None:

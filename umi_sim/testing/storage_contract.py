@@ -8,9 +8,9 @@ Law 3. Scores may be off by `tolerance_ppm`; then hits are ordered and cut by th
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, Protocol
 
-import attrs
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from msgspec import structs
 
 from umi_core.conditions import Condition, Where
 from umi_core.limits import RECEIPT_MS_MAX
@@ -62,7 +62,7 @@ DIRECTIONS: Final = ((1, 0), (3, 4), (-1, 0), (1, 0, 0))
 def entity_of(row_id: str, fact: Fact) -> Entity:
     kind, name, content, updated_ms, event_time_ms, missing = fact
     entity = Entity(row_id, kind, name, content, 1, 500_000, 500_000, "facts", 1, updated_ms)
-    return attrs.evolve(entity, event_time_ms=event_time_ms, vector_missing=missing)
+    return structs.replace(entity, event_time_ms=event_time_ms, vector_missing=missing)
 
 
 def bodies(kind: str, row_id: str) -> tuple[Body, ...]:
@@ -199,7 +199,7 @@ class StorageContract(RuleBasedStateMachine):
         if self.now_ms < at_ms + RECEIPT_MS_MAX:
             ticket, commit = self.send_commit(writes, guards, key)
             answer = self.storage.flush(ticket, self.now_ms)
-            expected = attrs.evolve(first, request_id=commit.request_id)
+            expected = structs.replace(first, request_id=commit.request_id)
             agree("a known key is answered as the first time, before any expect", answer, expected)
             self.check_rows("a known key changes nothing")
 
@@ -232,7 +232,7 @@ class StorageContract(RuleBasedStateMachine):
             hits = self.twin.hits(query)
             if hits and isinstance(hits[-1].body, Entity):
                 of_its_type = Condition("type", "in", (hits[-1].body.type,))
-                self.check_hits(attrs.evolve(query, where=(of_its_type,), limit=1))
+                self.check_hits(structs.replace(query, where=(of_its_type,), limit=1))
 
     @rule(kind=OTHER_KINDS, limit=LIMITS, least_ppm=LEASTS)
     def search_others(self, kind: str, limit: int, least_ppm: int) -> None:
@@ -287,7 +287,7 @@ class StorageContract(RuleBasedStateMachine):
             self.note_receipts(commit)
             self.check_rows("a durable batch is visible as a whole")
         else:
-            unnamed = attrs.evolve(expected, changed=())  # a storage need not name what differs
+            unnamed = structs.replace(expected, changed=())  # a storage need not name what differs
             agree("expects that differ are a conflict", answer, unnamed if answer == unnamed else expected)
             self.check_rows("a batch with a conflict changes nothing")
 
@@ -342,7 +342,7 @@ def searches(where: Where, limit: int, least_ppm: int, kind: str) -> Iterator[By
 
 
 def drop_score(row: Row) -> Row:
-    return attrs.evolve(row, score_ppm=None)
+    return structs.replace(row, score_ppm=None)
 
 
 def score_of(row: Row) -> int:

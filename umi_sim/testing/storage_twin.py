@@ -5,7 +5,7 @@ Law 1. The twin is simpler than any storage: one dict, searched as a whole for e
 
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conditions import Condition, Where
 from umi_core.data import Owner
@@ -21,11 +21,10 @@ def agree(law: str, got: object, expected: object) -> None:
     assert got == expected, f"{law}\n  got       {got}\n  expected  {expected}"
 
 
-@attrs.define
 class StorageTwin(Owner):
     """All rows ever written, in one dict; a deleted row has no body and keeps its version."""
 
-    rows: dict[Address, Row] = attrs.field(factory=dict)
+    rows: dict[Address, Row] = {}
 
     def version(self, address: Address) -> int:
         """The version a commit may expect: 0 is absent."""
@@ -71,7 +70,7 @@ class StorageTwin(Owner):
         # depends on all rows of the kind, not on those that match.
         scores = self.scores(query)
         found = self.matching(CountRows(query.scope, (query.kind,), query.where))
-        return sorted([attrs.evolve(row, score_ppm=scores[row.address]) for row in found], key=rank_of)
+        return sorted([structs.replace(row, score_ppm=scores[row.address]) for row in found], key=rank_of)
 
     def scores(self, query: ByVector | ByWords) -> dict[Address, int]:
         """Return the score of each row of the scope and kind, whether it meets the conditions or not."""
@@ -83,7 +82,7 @@ class StorageTwin(Owner):
         return {row.address: score_ppm for row, score_ppm in zip(rows, scores, strict=True)}
 
     def vector_score(self, query: ByVector, address: Address) -> int:
-        vector = self.rows.get(attrs.evolve(address, kind="vector"))
+        vector = self.rows.get(structs.replace(address, kind="vector"))
         body = None if vector is None else vector.body
         return vector_relevance_ppm(query.vector, body.components) if isinstance(body, Vector) else 0
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.declared import Incomplete
 from umi_core.domains import JUDGES, LISTED, RANKERS
@@ -41,7 +39,6 @@ def hostile_maker(pool: Maker | Pool) -> Maker:
     return pool if callable(pool) else lambda user, stream: stream.pick(stream.pick(classes))
 
 
-@attrs.frozen
 class Habit(Data):
     """The values that users give for a domain; `share`: how often they give what may be left out.
 
@@ -49,8 +46,8 @@ class Habit(Data):
     the last that is drawn, and hostile in a draw of its own.
     """
 
-    plain: Maker = attrs.field(converter=plain_maker)
-    hostile: Maker = attrs.field(converter=hostile_maker)
+    plain: Maker
+    hostile: Maker
     share: Ratio = ALWAYS
     is_late: bool = False
 
@@ -60,60 +57,67 @@ class Habit(Data):
         return stream.pick(edges) if edges and stream.chance(*user.edges) else self.hostile(user, stream)
 
 
+def habit(
+    plain: Maker | Sequence[object], hostile: Maker | Pool, share: Ratio = ALWAYS, is_late: bool = False
+) -> Habit:
+    """Return a habit of functions that draw, or of values that one is drawn from."""
+    return Habit(plain_maker(plain), hostile_maker(hostile), share, is_late)
+
+
 HABITS: Final[dict[str, Habit]] = {
-    **dict.fromkeys(("key", "stored_key"), Habit(User.key, pools.HOSTILE_KEYS)),
-    "value": Habit(User.value, User.bad_value),
-    "ttl": Habit(pools.TTLS_MS, pools.HOSTILE_TTLS),
-    "delta": Habit(pools.DELTAS, pools.HOSTILE_DELTAS, OFTEN),
-    "block_kind": Habit(BLOCK_KINDS, pools.HOSTILE_KINDS),
-    "block_label": Habit(pools.LABELS, pools.HOSTILE_LABELS, SOMETIMES),
-    "block_text": Habit(User.block_text, User.bad_block_text),
-    "importance": Habit(User.importance, pools.HOSTILE_PPM, OFTEN),
-    "form": Habit(("xml", "markdown"), pools.HOSTILE_FORMS),
-    "entity_id": Habit(User.entity, pools.HOSTILE_IDS),
-    "resource_id": Habit(User.resource, pools.HOSTILE_IDS),
-    "session_id": Habit(User.session, pools.HOSTILE_IDS),
-    "told_in": Habit(User.talk, pools.HOSTILE_IDS, OFTEN, is_late=True),
-    "ended_session": Habit(User.talk, pools.HOSTILE_IDS),
-    "members": Habit(User.members, pools.HOSTILE_MEMBERS, OFTEN),
-    "text": Habit(User.text, User.bad_text),
-    "document": Habit(User.document, User.bad_document),
-    "fact": Habit(User.fact, pools.HOSTILE_TEXTS),
-    "memory_type": Habit(ALL_MEMORY_TYPES, pools.HOSTILE_KINDS),
-    "new_fact": Habit(User.new_fact, pools.HOSTILE_TEXTS, MOSTLY),
-    "new_categories": Habit(User.new_categories, pools.HOSTILE_MEMORY_TYPES, OFTEN),
-    "category_names": Habit(User.categories_of_fact, pools.HOSTILE_MEMORY_TYPES, OFTEN),
-    "modality": Habit(User.modality, pools.HOSTILE_MODALITIES, OFTEN),
-    "uri": Habit(pools.URIS, pools.HOSTILE_IDS, OFTEN),
-    "memory_types": Habit(pools.MEMORY_TYPES, pools.HOSTILE_MEMORY_TYPES, SOMETIMES),
-    "category_name": Habit(User.category, pools.HOSTILE_KINDS),
-    "listed_kind": Habit(LISTED, pools.HOSTILE_KINDS),
-    "cursor": Habit(pools.CURSORS, pools.HOSTILE_CURSORS, SELDOM),
-    "flag": Habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # what is on unless it is said
-    "wish": Habit((True,), pools.HOSTILE_FLAGS, SOMETIMES, is_late=True),
-    "time": Habit(User.instant, pools.HOSTILE_TIMES, SOMETIMES),
-    "metadata": Habit(pools.METADATA, pools.HOSTILE_METADATA, SELDOM),
-    "source": Habit(("chat-1", "mail-2"), pools.HOSTILE_IDS, SELDOM),
-    "request_key": Habit(User.request_key, pools.HOSTILE_REQUEST_KEYS, SOMETIMES),
-    "speaker": Habit(pools.SPEAKERS, pools.HOSTILE_SPEAKERS, SOMETIMES, is_late=True),
-    "query": Habit(User.query, pools.HOSTILE_QUERIES),
-    "limit": Habit((1, 1, 1, 2, 3, 10, 100), pools.HOSTILE_LIMITS, OFTEN),
-    "deep": Habit((True, False), pools.HOSTILE_FLAGS, OFTEN),
-    "time_range": Habit(User.time_range, pools.HOSTILE_RANGES, SELDOM),
-    "types": Habit(pools.TYPES, pools.HOSTILE_TYPES, SOMETIMES),
-    "turns": Habit(User.turns, pools.HOSTILE_TURNS),
-    "sufficiency": Habit(JUDGES, pools.HOSTILE_WORDS, OFTEN),
-    "filter": Habit(User.filter, filter_values.HOSTILE_FILTERS, SOMETIMES, is_late=True),
-    "row_filter": Habit(User.row_filter, filter_values.HOSTILE_FILTERS, SELDOM, is_late=True),
-    "ranker": Habit(RANKERS, pools.HOSTILE_WORDS, OFTEN),
-    "levels": Habit(pools.LEVELS, pools.HOSTILE_LEVELS, SOMETIMES),
-    "level_count": Habit((1, 2, 3), pools.numbers(1, len(LEVELS)), SOMETIMES),
-    "hit_count": Habit((0, 1, 2, 5, 20), pools.numbers(0, RECALL_LIMIT_MAX), SOMETIMES),
-    "least": Habit((1, 1, 2, 4), pools.numbers(1, RECALL_LIMIT_MAX), OFTEN),
-    "level_score": Habit((0, 1, 100_000, 300_000, PPM), pools.HOSTILE_PPM, OFTEN),
-    "score": Habit((0, 1, 300_000, PPM), pools.HOSTILE_PPM, SELDOM),
-    "version": Habit((1, 2, 3), pools.HOSTILE_VERSIONS, SOMETIMES),
-    **{domain: Habit(*habit) for domain, habit in api_values.HABITS.items()},
+    **dict.fromkeys(("key", "stored_key"), habit(User.key, pools.HOSTILE_KEYS)),
+    "value": habit(User.value, User.bad_value),
+    "ttl": habit(pools.TTLS_MS, pools.HOSTILE_TTLS),
+    "delta": habit(pools.DELTAS, pools.HOSTILE_DELTAS, OFTEN),
+    "block_kind": habit(BLOCK_KINDS, pools.HOSTILE_KINDS),
+    "block_label": habit(pools.LABELS, pools.HOSTILE_LABELS, SOMETIMES),
+    "block_text": habit(User.block_text, User.bad_block_text),
+    "importance": habit(User.importance, pools.HOSTILE_PPM, OFTEN),
+    "form": habit(("xml", "markdown"), pools.HOSTILE_FORMS),
+    "entity_id": habit(User.entity, pools.HOSTILE_IDS),
+    "resource_id": habit(User.resource, pools.HOSTILE_IDS),
+    "session_id": habit(User.session, pools.HOSTILE_IDS),
+    "told_in": habit(User.talk, pools.HOSTILE_IDS, OFTEN, is_late=True),
+    "ended_session": habit(User.talk, pools.HOSTILE_IDS),
+    "members": habit(User.members, pools.HOSTILE_MEMBERS, OFTEN),
+    "text": habit(User.text, User.bad_text),
+    "document": habit(User.document, User.bad_document),
+    "fact": habit(User.fact, pools.HOSTILE_TEXTS),
+    "memory_type": habit(ALL_MEMORY_TYPES, pools.HOSTILE_KINDS),
+    "new_fact": habit(User.new_fact, pools.HOSTILE_TEXTS, MOSTLY),
+    "new_categories": habit(User.new_categories, pools.HOSTILE_MEMORY_TYPES, OFTEN),
+    "category_names": habit(User.categories_of_fact, pools.HOSTILE_MEMORY_TYPES, OFTEN),
+    "modality": habit(User.modality, pools.HOSTILE_MODALITIES, OFTEN),
+    "uri": habit(pools.URIS, pools.HOSTILE_IDS, OFTEN),
+    "memory_types": habit(pools.MEMORY_TYPES, pools.HOSTILE_MEMORY_TYPES, SOMETIMES),
+    "category_name": habit(User.category, pools.HOSTILE_KINDS),
+    "listed_kind": habit(LISTED, pools.HOSTILE_KINDS),
+    "cursor": habit(pools.CURSORS, pools.HOSTILE_CURSORS, SELDOM),
+    "flag": habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # what is on unless it is said
+    "wish": habit((True,), pools.HOSTILE_FLAGS, SOMETIMES, is_late=True),
+    "time": habit(User.instant, pools.HOSTILE_TIMES, SOMETIMES),
+    "metadata": habit(pools.METADATA, pools.HOSTILE_METADATA, SELDOM),
+    "source": habit(("chat-1", "mail-2"), pools.HOSTILE_IDS, SELDOM),
+    "request_key": habit(User.request_key, pools.HOSTILE_REQUEST_KEYS, SOMETIMES),
+    "speaker": habit(pools.SPEAKERS, pools.HOSTILE_SPEAKERS, SOMETIMES, is_late=True),
+    "query": habit(User.query, pools.HOSTILE_QUERIES),
+    "limit": habit((1, 1, 1, 2, 3, 10, 100), pools.HOSTILE_LIMITS, OFTEN),
+    "deep": habit((True, False), pools.HOSTILE_FLAGS, OFTEN),
+    "time_range": habit(User.time_range, pools.HOSTILE_RANGES, SELDOM),
+    "types": habit(pools.TYPES, pools.HOSTILE_TYPES, SOMETIMES),
+    "turns": habit(User.turns, pools.HOSTILE_TURNS),
+    "sufficiency": habit(JUDGES, pools.HOSTILE_WORDS, OFTEN),
+    "filter": habit(User.filter, filter_values.HOSTILE_FILTERS, SOMETIMES, is_late=True),
+    "row_filter": habit(User.row_filter, filter_values.HOSTILE_FILTERS, SELDOM, is_late=True),
+    "ranker": habit(RANKERS, pools.HOSTILE_WORDS, OFTEN),
+    "levels": habit(pools.LEVELS, pools.HOSTILE_LEVELS, SOMETIMES),
+    "level_count": habit((1, 2, 3), pools.numbers(1, len(LEVELS)), SOMETIMES),
+    "hit_count": habit((0, 1, 2, 5, 20), pools.numbers(0, RECALL_LIMIT_MAX), SOMETIMES),
+    "least": habit((1, 1, 2, 4), pools.numbers(1, RECALL_LIMIT_MAX), OFTEN),
+    "level_score": habit((0, 1, 100_000, 300_000, PPM), pools.HOSTILE_PPM, OFTEN),
+    "score": habit((0, 1, 300_000, PPM), pools.HOSTILE_PPM, SELDOM),
+    "version": habit((1, 2, 3), pools.HOSTILE_VERSIONS, SOMETIMES),
+    **{domain: habit(*values) for domain, values in api_values.HABITS.items()},
 }
 
 

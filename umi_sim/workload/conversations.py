@@ -6,7 +6,7 @@ Law 1. Unless the number of operations is given, there are as many as the conver
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.kernel.wording import plural
 from umi_sim.record.items import Item, Op
@@ -19,7 +19,7 @@ SPARE_COUNT: Final = 64
 
 def with_conversation(config: RunConfig, path: str) -> RunConfig:
     """Return the configuration with the conversation in that file."""
-    return attrs.evolve(config, workload="transcript", transcript=path)
+    return structs.replace(config, workload="transcript", transcript=path)
 
 
 def whole(config: RunConfig) -> RunConfig:
@@ -33,7 +33,7 @@ def whole(config: RunConfig) -> RunConfig:
     agent_count = len(config.agents)
     is_usual = config.steps_max == steps_max(config.operations_max, agent_count)
     limit = steps_max(count, agent_count) if is_usual else config.steps_max
-    return attrs.evolve(config, operations_max=count, steps_max=limit)
+    return structs.replace(config, operations_max=count, steps_max=limit)
 
 
 def remark(config: RunConfig, items: Sequence[Item]) -> str:

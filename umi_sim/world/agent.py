@@ -8,7 +8,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final, Protocol
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Answer, Value
@@ -52,7 +53,6 @@ class Judge(Protocol):
     ) -> None: ...
 
 
-@attrs.define
 class Agent(Owner):
     """One machine with its clock and what it is about to do. `held`: what came while it paused."""
 
@@ -63,16 +63,16 @@ class Agent(Owner):
     machine: Machine | None = None
     life: int = 0
     wake_ms: int | None = None
-    pending: deque[Op | ClockMove] = attrs.field(factory=deque)
+    pending: deque[Op | ClockMove] = msgspec.field(default_factory=deque)
     # id of an operation to the name of its request: "o7" -> "remember"
-    in_flight: dict[str, str] = attrs.field(factory=dict)
+    in_flight: dict[str, str] = {}
     wake_count: int = 0
     spin_count: int = 0
     restart_ms: int | None = None
     resume_ms: int | None = None
     is_clock_held: bool = False  # this pause stopped the clock; a clock fault may have stopped it before
-    window: Window = attrs.field(factory=Window)
-    held: list["NetworkMessage | Op"] = attrs.field(factory=list)
+    window: Window = msgspec.field(default_factory=Window)
+    held: list["NetworkMessage | Op"] = []
 
     def wants_items(self) -> bool:
         """Return True if it is up and no operation is pending; the end of a clock's window still may be."""
@@ -121,7 +121,6 @@ class Agent(Owner):
         return held
 
 
-@attrs.frozen
 class NetworkMessage(Data):
     """Something on its way: a call to its service, its flush, or its answer back; or a copy of one."""
 
@@ -138,7 +137,7 @@ class NetworkMessage(Data):
         return NetworkMessage(event, self.call, leg, flush, answer, self.is_copy)
 
     def copy(self) -> "NetworkMessage":
-        return attrs.evolve(self, event=f"{self.call.event}/{self.leg}.2", is_copy=True)
+        return structs.replace(self, event=f"{self.call.event}/{self.leg}.2", is_copy=True)
 
 
 def is_busy(agent: Agent) -> bool:
@@ -184,18 +183,17 @@ def place_in_record(agent: Agent) -> int:
     return int(agent.pending[0].id[1:])
 
 
-@attrs.define
 class Tally(Owner):
     """Counts of what happened in a run, by name."""
 
-    operations: Counter[str] = attrs.field(factory=Counter)
-    replies: Counter[str] = attrs.field(factory=Counter)
-    degraded: Counter[str] = attrs.field(factory=Counter)
-    fired: Counter[str] = attrs.field(factory=Counter)
-    without_effect: Counter[str] = attrs.field(factory=Counter)
-    skipped: Counter[str] = attrs.field(factory=Counter)
-    excused: Counter[str] = attrs.field(factory=Counter)
-    marks: Counter[str] = attrs.field(factory=Counter)
+    operations: Counter[str] = msgspec.field(default_factory=Counter)
+    replies: Counter[str] = msgspec.field(default_factory=Counter)
+    degraded: Counter[str] = msgspec.field(default_factory=Counter)
+    fired: Counter[str] = msgspec.field(default_factory=Counter)
+    without_effect: Counter[str] = msgspec.field(default_factory=Counter)
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    excused: Counter[str] = msgspec.field(default_factory=Counter)
+    marks: Counter[str] = msgspec.field(default_factory=Counter)
 
     def mark(self, names: Iterable[str]) -> None:
         """Count marks one by one: mostly there are none, and letting the table count costs tenfold."""

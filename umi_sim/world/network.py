@@ -13,9 +13,9 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any, Final, Protocol
 
-import attrs
+import msgspec
 
-from umi_core.data import Owner
+from umi_core.data import SET_LATER, Owner
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Asked, Commit
 from umi_sim.faults.network import Passage, Trip, Trips
@@ -99,19 +99,19 @@ def lane_of(message: NetworkMessage) -> Lane:
     return message.call.agent, message.call.service, message.leg == UP
 
 
-@attrs.define
 class Network(Owner):
     """Messages in order of their due time."""
 
-    world: NetworkContext = attrs.field(repr=False)
-    queue: list[Entry] = attrs.field(init=False, factory=list)  # a heap, so the first is due first
-    links: Links = attrs.field(init=False)
-    sent_count: int = attrs.field(init=False, default=0)
-    names: Counter[str] = attrs.field(init=False, factory=Counter)  # how often a place asked, by name
-    owners: dict[tuple[str, int, int], str] = attrs.field(init=False, factory=dict)  # background operations
-    slow: dict[Lane, Entry] = attrs.field(init=False, factory=dict)  # to be overtaken by the next one
+    world: NetworkContext
+    beside = ("world",)
+    queue: list[Entry] = []  # a heap, so the first is due first
+    links: Links = SET_LATER
+    sent_count: int = 0
+    names: Counter[str] = msgspec.field(default_factory=Counter)  # how often a place asked, by name
+    owners: dict[tuple[str, int, int], str] = {}  # background operations
+    slow: dict[Lane, Entry] = {}  # to be overtaken by the next one
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         world = self.world
         may_strike = names_group("link", world.config, world.source)
         self.links = Links(world.config, world.strike, may_strike=may_strike)

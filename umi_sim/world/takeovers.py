@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from copy import copy
 from typing import ClassVar, Final, Protocol
 
-import attrs
-
 from umi_core.limits import DAY_MS
 from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.record.trace import Tag
@@ -25,8 +23,7 @@ from umi_sim.world.agent import Agent, Judge, NetworkMessage
 OLD_COUNT_MAX: Final = 4  # of one agent
 
 
-@attrs.define(kw_only=True)
-class ReplacedAgent(Agent):
+class ReplacedAgent(Agent, kw_only=True):
     """A life that goes on beside the one that took its place. It gets the next `ask_count` operations."""
 
     is_old: ClassVar[bool] = True

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
-import attrs
+import msgspec
 
-from umi_core.data import Owner
+from umi_core.data import SET_LATER, Owner
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Reply
 from umi_core.messages.requests import REQUESTS
@@ -64,7 +64,6 @@ class OutOfSteps(Exception):
     """The step limit of a run was reached."""
 
 
-@attrs.define
 class World(Owner):
     """One run in progress. `judge` sees everything from outside; `source` supplies items, luck and order."""
 
@@ -73,26 +72,26 @@ class World(Owner):
     judge: Judge
     target: Target
     keep_story: bool = False
-    agents: dict[str, Agent] = attrs.field(init=False, factory=dict)
-    lives: list[Agent] = attrs.field(init=False, factory=list)  # agents, and lives that were taken over
-    lone: Agent = attrs.field(init=False)  # the last agent; the only one if there is one
-    services: Services = attrs.field(init=False)
-    tampering: Tampering = attrs.field(init=False)
-    trace: Trace = attrs.field(init=False, factory=Trace)
-    network: Network = attrs.field(init=False)
-    now_ms: int = attrs.field(init=False, default=0)
-    is_healed: bool = attrs.field(init=False, default=False)
-    may_crash: bool = attrs.field(init=False, default=False)
-    may_change: bool = attrs.field(init=False, default=False)  # workflows, or rows without any memory
-    is_fifo: bool = attrs.field(init=False, default=False)
-    item: str = attrs.field(init=False, default="")
-    step_count: int = attrs.field(init=False, default=0)
-    step_max: int = attrs.field(init=False, default=sys.maxsize)  # of the whole run, whatever its phase
-    crash_count: int = attrs.field(init=False, default=0)
-    tally: Tally = attrs.field(init=False, factory=Tally)
-    story: deque[Event] = attrs.field(init=False, factory=partial(deque, maxlen=STORY_COUNT_MAX))
+    agents: dict[str, Agent] = {}
+    lives: list[Agent] = []  # agents, and lives that were taken over
+    lone: Agent = SET_LATER  # the last agent; the only one if there is one
+    services: Services = SET_LATER
+    tampering: Tampering = SET_LATER
+    trace: Trace = msgspec.field(default_factory=Trace)
+    network: Network = SET_LATER
+    now_ms: int = 0
+    is_healed: bool = False
+    may_crash: bool = False
+    may_change: bool = False  # workflows, or rows without any memory
+    is_fifo: bool = False
+    item: str = ""
+    step_count: int = 0
+    step_max: int = sys.maxsize  # of the whole run, whatever its phase
+    crash_count: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
+    story: deque[Event] = msgspec.field(default_factory=partial(deque, maxlen=STORY_COUNT_MAX))
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         config = self.config
         self.may_crash = names_group("agent", config, self.source)
         self.may_change = bool(config.revise_every or config.tamper_every)

@@ -13,9 +13,9 @@ import pytest
 
 pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
 
-import attrs
 import psycopg
 from hypothesis import settings
+from msgspec import structs
 
 from tests.live import test_sqlite
 from tests.live.test_sqlite import TwoEnds, found, keyed, told
@@ -133,7 +133,7 @@ def test_no_update_of_a_row_is_lost_between_hosts(address: str) -> None:
         count = 0
         for _ in range(25):
             version = sum(row.version for row in storage.read(0, ByIds((AT,))).rows)
-            commit = attrs.evolve(told(SCOPE, "ent_1", f"tea {version}"), expects=(Expect(AT, version),))
+            commit = structs.replace(told(SCOPE, "ent_1", f"tea {version}"), expects=(Expect(AT, version),))
             count += isinstance(storage.commit(commit, 1), Committed)
         return count
 
@@ -284,7 +284,7 @@ def test_a_host_that_was_taken_over_commits_nothing_until_its_claim_is_free_agai
         assert isinstance(ours.commit(told(Scope("bob", "helper"), "ent_1", "tea"), 1), Committed)
         theirs.commit(told(SCOPE, "ent_1", "tea"), 1)
         theirs.release(number)
-        stale = attrs.evolve(told(SCOPE, "ent_1", "coffee"), expects=(Expect(AT, 0),))
+        stale = structs.replace(told(SCOPE, "ent_1", "coffee"), expects=(Expect(AT, 0),))
         assert isinstance(ours.commit(stale, 1), EffectFailed)
         assert not theirs.acquire(number)  # ours has it again
 
@@ -332,7 +332,7 @@ def test_what_is_deleted_is_out_of_the_tables_when_that_is_acknowledged(address:
         fact = Entity("ent_2", "note", "note", "tea", 1, 0, 0, "facts", 1, 1)
         moved = Ended("ent_2", fact, "ent_1", "update", 1)
         at = Address(SCOPE, "entity", "ent_2")
-        storage.commit(Commit((Write(at, None), Write(attrs.evolve(at, kind="ended"), moved)), ()), 1)
+        storage.commit(Commit((Write(at, None), Write(structs.replace(at, kind="ended"), moved)), ()), 1)
         assert ask(address, DEAD) != [(0,)]  # nor is the end of a fact
 
 

@@ -1,7 +1,7 @@
 """Goal: access records hold the accesses and nothing else, bounded and scanned fairly (M6, M7)."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import Pair
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, I64_MAX, SCAN_COUNT_MAX
@@ -9,7 +9,7 @@ from umi_core.messages.effects import Write
 from umi_core.messages.requests import Rebalance, Remember
 from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.tiers import archive
-from umi_core.tiers.archive import AccessTable, Versions
+from umi_core.tiers.archive import AccessRecords, AccessTable, Versions
 from umi_core.values import Scope
 
 SCOPE = Scope("u1", "a1")
@@ -24,7 +24,9 @@ A, B, C = (entity(key) for key in "abc")
 
 def records(*times: tuple[str, int]) -> AccessTable:
     """One access each, at that time, all of it known to storage."""
-    return AccessTable({key: AccessRecord(key, "person", 500_000, 1, ms, ms) for key, ms in times})
+    return AccessTable(
+        AccessRecords({key: AccessRecord(key, "person", 500_000, 1, ms, ms) for key, ms in times})
+    )
 
 
 def test_the_first_access_makes_a_record_and_each_later_one_counts() -> None:
@@ -71,8 +73,8 @@ def test_a_count_at_its_limit_stays_there_so_that_a_restart_can_read_the_record(
     pair.ask(Remember(1, "Ann likes tea"))
     (row,) = pair.rows("access")
     assert isinstance(row.body, AccessRecord)
-    forged = attrs.evolve(row.body, count=I64_MAX)
-    pair.storage.rows[row.address] = attrs.evolve(row, body=forged, version=2)
+    forged = structs.replace(row.body, count=I64_MAX)
+    pair.storage.rows[row.address] = structs.replace(row, body=forged, version=2)
     again = Pair(storage=pair.storage).run()
     again.ask(Remember(2, "Ann likes tea"))
     again.ask(Rebalance(3))
@@ -137,7 +139,7 @@ def test_a_row_that_an_unknown_plan_wrote_may_say_anything() -> None:
 
 
 def test_what_is_to_be_deleted_is_due() -> None:
-    table = attrs.evolve(records(("a", 5)), unsaved={}, is_due=False).without(("a",))
+    table = structs.replace(records(("a", 5)), unsaved={}, is_due=False).without(("a",))
     assert (table.unsaved, table.is_due) == ({"a": None}, True)
 
 
@@ -209,6 +211,6 @@ def test_the_scan_looks_at_each_record_once_per_round(count: int) -> None:
 def test_a_scan_goes_on_behind_its_cursor_whatever_has_gone_or_come() -> None:
     table = records(("a", 1), ("c", 1), ("e", 1))
     _, cursor = table.after("", 2)
-    changed = attrs.evolve(table, records=dict.fromkeys("bde", table.records["a"]))
+    changed = structs.replace(table, records=dict.fromkeys("bde", table.records["a"]))
     page, end = changed.after(cursor, 2)
     assert (cursor, len(page), end) == ("c", 2, "")

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, check_replies, check_step, id_of_fact
 from umi_core.config import Config
+from umi_core.data import SET_LATER, Data
 from umi_core.engine.middleware import Interceptor, Refuse
 from umi_core.kelpie.requests import AddArchival
 from umi_core.limits import ACCESS_PRUNE_MS, SCAN_COUNT_MAX
@@ -18,7 +19,7 @@ from umi_core.messages.requests import Blocks, CreateSession, Rebalance, Recall,
 from umi_core.messages.results import LevelHit, Recalled, Resolution, Retrieved
 from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.state import State
-from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.archive import AccessRecords, AccessTable
 from umi_core.tiers.session import SessionInfo
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import Plan
@@ -47,9 +48,9 @@ def caught(check: Callable[[], None]) -> str:
 class Watched(Pair):
     """Every step and what it replied are judged; `before` is how the last one found the memory."""
 
-    before: StateSnapshot
-    value: Value
-    said: Sequence[Reply]
+    before: StateSnapshot = SET_LATER
+    value: Value = SET_LATER
+    said: Sequence[Reply] = ()
 
     def step(self, value: Value) -> list[Asked]:
         self.before, self.value, known = before_step(self.memory.state), value, list(self.replies)
@@ -64,7 +65,7 @@ class Watched(Pair):
 
 
 def watched(**config: int) -> Watched:
-    pair = Watched(config=attrs.evolve(QUIET, **config))  # type: ignore[arg-type]
+    pair = Watched(config=structs.replace(QUIET, **config))
     pair.run()
     return pair
 
@@ -73,8 +74,8 @@ def count(pair: Pair, key: str, more: int) -> None:
     """Somebody counts accesses that nobody told of, or forgets some."""
     tiers = pair.memory.state.tiers
     record = tiers.access.records[key]
-    records = {**tiers.access.records, key: attrs.evolve(record, count=record.count + more)}
-    tiers.access = attrs.evolve(tiers.access, records=records)
+    records = {**tiers.access.records, key: structs.replace(record, count=record.count + more)}
+    tiers.access = structs.replace(tiers.access, records=records)
 
 
 def test_a_life_counts_what_it_tells() -> None:
@@ -147,7 +148,7 @@ def test_what_was_forgotten_meanwhile_counts_no_more() -> None:
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Recall(2, "tea"))
     tiers = pair.memory.state.tiers
-    tiers.access = attrs.evolve(tiers.access, records={}, forgotten=(TEA,))
+    tiers.access = structs.replace(tiers.access, records={}, forgotten=(TEA,))
     pair.judge()
 
 
@@ -166,7 +167,7 @@ def test_the_session_changes_when_something_was_learnt_and_never_else() -> None:
     pair.step(Remember(1, "Alice likes tea"))
     pair.before, pair.value, pair.said = before_step(pair.memory.state), Wake(), []
     session = pair.memory.state.tiers.session
-    pair.memory.state.tiers.session = attrs.evolve(session, interaction_count=1)
+    pair.memory.state.tiers.session = structs.replace(session, interaction_count=1)
     assert caught(pair.judge) == "session-keys-true"
 
 
@@ -175,15 +176,14 @@ def test_what_asks_nothing_of_the_world_changes_neither_accesses_nor_the_session
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Blocks(2))
     session = pair.memory.state.tiers.session
-    pair.memory.state.tiers.session = attrs.evolve(session, interaction_count=9)
+    pair.memory.state.tiers.session = structs.replace(session, interaction_count=9)
     assert caught(pair.judge) == "session-keys-true"
     pair.step(Blocks(3))
     count(pair, TEA, 1)
     assert caught(pair.judge) == "access-truth"
 
 
-@attrs.frozen
-class Wish:
+class Wish(Data):
     """What somebody asked for, under this name."""
 
     op_id: str
@@ -235,7 +235,9 @@ def test_each_search_that_ends_in_a_step_counts_its_own_hits() -> None:
     ended = Done(Retrieved("tea", None, hits, ("entities",), (), "exhausted", "score", ""))
     replies = (Reply("o1", ended), Reply("o2", ended))
     once = crowd(1)
-    twice = attrs.evolve(once, records={key: attrs.evolve(it, count=2) for key, it in once.records.items()})
+    twice = structs.replace(
+        once, records={key: structs.replace(it, count=2) for key, it in once.records.items()}
+    )
     check_counted(AccessTable(), once, mine, replies[:1], [])
     check_counted(AccessTable(), once, None, replies[1:], [ended])
     check_counted(AccessTable(), twice, mine, replies, [ended])
@@ -256,7 +258,7 @@ def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> No
     now_ms = was.records[lost].last_ms
     with pytest.raises(Broken, match="vanished without a reason"):
         check_kept(was, without, now_ms, None)
-    check_kept(was, attrs.evolve(without, forgotten=(lost,)), now_ms, None)
+    check_kept(was, structs.replace(without, forgotten=(lost,)), now_ms, None)
     check_kept(was, without, now_ms + ACCESS_PRUNE_MS + 1, None)
     check_kept(without, was, now_ms, None)
     plan = Plan(now_ms, pruned=(was.records[lost],))
@@ -269,13 +271,15 @@ def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> No
 def room_for_three(monkeypatch: pytest.MonkeyPatch) -> AccessTable:
     """Three records, the first of which was unused for longest."""
     monkeypatch.setattr(accesses, "ACCESS_RECORD_COUNT_MAX", 3)
-    return AccessTable({key: AccessRecord(key, "person", 0, 1, ms, ms) for ms, key in enumerate("abc", 1)})
+    return AccessTable(
+        AccessRecords({key: AccessRecord(key, "person", 0, 1, ms, ms) for ms, key in enumerate("abc", 1)})
+    )
 
 
 def changed(table: AccessTable, put: str, gone: str = "") -> AccessTable:
     """Accessed at 9 ms, and without these."""
     records = {key: it for key, it in table.records.items() if key not in gone}
-    return attrs.evolve(
+    return structs.replace(
         table, records={**records, **{key: AccessRecord(key, "person", 0, 1, 9, 9) for key in put}}
     )
 
@@ -337,7 +341,9 @@ def test_a_record_has_the_importance_that_was_told() -> None:
 
 def crowd(count: int, cursor: str = "") -> AccessTable:
     ids = [f"ent_{n:03}" for n in range(count)]
-    return AccessTable({key: AccessRecord(key, "person", 0, 1, 0, 0) for key in ids}, {}, cursor)
+    return AccessTable(
+        AccessRecords({key: AccessRecord(key, "person", 0, 1, 0, 0) for key in ids}), {}, cursor
+    )
 
 
 def scanning(table: AccessTable) -> State:
@@ -391,7 +397,7 @@ def test_a_scan_that_begins_anew_too_soon_is_caught() -> None:
 def test_who_is_a_candidate_follows_from_record_and_time() -> None:
     table = crowd(3)
     records = {**table.records, "ent_001": AccessRecord("ent_001", "person", 1_000_000, 9, 0, 0)}
-    state = scanning(attrs.evolve(table, records=records))
+    state = scanning(structs.replace(table, records=records))
     (operation,) = state.operations.values()
     assert operation.facts["candidates"] == ("ent_001",)
     judged(state)

@@ -1,7 +1,7 @@
 """Goal: a deleted agent is gone for good, whatever was on its way, and is opened with nothing (K8.5)."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import ALICE, Pair, check_step
 from umi_core.errors import Deposed, KeyReused, Rejected, StorageFull
@@ -49,7 +49,7 @@ def full(made: type[Pair] = Pair) -> Pair:
         Remember("", "Alice likes tea"), api.CreateBlock("", "notes", "tea"), api.AddMessages("", SAID),
         api.AddArchival("", "likes tea"),
     )):  # fmt: skip
-        assert isinstance(pair.ask(attrs.evolve(request, op_id=f"before {op_id}")), Done)
+        assert isinstance(pair.ask(structs.replace(request, op_id=f"before {op_id}")), Done)
     return pair
 
 
@@ -259,7 +259,7 @@ def test_a_page_of_nothing_may_be_one_that_was_cut_short() -> None:
     pair.wake()
     read = pair.pending.pop(0)
     answer = pair.world(read)
-    pair.step(attrs.evolve(answer, rows=(), cursor="message/msg_0"))  # type: ignore[arg-type]  # of a read
+    pair.step(structs.replace(answer, rows=(), cursor="message/msg_0"))
     assert pair.memory.state.tiers.upkeep
     assert left(purged(pair)) == ["epoch", "log", "receipt"]
 
@@ -376,7 +376,7 @@ def test_an_agent_whose_core_does_not_fit_can_be_deleted() -> None:
     pair = Pair().run()
     for op_id, kind in enumerate(("human", "facts")):
         pair.ask(SetBlock(op_id, kind, "x" * 3_000))
-    small = Pair(pair.storage, attrs.evolve(pair.config, core_bytes_max=4_096)).run()
+    small = Pair(pair.storage, structs.replace(pair.config, core_bytes_max=4_096)).run()
     assert small.memory.state.phase == "unfit"
     assert switched(small.ask(api.DeleteAgent("d"))) == "closed"
     purged(small).ask(api.OpenAgent("o"))
@@ -413,7 +413,7 @@ def test_a_memory_is_saved_while_it_is_closed() -> None:
     pair.until(Commit)
     pair.step(Blocks(2))
     assert [it.workflow for it in saved(pair).state.operations.values()] == ["delete_agent"]
-    pair.memory.state.operations[9] = attrs.evolve(
+    pair.memory.state.operations[9] = structs.replace(
         next(iter(pair.memory.state.operations.values())), number=9
     )
     with pytest.raises(Rejected):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair
 from umi_core.errors import (
@@ -184,7 +184,7 @@ def test_a_text_above_its_limit_may_be_made_smaller() -> None:
 
 
 def test_a_full_core_refuses_a_block() -> None:
-    pair = Pair(config=attrs.evolve(QUIET, core_bytes_max=4_096)).run()
+    pair = Pair(config=structs.replace(QUIET, core_bytes_max=4_096)).run()
     assert refusal(pair, api.CreateBlock(1, "notes", "x" * 5_000)) == CoreFull(0, 4_096, 5_005)
 
 
@@ -233,7 +233,7 @@ def test_two_blocks_of_one_label_have_two_names() -> None:
 
 @pytest.mark.parametrize("label", ["human", "HUMAN", " Human "])
 def test_the_name_of_a_kind_in_any_spelling_is_its_block(label: str) -> None:
-    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Rebalance(2))  # now that block has an entry
     made = told(pair, api.AppendToBlock(3, label, "kind"))
@@ -258,7 +258,7 @@ def test_a_key_does_once_what_it_names() -> None:
     first = told(pair, api.AppendToBlock(1, "notes", "x", request_key="k"))
     again = told(pair, api.AppendToBlock(2, "notes", "x", request_key="k"))
     assert isinstance(first, results.BlockWritten)
-    assert again == attrs.evolve(first, repeated=True)
+    assert again == structs.replace(first, repeated=True)
     assert block(pair).value == "tea\nx"
     assert refusal(pair, api.AddMessages(3, (HELLO,), "k")) == KeyReused("k")
 
@@ -279,12 +279,12 @@ def test_of_two_equal_requests_at_once_the_second_is_told_what_the_first_did(req
     pair = with_notes()
     told(pair, api.AddArchival("record", "plain"))
     pair.step(request_)
-    pair.step(attrs.evolve(request_, op_id=2))
+    pair.step(structs.replace(request_, op_id=2))
     pair.run()
     first, second = (pair.replies[op_id].outcome for op_id in (1, 2))
     assert isinstance(first, Done)
     value: Any = first.value
-    assert second == Done(attrs.evolve(value, repeated=True))
+    assert second == Done(structs.replace(value, repeated=True))
 
 
 def lands_late(pair: Pair, late: Request, request_: Request, *, before: str) -> Outcome:
@@ -305,7 +305,7 @@ def lands_late(pair: Pair, late: Request, request_: Request, *, before: str) -> 
     ],
 )
 def test_what_has_landed_while_it_was_asked_for_again_is_repeated(request_: api.CreateBlock) -> None:
-    outcome = lands_late(with_notes(), attrs.evolve(request_, op_id="first"), request_, before="core")
+    outcome = lands_late(with_notes(), structs.replace(request_, op_id="first"), request_, before="core")
     assert isinstance(outcome, Done)
     assert isinstance(outcome.value, results.BlockWritten)
     assert outcome.value.repeated
@@ -456,7 +456,7 @@ def test_an_empty_page_that_goes_on_is_no_answer(request_: Request) -> None:
     pair.pending.clear()
     answer = pair.world(asked)
     assert isinstance(answer, ReadDone)
-    pair.step(attrs.evolve(answer, rows=(), cursor="x/y"))
+    pair.step(structs.replace(answer, rows=(), cursor="x/y"))
     assert isinstance(pair.replies[request_.op_id].outcome, Failed)
 
 

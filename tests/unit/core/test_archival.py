@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_memorize import entity, memorized
 from tests.unit.core.test_memorize import xml as memory_of
@@ -36,7 +36,7 @@ class World:
 
     def ask(self, request: Any, *absent: type[AskModel | Embed | Commit | Read]) -> Any:
         self.count += 1
-        outcome = self.pair.ask(attrs.evolve(request, op_id=self.count), *absent)
+        outcome = self.pair.ask(structs.replace(request, op_id=self.count), *absent)
         assert isinstance(outcome, Done), outcome
         self.degraded = [it.name for it in outcome.degraded]
         return outcome.value
@@ -150,11 +150,11 @@ def test_without_a_model_the_text_is_notes_and_goes_with_its_record() -> None:
 def test_a_key_that_is_known_is_answered_from_its_receipt() -> None:
     world = World()
     added = world.add("likes tea", request_key="k")
-    assert world.add("likes tea", request_key="k") == attrs.evolve(added, repeated=True)
+    assert world.add("likes tea", request_key="k") == structs.replace(added, repeated=True)
     other = api.AddArchival("other", "Alice likes tea.", ("y",), request_key="k", extract=True)
     assert world.pair.ask(other) == Refused(KeyReused("k"))
     gone = world.delete(FIRST, request_key="d")
-    assert world.delete(FIRST, request_key="d") == attrs.evolve(gone, repeated=True)
+    assert world.delete(FIRST, request_key="d") == structs.replace(gone, repeated=True)
     assert world.pair.ask(api.DeleteArchival("again", FIRST)) == Refused(NotFound("archival", FIRST))
 
 

@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import attrs
 import pytest
 
 from tests.worlds import SCOPE, Pair
+from umi_core.data import list_fields
 from umi_core.ids import block_id
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.delegate import Delegate, DelegateError
@@ -93,7 +93,7 @@ def test_no_request_that_names_no_author_changes_system(name: str, has_system: b
 @pytest.mark.parametrize("cls", WRITERS)
 def test_every_writer_of_blocks_is_a_model_until_it_says_otherwise(cls: type[Request]) -> None:
     assert AUTHORS == ("user", "model")
-    assert attrs.fields_dict(cls)["author"].default == "model"
+    assert {field.name: field.default for field in list_fields(cls)}["author"] == "model"
 
 
 def test_all_requests_that_write_blocks_say_for_whom() -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, Pair, id_of_fact
 from umi_core.errors import BlockNotFound, CoreFull, Error, StorageFailed, StorageRefused, TooManyBlocks
@@ -21,7 +21,7 @@ from umi_core.messages.results import BlockRemoved, BlockSet
 from umi_core.rows import Core
 from umi_core.values import Block
 
-SMALL = attrs.evolve(QUIET, core_bytes_max=4_096)
+SMALL = structs.replace(QUIET, core_bytes_max=4_096)
 TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps")
 
 
@@ -72,7 +72,7 @@ def test_at_most_32_blocks_are_authored() -> None:
 
 
 def test_entries_make_room_for_text_and_are_told() -> None:
-    pair = Pair(config=attrs.evolve(SMALL, promote_score_min_ppm=0)).run()
+    pair = Pair(config=structs.replace(SMALL, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Umi helps. Alice likes tea"))
     pair.ask(Rebalance(2))
     assert pair.ask(InCore(3, TEA)) == Done(True)

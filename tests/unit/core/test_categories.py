@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_create_entity import created, entity, homes
 from tests.unit.core.test_memorize import memorized, told, xml
@@ -30,8 +30,8 @@ from umi_core.values import CATEGORIES
 from umi_sim.judge.state.prompts import expect_inputs
 from umi_sim.services.storage import SimStorage
 
-HOME: Any = attrs.evolve(QUIET, categories=(("Family", "Who lives here."), ("Preferences", "Likes.")))
-WORK: Any = attrs.evolve(QUIET, categories=(("projects", "What is made."), ("facts", "What is true.")))
+HOME: Any = structs.replace(QUIET, categories=(("Family", "Who lives here."), ("Preferences", "Likes.")))
+WORK: Any = structs.replace(QUIET, categories=(("projects", "What is made."), ("facts", "What is true.")))
 TEA, CAKE = id_of_note("Likes tea"), id_of_note("Likes cake")
 
 
@@ -179,7 +179,7 @@ def test_a_category_that_cannot_be_read_is_listed_no_more_all_the_same() -> None
     before = begun(HOME)
     created(before, CreateEntity(1, "Likes tea", "behavior"))
     where = Address(SCOPE, "category", category_id(SCOPE, "preferences"))
-    before.storage.rows[where] = attrs.evolve(before.storage.rows[where], body=None)
+    before.storage.rows[where] = structs.replace(before.storage.rows[where], body=None)
     pair = begun(WORK, before)
     assert pair.memory.state.tiers.retired == (where.id,)
     saved = pair.memory.snapshot()
@@ -189,7 +189,7 @@ def test_a_category_that_cannot_be_read_is_listed_no_more_all_the_same() -> None
 def test_listed_again_it_is_as_it_was() -> None:
     before = begun(HOME)
     created(before, CreateEntity(1, "Likes tea", "behavior"))
-    again = begun(attrs.evolve(HOME, categories=(("preferences", "Other words."),)), begun(WORK, before))
+    again = begun(structs.replace(HOME, categories=(("preferences", "Other words."),)), begun(WORK, before))
     assert again.memory.state.tiers.retired == ()
     created(again, CreateEntity(2, "Likes cake", "skill"))
     home = category(again, "preferences")

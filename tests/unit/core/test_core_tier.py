@@ -1,10 +1,10 @@
 """Goal: the core tier (M3, M7, M8): limits, errors in order, admission, and what stays when."""
 
-import attrs
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec import structs
 
 from tests.spec_tables import rows, told, whole
 from tests.unit.core.sound import check_core
@@ -386,7 +386,7 @@ SOUND = core_of([Block("facts", "", "t", entries=(entry("a"), entry("b"))), Bloc
 
 
 def facts(**changes: object) -> CoreTier:
-    return core_of([attrs.evolve(SOUND.blocks[1], **changes), SOUND.blocks[0]])  # type: ignore[arg-type]
+    return core_of([structs.replace(SOUND.blocks[1], **changes), SOUND.blocks[0]])
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_memorize import memorized, told, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_note, saying
@@ -148,7 +148,7 @@ def test_nothing_is_stored_if_storage_is_away() -> None:
 
 
 def test_a_new_fact_finds_the_group_that_is_about_it() -> None:
-    config = attrs.evolve(QUIET, cluster_ppm=300_000, assign_ppm=300_000, cluster_size_min=2)
+    config = structs.replace(QUIET, cluster_ppm=300_000, assign_ppm=300_000, cluster_size_min=2)
     pair = world(config)
     for number, content in enumerate(("drinks green tea", "drinks black tea")):
         created(pair, CreateEntity(number, content, "profile"))
@@ -188,6 +188,6 @@ def test_a_fact_on_its_way_is_restored_only_as_the_one_that_was_told() -> None:
     assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
     facts: dict[str, Any] = next(iter(pair.memory.state.operations.values())).facts
     one = facts["told"][0]
-    facts["told"] = (attrs.evolve(one, mention=attrs.evolve(one.mention, content="Likes coffee")),)
+    facts["told"] = (structs.replace(one, mention=structs.replace(one.mention, content="Likes coffee")),)
     with pytest.raises(Rejected):
         Memory.restore(pair.memory.snapshot(), life=0)

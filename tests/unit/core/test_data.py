@@ -1,19 +1,17 @@
 """Data and owners compare, hash and show themselves as their laws say."""
 
-import attrs
 import pytest
 
 from umi_core.data import Data, Owner
 
 
-@attrs.frozen
 class Point(Data):
     x: int
     y: int = 0
-    note: str = attrs.field(default="", eq=False, repr=False)
+    note: str = ""
+    beside = ("note",)
 
 
-@attrs.frozen
 class Other(Data):
     x: int
     y: int = 0
@@ -23,7 +21,6 @@ class Named(Point):
     """No fields of its own, no decorator."""
 
 
-@attrs.frozen
 class Own(Data):
     x: int
 
@@ -33,7 +30,6 @@ class Own(Data):
     __hash__ = None  # type: ignore[assignment]  # what is equal to numbers is no key
 
 
-@attrs.define
 class Place(Owner):
     x: int
 
@@ -41,8 +37,7 @@ class Place(Owner):
 def test_data_is_equal_by_class_and_fields() -> None:
     assert Point(1, 2) == Point(1, 2)
     assert Point(1, 2) != Point(1, 3)
-    assert Point(1, 2) != Other(1, 2)
-    assert Point(1, 2) != (1, 2)
+    assert Point(1, 2) not in [Other(1, 2), (1, 2)]
     assert Point(1, 2) != Named(1, 2)
     assert Named(1, 2) == Named(1, 2)
 
@@ -60,7 +55,7 @@ def test_data_is_a_key_by_class_and_fields() -> None:
 
 
 def test_data_stays_frozen() -> None:
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         setattr(Point(1), "x", 2)  # noqa: B010  # written out, mypy would not allow it
 
 

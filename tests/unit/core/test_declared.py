@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import attrs
 import pytest
 
 from umi_core.declared import Incomplete, complete, list_declared
@@ -12,7 +11,6 @@ from umi_core.messages.requests import Get, Len, Recall, WorkingRequest
 from umi_core.workflows import check_served
 
 
-@attrs.frozen
 class Untagged(WorkingRequest):
     """A request that somebody has just written."""
 

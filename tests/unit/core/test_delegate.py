@@ -2,8 +2,8 @@
 
 import itertools
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import Pair
 from umi_core.kelpie.delegate import Delegate, DelegateError
@@ -16,7 +16,7 @@ def delegate() -> Delegate:
     pair, numbers = Pair().run(), itertools.count()
 
     def drive(request: Request) -> Outcome:
-        return pair.ask(attrs.evolve(request, op_id=next(numbers)))
+        return pair.ask(structs.replace(request, op_id=next(numbers)))
 
     return Delegate(drive)
 

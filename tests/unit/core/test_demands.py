@@ -5,8 +5,8 @@ A memory lives one step, or a plan is made by hand; then it is changed into what
 
 from functools import partial
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_accesses import Watched, caught, watched
 from tests.unit.core.test_invariants import entity, seated
@@ -18,7 +18,7 @@ from umi_core.messages.effects import AskModel, ByIds, ByWords, Commit, Embed, R
 from umi_core.messages.requests import Recall, Remember, SetBlock
 from umi_core.rows import AccessRecord, Address, Category, Core, Entity, Receipt, Row, Vector
 from umi_core.state import Operation
-from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.archive import AccessRecords, AccessTable, as_versions
 from umi_core.tiers.core import CoreTier, admit, entry_of, without
 from umi_core.values import RoutingDecision, Scope, Turn
 from umi_sim.judge.state.accesses import check_deleted, check_gone, prune_fault
@@ -65,7 +65,7 @@ def test_an_embedder_is_asked_about_the_rows_that_get_the_vectors() -> None:
     asked = operation.asked
     assert isinstance(asked, Embed)
     for texts in (asked.texts[::-1], asked.texts[:1], ("Alice", "Bob")):
-        put_question(operation, attrs.evolve(asked, texts=texts))
+        put_question(operation, structs.replace(asked, texts=texts))
         with pytest.raises(Broken, match="vectors-as-answered"):
             check_texts(operation)
     put_question(operation, asked)
@@ -119,7 +119,7 @@ def test_what_is_missing_is_told_with_its_reason_and_counted() -> None:
     operation = only(pair)
     told, operation.degraded = operation.lacks, ()
     assert caught(pair.judge) == "degradation-named"
-    operation.degraded = (attrs.evolve(told[0], reason="not_whole"),)
+    operation.degraded = (structs.replace(told[0], reason="not_whole"),)
     assert caught(pair.judge) == "degradation-named"
 
 
@@ -163,7 +163,7 @@ def test_vectors_may_be_written_in_any_order() -> None:
     check_written(facts, [row, *written(text, category)])
     check_written(facts, [row, *written(category, text)])
     check_written(facts, written(text))  # no fact of the category is current: it gets no row
-    for vectors in ((category, attrs.evolve(text, components=(2, 1))), (text,)):
+    for vectors in ((category, structs.replace(text, components=(2, 1))), (text,)):
         with pytest.raises(Broken, match="vectors-as-answered"):
             check_written(facts, [row, *written(*vectors)])
     with pytest.raises(Broken, match="vectors-as-answered"):
@@ -216,7 +216,7 @@ def test_a_commit_is_sent_again_while_nobody_knows_how_it_ended() -> None:
     operation = only(pair)
     sent = operation.asked
     assert isinstance(sent, Commit)
-    put_question(operation, attrs.evolve(sent, key="idm_other"))
+    put_question(operation, structs.replace(sent, key="idm_other"))
     assert caught(pair.judge) == "backoff"
     put_question(operation, sent)
     pair.judge()
@@ -230,9 +230,9 @@ def lost() -> tuple[Watched, Committed]:
     answer = pair.land(commit)
     assert isinstance(answer, Committed)
     assert isinstance(answer.receipt, Receipt)
-    won = attrs.evolve(answer.receipt, plan_digest=b"0" * 16)
-    pair.step(attrs.evolve(answer, receipt=won))
-    return pair, attrs.evolve(answer, receipt=won)
+    won = structs.replace(answer.receipt, plan_digest=b"0" * 16)
+    pair.step(structs.replace(answer, receipt=won))
+    return pair, structs.replace(answer, receipt=won)
 
 
 def test_after_another_plan_has_won_core_is_read() -> None:
@@ -249,7 +249,7 @@ def test_a_plan_that_did_not_win_has_saved_and_decided_nothing() -> None:
     was = pair.memory.state.tiers
     assert was.access.unsaved
     saved = was.copy()
-    saved.access = attrs.evolve(was.access, unsaved={})
+    saved.access = structs.replace(was.access, unsaved={})
     others = was.copy()
     others.decisions = ()
     check_won(heard, answer, operation, was, was)
@@ -282,7 +282,7 @@ def test_core_of_somebody_else_in_a_search_is_nobody_s_word() -> None:
     assert core_row(ReadDone(7, (row,)), Read(search, request_id=7)) is None
     asked = Read(ByIds((row.address,)), request_id=7)
     assert core_row(ReadDone(7, (row,)), asked) == CoreTier((), 1)
-    damaged = attrs.evolve(
+    damaged = structs.replace(
         row, address=Address(SCOPE, "entity", ALICE)
     )  # neighbours, seed 5465806848515092865
     assert core_row(ReadDone(7, (damaged,)), asked) is None
@@ -299,8 +299,8 @@ def test_of_an_operation_that_ended_with_the_answer_nothing_more_is_asked() -> N
 
 def test_what_a_rebalance_prunes_is_stale_or_gone_and_all_of_it() -> None:
     old = AccessRecord("ent_old", "person", 500_000, 1, 0, 0)
-    young = attrs.evolve(old, entity_id="ent_young", last_ms=ACCESS_PRUNE_MS + 1)
-    table, at_ms = AccessTable({it.entity_id: it for it in (old, young)}), ACCESS_PRUNE_MS + 1
+    young = structs.replace(old, entity_id="ent_young", last_ms=ACCESS_PRUNE_MS + 1)
+    table, at_ms = AccessTable(AccessRecords({it.entity_id: it for it in (old, young)})), ACCESS_PRUNE_MS + 1
     assert prune_fault((old,), (), (), table, at_ms) is None
     assert prune_fault((), (), ("ent_old",), table, at_ms) is None
     assert prune_fault((old, young), ("ent_young",), (), table, at_ms) is None
@@ -311,7 +311,7 @@ def test_what_a_rebalance_prunes_is_stale_or_gone_and_all_of_it() -> None:
 
 
 def test_nothing_is_counted_of_what_a_commit_has_deleted() -> None:
-    table = AccessTable({ALICE: AccessRecord(ALICE, "person", 0, 1, 0, 0)})
+    table = AccessTable(AccessRecords({ALICE: AccessRecord(ALICE, "person", 0, 1, 0, 0)}))
     kept, gone = (Commit((Write(Address(SCOPE, kind, ALICE), None),), ()) for kind in ("vector", "entity"))
     check_deleted(kept, None, table, table)
     check_deleted(gone, None, table, AccessTable())
@@ -320,7 +320,9 @@ def test_nothing_is_counted_of_what_a_commit_has_deleted() -> None:
 
 def test_a_record_that_a_later_commit_wrote_again_stays() -> None:
     where = Address(SCOPE, "access", ALICE)
-    table = AccessTable({ALICE: AccessRecord(ALICE, "person", 0, 1, 0, 0)}, versions=((ALICE, 3),))
+    table = AccessTable(
+        AccessRecords({ALICE: AccessRecord(ALICE, "person", 0, 1, 0, 0)}), versions=as_versions(((ALICE, 3),))
+    )
     gone = Commit((Write(Address(SCOPE, "entity", ALICE), None), Write(where, None)), ())
     older, same = (Committed(1, ((where, version),)) for version in (2, 3))
     check_deleted(gone, older, table, table)
@@ -345,7 +347,7 @@ def test_the_record_of_a_call_tells_what_was_sent() -> None:
             {"operation": "route"}, {"request_id": 0}, {"asked_ms": 7}, {"outcome": "ok"},
         )  # fmt: skip
         for change in changes:
-            operation.calls = (attrs.evolve(call, **change),)  # type: ignore[arg-type]
+            operation.calls = (structs.replace(call, **change),)
             assert caught(partial(check_opened, operation, now_ms)) == "workflow-contract"
         operation.calls = ()
         assert caught(partial(check_opened, operation, now_ms)) == "workflow-contract"
@@ -362,9 +364,9 @@ def test_no_call_is_left_out() -> None:
 def test_the_last_turns_that_say_something_are_kept() -> None:
     said = [Turn("user", f"{n} " + "x" * TURN_CHARS_MAX) for n in range(TURN_COUNT_MAX + 2)]
     given = Recall(1, "she", turns=(*said, Turn("tool", " ")))
-    last = [attrs.evolve(turn, text=turn.text[:TURN_CHARS_MAX]) for turn in said[2:]]
-    check_turns(given, attrs.evolve(given, turns=tuple(last)))
-    check_turns(given, attrs.evolve(given, op_id=2))
+    last = [structs.replace(turn, text=turn.text[:TURN_CHARS_MAX]) for turn in said[2:]]
+    check_turns(given, structs.replace(given, turns=tuple(last)))
+    check_turns(given, structs.replace(given, op_id=2))
     for wrong in (said[:TURN_COUNT_MAX], said[2:], last[1:], last[::-1]):
-        kept = attrs.evolve(given, turns=tuple(wrong))
+        kept = structs.replace(given, turns=tuple(wrong))
         assert caught(partial(check_turns, given, kept)) == "prompt-inputs"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE, Pair
 from umi_core.config import Config
@@ -65,8 +65,8 @@ def told(request: Request) -> str | None:
 
 SOUND: list[Request] = [
     WHOLE, SEARCH, Remember(1, "x"), Recall(1, "x"), Rebalance(1),
-    attrs.evolve(WHOLE, text="日" * 33_333), attrs.evolve(SEARCH, time_range=(None, None)),
-    attrs.evolve(WHOLE, metadata=tuple((str(n), "v" * 256) for n in range(100))),
+    structs.replace(WHOLE, text="日" * 33_333), structs.replace(SEARCH, time_range=(None, None)),
+    structs.replace(WHOLE, metadata=tuple((str(n), "v" * 256) for n in range(100))),
     Forget(1, "e"), Forget(1, "x" * 128, "k"), GetEntity(1, "e"),
     Count(1), Count(1, ("note",)),
     CreateSession(1), CreateSession(1, ("a" * 128,)), SaveSession(1, ("a", "b")), LoadSession(1, "s"),
@@ -81,7 +81,7 @@ def test_what_is_within_its_bounds_is_admitted(request_: Request) -> None:
 
 
 def change(request: Request, **fields: Any) -> Request:
-    return attrs.evolve(request, **fields)  # whatever a caller may send
+    return structs.replace(request, **fields)  # whatever a caller may send
 
 
 REFUSED: list[tuple[Request, str]] = [

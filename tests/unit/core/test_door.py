@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 import umi_core
 from tests.worlds import SCOPE, Pair, recovered
@@ -57,7 +57,7 @@ def test_what_is_no_answer_to_a_read_is_a_failure_of_storage(no_answer: Any) -> 
     pair.step(GetEntity(1, "ent_0"))
     while pair.pending:
         asked = pair.pending.pop()
-        pair.step(attrs.evolve(no_answer, request_id=asked.request_id))
+        pair.step(structs.replace(no_answer, request_id=asked.request_id))
         pair.wake()
     assert pair.replies[1].outcome == Failed(StorageFailed("read", "unavailable", 3))
 
@@ -65,7 +65,7 @@ def test_what_is_no_answer_to_a_read_is_a_failure_of_storage(no_answer: Any) -> 
 @pytest.mark.parametrize("no_answer", NO_ANSWERS)
 def test_what_is_no_answer_to_a_commit_leaves_open_how_it_ended(no_answer: Any) -> None:
     if isinstance(no_answer, EffectFailed) and no_answer.kind == "unavailable":
-        no_answer = attrs.evolve(no_answer, kind="full")
+        no_answer = structs.replace(no_answer, kind="full")
     pair = recovered(Pair())
     pair.step(Remember(1, "Alice likes tea"))
     while 1 not in pair.replies:
@@ -74,7 +74,7 @@ def test_what_is_no_answer_to_a_commit_leaves_open_how_it_ended(no_answer: Any) 
             pair.wake()
             continue
         pair.pending.remove(asked)
-        pair.step(attrs.evolve(no_answer, request_id=asked.request_id))
+        pair.step(structs.replace(no_answer, request_id=asked.request_id))
     assert pair.replies[1].outcome == Unknown()
 
 
@@ -83,9 +83,9 @@ def test_a_receipt_of_the_same_request_with_another_kind_of_reply_is_none_of_thi
     pair.step(Remember(1, "Alice likes tea", request_key="k"))
     asked = pair.until(Commit)
     (receipt,) = [write.body for write in asked.writes if isinstance(write.body, Receipt)]
-    told = Committed(0, (), attrs.evolve(receipt, value=Forgotten(True)))
+    told = Committed(0, (), structs.replace(receipt, value=Forgotten(True)))
     assert not is_receipt_of(asked, told)
-    assert is_receipt_of(asked, attrs.evolve(told, receipt=receipt, versions=versions_of(asked)))
+    assert is_receipt_of(asked, structs.replace(told, receipt=receipt, versions=versions_of(asked)))
 
 
 def versions_of(asked: Commit) -> tuple[tuple[Address, int], ...]:
@@ -98,7 +98,7 @@ def test_a_receipt_that_holds_no_reply_is_not_replied() -> None:
     assert isinstance(pair.ask(Remember(1, "Alice likes tea", request_key="k")), Done)
     row = next(row for row in pair.rows("receipt") if isinstance(row.body, Receipt) and row.body.value)
     assert isinstance(row.body, Receipt)
-    pair.storage.rows[row.address] = attrs.evolve(row, body=attrs.evolve(row.body, value=None))
+    pair.storage.rows[row.address] = structs.replace(row, body=structs.replace(row.body, value=None))
     outcome = pair.ask(Remember(2, "Alice likes tea", request_key="k"))
     assert outcome == Failed(StorageFailed("seen", "unusable", 1))
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import ALICE, QUIET, Pair, id_of_fact, id_of_note, saying
 from umi_core.config import Config
@@ -106,7 +106,7 @@ def test_what_is_given_explicitly_changes_a_known_fact_and_all_else_stays(name: 
         Stored(TEA, 1, "unchanged"),
     )
     after = fact(pair)
-    names = [field.name for field in attrs.fields(Entity)]
+    names = list(Entity.__struct_fields__)
     assert [it for it in names if getattr(after, it) != getattr(before, it)] == [name]
     assert getattr(after, name) == (tuple(sorted(GIVEN[name])) if name == "metadata" else GIVEN[name])
     stored(pair, Remember(10, "Alice likes tea"))
@@ -139,18 +139,18 @@ def test_a_statement_is_named_by_fact_and_version() -> None:
 
 
 def test_what_is_embedded_is_name_and_content_cut_at_a_character() -> None:
-    naps = attrs.evolve(fact(told("likes tea")), name="Zoë", content="naps")
+    naps = structs.replace(fact(told("likes tea")), name="Zoë", content="naps")
     assert embedded_text(naps) == "Zoë\nnaps"
-    assert embedded_text(attrs.evolve(naps, others=("Ann", "Acme"))) == "Zoë, Ann, Acme\nnaps"
-    text = embedded_text(attrs.evolve(naps, name="日", content="日" * 3_000))
+    assert embedded_text(structs.replace(naps, others=("Ann", "Acme"))) == "Zoë, Ann, Acme\nnaps"
+    text = embedded_text(structs.replace(naps, name="日", content="日" * 3_000))
     assert (len(text.encode()), text[-1]) == (EMBED_TEXT_BYTES_MAX - 1, "日")
 
 
 def test_a_draft_may_have_no_block_yet_and_is_sound_otherwise() -> None:
     known = fact(told("likes tea"))
     assert bad_draft("draft", known) is None
-    assert bad_draft("draft", attrs.evolve(known, block="")) is None
-    for wrong in (None, "x", attrs.evolve(known, version=0), attrs.evolve(known, block="attic")):
+    assert bad_draft("draft", structs.replace(known, block="")) is None
+    for wrong in (None, "x", structs.replace(known, version=0), structs.replace(known, block="attic")):
         assert "draft" in str(bad_draft("draft", wrong))
 
 

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import conditions
 from umi_core.conditions import Condition, Where, admits
 from umi_core.rows import Body, Ended, Entity, Head, Relation
 
 ANN = Entity("e1", "person", "Ann", "likes tea", 1, 0, 0, "human", 5, 10)
-FIRST = Ended("e1", attrs.evolve(ANN, about=("ent_1",), sources=("res_1",)), "e2", "update", 7)
+FIRST = Ended("e1", structs.replace(ANN, about=("ent_1",), sources=("res_1",)), "e2", "update", 7)
 LINK = Relation("r1", "extend", ("e1", 1), ("e2", 2), 0, "", "table", 5)
 
 
@@ -23,7 +23,7 @@ LINK = Relation("r1", "extend", ("e1", 1), ("e2", 2), 0, "", "table", 5)
         (conditions(start_ms=10, end_ms=10), ANN, True),
         (conditions(start_ms=11), ANN, False),
         (conditions(end_ms=9), ANN, False),
-        (conditions(end_ms=7), attrs.evolve(ANN, event_time_ms=7), True),
+        (conditions(end_ms=7), structs.replace(ANN, event_time_ms=7), True),
         (conditions(vector_missing=True), ANN, False),
         (conditions(vector_missing=False), ANN, True),
         (conditions(touches="res_1"), FIRST, True),
@@ -45,7 +45,7 @@ def test_a_row_is_admitted_iff_it_holds_every_condition(where: Where, body: Body
     assert admits(where, body) == expected
 
 
-ALICE = attrs.evolve(ANN, metadata=(("team", "red"),), contradicts=("e2@1",))
+ALICE = structs.replace(ANN, metadata=(("team", "red"),), contradicts=("e2@1",))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_memorize import count_of, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, input_of, saying, verdict
@@ -61,7 +61,7 @@ def told(*texts: str, **more: Any) -> Pair:
 
 def fill_core(*texts: str) -> Pair:
     """Return a memory with these facts in a core that has no byte left."""
-    pair = told(*texts, config=attrs.evolve(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096))
+    pair = told(*texts, config=structs.replace(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096))
     pair.ask(Rebalance(90))
     used_bytes = pair.memory.state.tiers.core.used_bytes
     pair.ask(SetBlock(91, "facts", "x" * (4_096 - used_bytes)))
@@ -117,7 +117,7 @@ def test_a_verdict_ends_the_fact_that_it_names(kind: str) -> None:
     assert (value.entities, value.ended) == ((Stored(BERLIN, 1, "created"),), (PARIS,))
     assert kinds_under(pair, PARIS) == ["ended"]
     refs = (f"{BERLIN}@1",) if kind == "contradict" else ()
-    after = attrs.evolve(before, relation_count=1, contradicts=refs)
+    after = structs.replace(before, relation_count=1, contradicts=refs)
     assert ended(pair) == Ended(PARIS, after, BERLIN, kind, 7)
     (relation,) = value.relations
     assert (relation.kind, relation.source, relation.target) == (kind, (PARIS, 1), (BERLIN, 1))
@@ -216,8 +216,8 @@ def test_a_fact_ends_as_it_is_though_there_is_no_room_for_the_relation() -> None
     pair = told("Alice lives in Paris")
     row = pair.row("entity", PARIS)
     assert row is not None
-    full = attrs.evolve(fact(pair, PARIS), relation_count=RELATION_COUNT_MAX)
-    pair.storage.put_back({row.address: attrs.evolve(row, body=full)}, pair.now_ms)
+    full = structs.replace(fact(pair, PARIS), relation_count=RELATION_COUNT_MAX)
+    pair.storage.put_back({row.address: structs.replace(row, body=full)}, pair.now_ms)
     value = moves(pair, on("contradict", PARIS))
     assert (value.ended, value.relations, value.relation_dropped_count) == ((PARIS,), (), 1)
     assert ended(pair).fact == full
@@ -242,7 +242,7 @@ def test_an_ended_fact_is_found_by_its_id_and_in_the_list_and_by_nothing_else() 
 
 
 def test_a_fact_takes_the_place_in_core_of_what_it_ends_in_the_same_commit() -> None:
-    pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
+    pair = told("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
     pair.ask(Rebalance(90))
     assert pair.ask(InCore(91, PARIS)) == Done(True)
     pair.model = saying(evolve=on("update", PARIS))
@@ -263,7 +263,7 @@ def test_a_fact_takes_the_place_in_core_of_what_it_ends_in_the_same_commit() -> 
 
 
 def test_a_fact_that_ends_two_in_core_is_shown_once_where_the_first_was() -> None:
-    config = attrs.evolve(QUIET, promote_score_min_ppm=0)
+    config = structs.replace(QUIET, promote_score_min_ppm=0)
     pair = told("Alice lives in Paris", "Alice likes tea", config=config)
     pair.ask(Rebalance(90))
     first, _ = pair.memory.state.tiers.core.blocks[0].entries
@@ -382,7 +382,7 @@ def test_of_two_facts_the_one_that_happened_first_ends(
     pair.now_ms = 20
     pair.ask(at(old_ms, "Alice lives in Paris"))
     pair.model = saying(evolve=on("update", PARIS))
-    value = remembered(pair, attrs.evolve(at(new_ms, "Alice lives in Berlin"), op_id=2))
+    value = remembered(pair, structs.replace(at(new_ms, "Alice lives in Berlin"), op_id=2))
     first, last = (BERLIN, PARIS) if is_past else (PARIS, BERLIN)
     assert (value.entities, value.ended) == ((Stored(BERLIN, 1, "created"),), (first,))
     assert [it.entity_id for it in value.routing] == [] if is_past else [BERLIN]
@@ -396,7 +396,7 @@ def test_a_long_fact_of_the_past_arrives_current() -> None:
     pair = Pair().run()
     pair.ask(at(9, "Alice lives in Paris"))
     pair.model = saying(evolve=on("update", PARIS))
-    request = attrs.evolve(at(8, f"Alice lives in Berlin {'x' * 1_000}"), op_id=2, extract=False)
+    request = structs.replace(at(8, f"Alice lives in Berlin {'x' * 1_000}"), op_id=2, extract=False)
     value = remembered(pair, request)
     assert value.relations[0].kind == "update"
     assert (value.ended, pair.rows("ended")) == ((), [])
@@ -416,13 +416,13 @@ def test_an_old_conversation_arrives_as_the_past() -> None:
 
 def test_a_fact_that_ends_as_it_comes_is_not_shown_for_the_one_that_it_ends() -> None:
     """Rome (3) is in core, Paris (9) is known too; Berlin (6) ends Rome, and Paris has ended it already."""
-    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(at(3, "Alice lives in Rome"))
     pair.ask(Rebalance(2))
     assert pair.memory.state.tiers.core.home_of(ROME) is not None
-    pair.ask(attrs.evolve(at(9, "Alice lives in Paris"), op_id=3, evolve=False))
+    pair.ask(structs.replace(at(9, "Alice lives in Paris"), op_id=3, evolve=False))
     pair.model = saying(evolve=on("update", ROME, PARIS))
-    value = remembered(pair, attrs.evolve(at(6, "Alice lives in Berlin"), op_id=4))
+    value = remembered(pair, structs.replace(at(6, "Alice lives in Berlin"), op_id=4))
     assert value.ended == (BERLIN, ROME)
     assert {row.body.id: row.body.by for row in pair.rows("ended") if isinstance(row.body, Ended)} == {
         BERLIN: PARIS, ROME: BERLIN,
@@ -486,7 +486,7 @@ def test_a_text_that_is_memorized_ends_facts_as_a_remember_does() -> None:
 
 
 def test_a_text_that_is_memorized_is_shown_in_core_in_the_place_of_what_it_ends() -> None:
-    pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
+    pair = told("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
     pair.ask(Rebalance(90))
     assert pair.ask(InCore(91, PARIS)) == Done(True)
     pair.ask(Recall(93, "Alice Paris"))  # an access that is not stored yet
@@ -589,7 +589,7 @@ def test_an_ended_fact_that_is_told_again_is_current_again() -> None:
     pair.now_ms = 9
     value = remembered(pair, Remember(2, "Alice lives in Paris", evolve=False))
     assert value.entities == (Stored(PARIS, 2, "created"),)
-    assert fact(pair, PARIS) == attrs.evolve(before, version=2, updated_ms=9)
+    assert fact(pair, PARIS) == structs.replace(before, version=2, updated_ms=9)
     assert (before.importance_ppm, before.metadata, before.relation_count) == (900_000, (("k", "v"),), 1)
     assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
     assert fact(pair, BERLIN).version == 1
@@ -689,7 +689,7 @@ def test_a_fact_that_another_one_ends_meanwhile_ends_once() -> None:
 
 
 def test_a_fact_that_comes_into_core_meanwhile_leaves_it_too() -> None:
-    pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
+    pair = told("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
     pair, value = meanwhile(Rebalance(2), pair=pair)
     assert (value.ended, pair.ask(InCore(3, PARIS))) == ((PARIS,), Done(False))
 
@@ -716,7 +716,7 @@ MOVES: Final = (Remember(1, "Alice lives in Berlin"), Memorize(1, "Alice moved t
 
 @pytest.mark.parametrize("request_", MOVES, ids=["remember", "memorize"])
 def test_what_an_earlier_plan_has_ended_is_accessed_no_more(request_: Remember | Memorize) -> None:
-    pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, auto_rebalance=False))
+    pair = told("Alice lives in Paris", config=structs.replace(QUIET, auto_rebalance=False))
     pair.model = saying(memories=of_profile("lives in Berlin"), evolve=on("update", PARIS))
     pair.step(request_)
     first = pair.until(Commit)

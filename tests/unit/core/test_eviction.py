@@ -2,10 +2,10 @@
 
 from itertools import chain, combinations
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.spec_tables import Row, plain, rows, told, whole
 from umi_core.policies.eviction import EvictionCandidate, Shortage, victims
@@ -20,7 +20,7 @@ ABC = (A, B, C)
 def test_the_victims_are_those_of_the_table(row: Row) -> None:
     blocks = ["persona" if entry.entity_id == plain(row["self"]) else "facts" for entry in ABC]
     scored = [
-        attrs.evolve(entry, score_ppm=score_ppm, block=block)
+        structs.replace(entry, score_ppm=score_ppm, block=block)
         for entry, score_ppm, block in zip(ABC, told(row["scores"]), blocks, strict=True)
     ]
     left = victims(scored, Shortage(whole(row["lacking bytes"])))

@@ -1,7 +1,7 @@
 """Goal: members are divided into groups with names, once for what there is, and new ones find theirs (H8)."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_memorize import memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_note, input_of, saying
@@ -18,7 +18,9 @@ from umi_core.rows import Address, Category, Membership, Row, Subcategory, Vecto
 from umi_core.workflows import evolve_category
 from umi_core.workflows.evolve_category import parts_of
 
-GROUPED = attrs.evolve(QUIET, cluster_ppm=300_000, assign_ppm=300_000, merge_ppm=600_000, cluster_size_min=2)
+GROUPED = structs.replace(
+    QUIET, cluster_ppm=300_000, assign_ppm=300_000, merge_ppm=600_000, cluster_size_min=2
+)
 HOME = category_id(SCOPE, "preferences")
 PROFILE = ("profile",)
 TEAS = ("drinks green tea", "drinks black tea")
@@ -160,7 +162,7 @@ def test_without_a_model_the_keywords_are_the_name() -> None:
     other.memorize(*TEAS)
     other.names = "3."
     assert sizes(other.evolve()) == [("drinks_tea_black", 2)]
-    quiet = World(attrs.evolve(GROUPED, name_by_model=False))
+    quiet = World(structs.replace(GROUPED, name_by_model=False))
     quiet.memorize(*TEAS)
     assert sizes(quiet.evolve()) == [("drinks_tea_black", 2)]
     assert quiet.shown == []
@@ -205,7 +207,7 @@ def test_a_vector_of_another_length_is_none() -> None:
     key = id_of_note("drinks white tea")
     rows = world.pair.storage.rows
     where = Address(SCOPE, "vector", key)
-    rows[where] = attrs.evolve(rows[where], body=Vector(key, 1, (1, 2, 3)))
+    rows[where] = structs.replace(rows[where], body=Vector(key, 1, (1, 2, 3)))
     assert sizes(world.evolve()) == [("hot_drinks", 2)]
     assert world.lacks() == [("contents:partial", "no_vector", 1)]
 
@@ -276,7 +278,7 @@ def test_a_saved_division_is_of_what_was_read(kind: str) -> None:
 # What is due.
 
 
-DUE = attrs.evolve(GROUPED, evolution_interval_ms=1_000_000)
+DUE = structs.replace(GROUPED, evolution_interval_ms=1_000_000)
 
 
 def test_what_is_due_is_done_without_being_asked_once() -> None:
@@ -326,7 +328,7 @@ def test_what_fails_is_due_again_an_interval_later() -> None:
 
 
 def test_nothing_is_due_if_it_is_off() -> None:
-    world = World(attrs.evolve(DUE, auto_evolution=False))
+    world = World(structs.replace(DUE, auto_evolution=False))
     world.memorize(*TEAS)
     assert world.pair.memory.deadline_ms() is None
 
@@ -348,11 +350,11 @@ def test_one_category_after_the_other() -> None:
 
 def test_groups_are_one_only_if_they_are_nearer_than_members() -> None:
     with pytest.raises(Rejected) as caught:
-        attrs.evolve(GROUPED, merge_ppm=299_999)
+        structs.replace(GROUPED, merge_ppm=299_999)
     assert caught.value.errors == (BadConfig("merge_ppm", "299999", "at least cluster_ppm"),)
 
 
-DECAYING = attrs.evolve(GROUPED, group_decay_ms=1_000)
+DECAYING = structs.replace(GROUPED, group_decay_ms=1_000)
 
 
 def test_a_group_that_nobody_uses_goes_and_does_not_come_back() -> None:
@@ -381,7 +383,7 @@ def test_one_used_member_keeps_its_whole_group() -> None:
 
 
 def test_without_decay_age_counts_for_nothing() -> None:
-    world = World(attrs.evolve(DECAYING, group_decay_ms=0))
+    world = World(structs.replace(DECAYING, group_decay_ms=0))
     world.memorize(*TEAS)
     world.evolve()
     world.pair.now_ms += 10**12

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, conditions, id_of_fact, input_of, saying, verdict
 from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone
@@ -231,7 +231,7 @@ def test_a_model_that_is_away_is_asked_twice_and_costs_the_verdicts_only() -> No
 
 @pytest.mark.parametrize(("floor_ppm", "kinds"), [(300_000, []), (250_000, ["update"]), (0, ["update"])])
 def test_the_setting_says_how_sure_a_verdict_must_be(floor_ppm: int, kinds: list[str]) -> None:
-    config = attrs.evolve(QUIET, evolve_confidence_min_ppm=floor_ppm)
+    config = structs.replace(QUIET, evolve_confidence_min_ppm=floor_ppm)
     pair = Pair(config=config, model=saying(evolve=verdict("update", 0.25))).run()
     pair.ask(Remember(1, "Alice works at Acme"))
     outcome = pair.ask(Remember(2, "Alice left Acme"))

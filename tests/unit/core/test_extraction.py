@@ -3,10 +3,10 @@
 import json
 from typing import get_args
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.spec_tables import rows, words
 from umi_core.config import Config
@@ -189,7 +189,9 @@ def test_an_element_without_name_is_dropped_and_degrades(element: object) -> Non
 def test_a_note_without_a_name_is_kept_sentence_by_sentence(name: dict[str, object]) -> None:
     note = {"type": " Note", "content": "It rains. Tea is hot.", "confidence": 0.1} | name
     result = parsed([note, entity()], text="Alice works at Acme. It rains. Tea is hot.")
-    notes = [attrs.evolve(fallback_note(it), confidence_ppm=100_000) for it in ("It rains.", "Tea is hot.")]
+    notes = [
+        structs.replace(fallback_note(it), confidence_ppm=100_000) for it in ("It rains.", "Tea is hot.")
+    ]
     assert result.entities[:2] == tuple(notes)
     assert (len(result.entities), result.dropped, result.shapes) == (3, (), ())
 

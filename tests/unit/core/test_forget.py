@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, saying, verdict
 from umi_core.errors import Rejected, StorageFailed, StorageFull
@@ -31,7 +31,7 @@ def rows_about(pair: Pair, key: str) -> list[Row]:
 
 
 def unchained(body: object) -> object:
-    return attrs.evolve(body, follows=None) if isinstance(body, Entity) else body
+    return structs.replace(body, follows=None) if isinstance(body, Entity) else body
 
 
 def test_everything_of_the_fact_leaves_in_one_commit() -> None:
@@ -95,7 +95,7 @@ def test_a_fact_in_core_leaves_it_in_the_same_commit() -> None:
 
 
 def test_an_entry_of_whom_storage_has_lost_leaves_core_too() -> None:
-    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Rebalance(2))
     pair.storage.put_back({row.address: None for row in pair.rows("entity")}, pair.now_ms)
@@ -108,7 +108,7 @@ def test_an_entry_of_whom_storage_has_lost_leaves_core_too() -> None:
 
 
 def test_who_comes_into_core_meanwhile_leaves_it_too() -> None:
-    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Forget(2, TEA))
     pair.hold(Commit)
@@ -204,8 +204,8 @@ def test_an_end_loses_as_many_as_it_had_to_it() -> None:
     pair = joined()
     bob, (row, *_) = entity(pair, BOB), pair.rows("relation")
     assert isinstance(row.body, Relation)
-    other = attrs.evolve(row.body, id="rel_x", kind="extend", source=(ALICE, 1), target=(BOB, 1))
-    more = attrs.evolve(bob, relation_count=2)
+    other = structs.replace(row.body, id="rel_x", kind="extend", source=(ALICE, 1), target=(BOB, 1))
+    more = structs.replace(bob, relation_count=2)
     writes = (Write(Address(SCOPE, "relation", "rel_x"), other), Write(Address(SCOPE, "entity", BOB), more))
     pair.land(Commit(writes, ()))
     pair.ask(Forget(3, ALICE))
@@ -215,10 +215,10 @@ def test_an_end_loses_as_many_as_it_had_to_it() -> None:
 
 def test_an_end_that_storage_has_as_it_was_before_it_was_joined_is_as_sound_as_ever() -> None:
     pair = joined()
-    before = attrs.evolve(entity(pair, BOB), relation_count=0)
+    before = structs.replace(entity(pair, BOB), relation_count=0)
     row = pair.row("entity", BOB)
     assert row is not None
-    pair.storage.put_back({row.address: attrs.evolve(row, body=before)}, pair.now_ms)
+    pair.storage.put_back({row.address: structs.replace(row, body=before)}, pair.now_ms)
     pair.ask(Forget(3, ALICE))
     assert pair.ask(GetEntity(4, BOB)) == Done(before)
 

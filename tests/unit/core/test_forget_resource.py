@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_memorize import count_of, entity, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, id_of_note, input_of, saying, verdict
@@ -251,7 +251,7 @@ def test_the_ended_fact_loses_its_relation_to_a_successor_that_leaves() -> None:
     world.remember("lives in Oslo")
     world.remember("lives in Rome", verdict("contradict"))
     oslo, rome = (id_of_fact("Ann", f"lives in {city}") for city in ("Oslo", "Rome"))
-    only_a = attrs.evolve(entity(world.pair, rome), sources=(A,), is_direct=False)
+    only_a = structs.replace(entity(world.pair, rome), sources=(A,), is_direct=False)
     world.tell("a", "Tea is hot")
     world.put(only_a, "entity", rome)
     assert Stored(rome, 1, "forgotten") in world.forget(A).entities
@@ -272,7 +272,7 @@ def test_a_text_that_is_not_there_is_said_to_be_so() -> None:
 
 
 def test_segments_leave_with_their_text_and_are_no_texts_of_their_own() -> None:
-    world = World(attrs.evolve(QUIET, segment_line_count_min=2))
+    world = World(structs.replace(QUIET, segment_line_count_min=2))
     world.answers(segment="[[0, 0], [1, 1]]")
     text = '[{"role":"user","content":"Ann sings"},{"role":"user","content":"Ann swims"}]'
     world.tell("a", text, modality="conversation")
@@ -288,7 +288,7 @@ def test_a_fact_with_as_many_sources_as_there_may_be_stays_for_good() -> None:
     world = World()
     world.tell("a", "Ann sings")
     full = tuple(f"res_{n:024}" for n in range(SOURCE_COUNT_MAX))
-    world.put(attrs.evolve(entity(world.pair, SINGS), sources=full), "entity", SINGS)
+    world.put(structs.replace(entity(world.pair, SINGS), sources=full), "entity", SINGS)
     world.tell("b", "Ann sings")
     it = entity(world.pair, SINGS)
     assert (it.sources, it.is_direct, it.reinforced_count) == (full, True, 1)
@@ -391,7 +391,7 @@ def test_relations_of_what_leaves_leave_and_the_other_ends_know() -> None:
 
 def test_an_end_that_storage_has_as_it_was_before_it_was_joined_is_not_written() -> None:
     world, bob = bob_who_sings_as_ann_does()
-    world.put(attrs.evolve(bob, relation_count=0), "entity", bob.id)
+    world.put(structs.replace(bob, relation_count=0), "entity", bob.id)
     before = world.pair.row("entity", bob.id)
     world.forget(A)
     assert world.pair.row("entity", bob.id) == before

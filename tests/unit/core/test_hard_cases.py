@@ -2,8 +2,8 @@
 
 from enum import IntEnum, StrEnum
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, input_of, recovered
 from umi_core import limits
@@ -153,7 +153,7 @@ def importance_of_alice(pair: Pair) -> int:
 
 
 def test_a_recall_that_read_an_older_importance_takes_no_newer_one_back() -> None:
-    pair = recovered(Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)))
+    pair = recovered(Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)))
     pair.ask(Remember(1, "Alice likes tea", importance_ppm=100_000))
     pair.step(Recall(2, "Alice tea", resolve=False, deep=False))
     while not (isinstance(pair.pending[0], Read) and isinstance(pair.pending[0].query, ByWords)):
@@ -221,8 +221,8 @@ def saved_with_count(count: int) -> tuple[Pair, str]:
     own = created.value.session_id  # type: ignore[attr-defined]  # of a SessionCreated
     row = pair.storage.rows[Address(Scope(SCOPE.user, own), "session", own)]
     snapshot = session.seal_body(pack([0, [], [own, 0, count, None, None, []]]))
-    body = attrs.evolve(row.body, snapshot=snapshot)  # type: ignore[misc]  # a SessionRow
-    pair.storage.rows[row.address] = attrs.evolve(row, body=body)
+    body = structs.replace(row.body, snapshot=snapshot)  # type: ignore[type-var]  # a SessionRow
+    pair.storage.rows[row.address] = structs.replace(row, body=body)
     return pair, own
 
 
@@ -253,7 +253,7 @@ def test_no_count_is_never_a_number(count: int | None) -> None:
 def test_who_lacks_room_is_told_of_the_limit_that_is_short() -> None:
     pair = recovered(Pair())
     pair.ask(Remember(1, "Umi is calm"))
-    after = recovered(Pair(storage=pair.storage, config=attrs.evolve(QUIET, core_entry_count_max=0)))
+    after = recovered(Pair(storage=pair.storage, config=structs.replace(QUIET, core_entry_count_max=0)))
     assert after.ask(Blocks(2)) == Failed(BadConfig("core_entry_count_max", "0", "room for self"))
 
 

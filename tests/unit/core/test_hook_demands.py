@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import Pair, check_step, put_sent
 from umi_core.engine.middleware import Interceptor, Substitute
@@ -86,7 +86,7 @@ def test_a_question_waits_as_long_as_is_configured() -> None:
     sent = operation.sent
     assert sent is not None
     for change in (-1, 1):
-        put_sent(operation, attrs.evolve(sent, timeout_ms=sent.timeout_ms + change))
+        put_sent(operation, structs.replace(sent, timeout_ms=sent.timeout_ms + change))
         assert tables_broken(pair) == "backoff"
 
 
@@ -94,9 +94,9 @@ def test_interceptors_shorten_a_time_out_and_never_lengthen_it() -> None:
     pair, operation = asking(Interceptor("h"))
     sent = operation.sent
     assert sent is not None
-    put_sent(operation, attrs.evolve(sent, timeout_ms=1))
+    put_sent(operation, structs.replace(sent, timeout_ms=1))
     check_tables(pair.memory.state, pair.memory.registry)
-    put_sent(operation, attrs.evolve(sent, timeout_ms=sent.timeout_ms + 1))
+    put_sent(operation, structs.replace(sent, timeout_ms=sent.timeout_ms + 1))
     assert tables_broken(pair) == "backoff"
 
 
@@ -124,7 +124,7 @@ LACK = Degraded("extract:hook:usher", "timeout", 1)
         ((FALLBACK,), (), 2, True),  # the first plan went without, and is forgotten
         ((), (LACK,), 1, False),
         ((), (LACK,), 2, False),
-        ((attrs.evolve(FALLBACK, hook="after"),), (), 1, True),
+        ((structs.replace(FALLBACK, hook="after"),), (), 1, True),
     ],
 )
 def test_a_fallback_is_told_as_less_than_was_asked_for(

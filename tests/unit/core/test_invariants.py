@@ -5,10 +5,10 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.worlds import (
     QUIET,
@@ -67,7 +67,7 @@ from umi_core.policies import promotion
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Relation, Row, SessionRow
 from umi_core.state import Operation, Running, Sleeping, State, Waiting
 from umi_core.tiers import rendering, session
-from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.archive import AccessRecords, AccessTable
 from umi_core.tiers.core import CoreTier, admit, core_of, put_entry
 from umi_core.tiers.rewrites import CachedRewrite, RewriteCache
 from umi_core.tiers.session import SessionInfo
@@ -91,7 +91,7 @@ from umi_sim.judge.state.walk import Seat, Walk
 from umi_sim.record.broken import Broken
 from umi_sim.record.rules import Rule, SeenBy
 
-EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
+EASY = structs.replace(QUIET, promote_score_min_ppm=0)
 UMI = id_of_fact("Umi", "helps")
 UMI_HELPS_ALICE = id_of_fact("Umi", "helps Alice")
 ALICE, BOB = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "snores")
@@ -129,8 +129,8 @@ def block(state: State, **changes: object) -> None:
     """Change the first block that has entries."""
     core = state.tiers.core
     old = next(it for it in core.blocks if it.entries)
-    new = attrs.evolve(old, **changes)  # type: ignore[arg-type]
-    state.tiers.core = attrs.evolve(core, blocks=tuple(new if it is old else it for it in core.blocks))
+    new = structs.replace(old, **changes)
+    state.tiers.core = structs.replace(core, blocks=tuple(new if it is old else it for it in core.blocks))
 
 
 def entries(count: int, text: str = "x") -> tuple[Entry, ...]:
@@ -152,8 +152,8 @@ def put_core(*blocks: Block) -> Callable[[State], None]:
 
 
 def put_record(**changes: object) -> Callable[[State], None]:
-    record = attrs.evolve(AccessRecord("e", "person", 500_000, 1, 0, 0), **changes)  # type: ignore[arg-type]
-    return lambda state: setattr(state.tiers, "access", AccessTable({"e": record}))
+    record = structs.replace(AccessRecord("e", "person", 500_000, 1, 0, 0), **changes)
+    return lambda state: setattr(state.tiers, "access", AccessTable(AccessRecords({"e": record})))
 
 
 def too_many_rewrites(state: State) -> None:
@@ -269,9 +269,9 @@ def in_order_of_arrival(tier: WorkingTier, info: SessionInfo, now_ms: int) -> by
 def test_wrong_snapshots_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     state = lived().memory.state
     empty = session.Loaded(WorkingTier(), SessionInfo(), 0)
-    forgetful = attrs.evolve(empty, tier=WorkingTier(dict(state.tiers.working.entries)))
+    forgetful = structs.replace(empty, tier=WorkingTier(dict(state.tiers.working.entries)))
     tell(interaction_count=1)(state)
-    lossy = attrs.evolve(empty, info=state.tiers.session)
+    lossy = structs.replace(empty, info=state.tiers.session)
     for wrong in (lossy, forgetful, SnapshotDamaged("x")):
         monkeypatch.setattr(session, "decode", lambda *_, wrong=wrong: wrong)
         assert broken(lambda: check_memory(state)) == "snapshot-roundtrip"
@@ -286,7 +286,7 @@ def test_wrong_renderings_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         assert broken(lambda: check_memory(state)) == "render-parse"
     backwards = rendering.render_markdown
     monkeypatch.setattr(
-        rendering, "render_markdown", lambda core: backwards(attrs.evolve(core, blocks=core.blocks[::-1]))
+        rendering, "render_markdown", lambda core: backwards(structs.replace(core, blocks=core.blocks[::-1]))
     )
     assert broken(lambda: check_memory(state)) == "render-order"
 
@@ -334,8 +334,8 @@ def change_first_wait(**changes: Any) -> Callable[[State], None]:
         first = both(state)[0]
         assert isinstance(first.progress, Waiting)
         if request_id := changes.pop("request_id", None):
-            changes["sent"] = attrs.evolve(first.progress.sent, request_id=request_id)
-        first.progress = attrs.evolve(first.progress, **changes)
+            changes["sent"] = structs.replace(first.progress.sent, request_id=request_id)
+        first.progress = structs.replace(first.progress, **changes)
 
     return change
 
@@ -358,7 +358,7 @@ def under_another_number(state: State) -> None:
 def five_of_its_own(state: State) -> None:
     asleep = both(state)[1]
     for number in (101, 102, 103, 104, 105):
-        state.operations[number] = attrs.evolve(asleep, number=number, op_id=None)
+        state.operations[number] = structs.replace(asleep, number=number, op_id=None)
     state.operation_count = 105
 
 
@@ -432,7 +432,7 @@ def test_only_recovery_may_try_without_end() -> None:
     check_tables(pair.memory.state, BUILT_IN)
     read = next(step for step in BUILT_IN.at("count").steps if step.id == "read")
     endless = BUILT_IN.replace(
-        "count", "read", attrs.evolve(read, on_failure=attrs.evolve(retry(1), attempts=0))
+        "count", "read", structs.replace(read, on_failure=structs.replace(retry(1), attempts=0))
     )
     state = asking().memory.state
     first = both(state)[0]
@@ -446,8 +446,10 @@ def test_a_row_without_a_plan_for_failures_may_not_wait() -> None:
     state = asking().memory.state
     first = both(state)[0]
     remember = BUILT_IN.at("remember")
-    careless = [attrs.evolve(step, on_failure=None) for step in remember.steps]
-    tables = attrs.evolve(BUILT_IN, revisions={"remember": (attrs.evolve(remember, steps=tuple(careless)),)})
+    careless = [structs.replace(step, on_failure=None) for step in remember.steps]
+    tables = structs.replace(
+        BUILT_IN, revisions={"remember": (structs.replace(remember, steps=tuple(careless)),)}
+    )
     del state.operations[both(state)[1].number]
     assert first.workflow == "remember"
     assert broken(lambda: check_tables(state, tables)) == "workflow-contract"
@@ -557,10 +559,10 @@ def test_core_changes_only_to_what_was_told() -> None:
     assert waiting is not None
     change = lambda state: setattr(state.tiers, "core", OTHER)  # noqa: E731  one line, used twice
     assert judged(pair, ReadDone(waiting), change) == CHANGED
-    stranger = attrs.evolve(OTHER, guard_version=10)
+    stranger = structs.replace(OTHER, guard_version=10)
     assert judged(reading(), ReadDone(waiting, (core_row(stranger),)), change) == "core-current"
     pair = reading()
-    pair.memory.state.tiers.core = attrs.evolve(OTHER, guard_version=99)
+    pair.memory.state.tiers.core = structs.replace(OTHER, guard_version=99)
     assert judged(pair, ReadDone(waiting, (core_row(OTHER),)), change) == "core-current"
 
 
@@ -572,7 +574,7 @@ def test_core_may_become_what_was_read() -> None:
         judged(pair, ModelReplied(waiting, "x"), lambda state: setattr(state.tiers, "core", OTHER)) == CHANGED
     )
     before = before_step(pair.memory.state)
-    pair.memory.state.tiers.core = attrs.evolve(OTHER, guard_version=10)
+    pair.memory.state.tiers.core = structs.replace(OTHER, guard_version=10)
     check_step(before, ReadDone(waiting, (core_row(pair.memory.state.tiers.core),)), pair.memory.state)
 
 
@@ -611,7 +613,7 @@ def test_entries_of_self_grow_within_their_share_of_a_core_that_was_there(is_bui
     pair.step(SetBlock(11, "goals", "x"))
     commit, core = pair.until(Commit), pair.memory.state.tiers.core
     mine = tuple(entry for block, entry in core.entries() if block.kind == "persona")
-    large = tuple(attrs.evolve(entry, text="x" * 2_000) for entry in entries(5))
+    large = tuple(structs.replace(entry, text="x" * 2_000) for entry in entries(5))
     grown = core_of([Block("persona", entries=(*mine, *large))], guard_version=99)
     where = Address(SCOPE, "core", "core")
     operation = next(iter(pair.memory.state.operations.values()))
@@ -672,7 +674,7 @@ def test_a_call_of_a_model_is_told_as_it_was(lie: dict[str, Any]) -> None:
     pair.step(answer)
     check_step(before, answer, pair.memory.state)
     (operation,) = pair.memory.state.operations.values()
-    operation.calls = tuple(attrs.evolve(call, **lie) for call in operation.calls)
+    operation.calls = tuple(structs.replace(call, **lie) for call in operation.calls)
     assert broken(partial(check_step, before, answer, pair.memory.state)) == "workflow-contract"
     reply = Reply(1, Done(None), operation.calls)
     assert broken(partial(check_replies, before, answer, pair.memory.state, [reply])) == "workflow-contract"
@@ -736,11 +738,11 @@ def meddling(place: hooks.Place, request: Asked) -> hooks.Verdict:
         case "embed":
             return hooks.Refuse("no")
         case "by_words":
-            alice = attrs.evolve(entity("Alice", content="likes tea"), id=ALICE, vector_missing=True)
+            alice = structs.replace(entity("Alice", content="likes tea"), id=ALICE, vector_missing=True)
             return hooks.Substitute(ReadDone(0, (Row(Address(SCOPE, "entity", ALICE), 2, alice, 500_000),)))
         case "extract":
             assert isinstance(request, AskModel)
-            return hooks.Rewrite(attrs.evolve(request, timeout_ms=5))
+            return hooks.Rewrite(structs.replace(request, timeout_ms=5))
         case "commit":
             raise ValueError(place)
     return hooks.Pass()
@@ -771,7 +773,7 @@ def wake_second(state: State) -> None:
     """Let the second operation, which sleeps, ask before its time."""
     first, second = both(state)
     assert isinstance(first.progress, Waiting)
-    sent = attrs.evolve(first.progress.sent, request_id=98)
+    sent = structs.replace(first.progress.sent, request_id=98)
     second.progress = Waiting(second.due_ms or 0, sent, sent)
 
 
@@ -780,7 +782,7 @@ def test_no_attempt_is_too_early() -> None:
     assert judged(asking(), limited, change_first_wait(request_id=98)) == "backoff"
     assert judged(asking(), limited, sleep(60_004)) == "backoff"
     assert judged(asking(), Wake(), sleep(104)) == "backoff"
-    unavailable = attrs.evolve(limited, kind="unavailable", retry_after_ms=0)
+    unavailable = structs.replace(limited, kind="unavailable", retry_after_ms=0)
     assert judged(asking(), unavailable, change_first_wait(request_id=98, due_ms=30_005)) == "backoff"
     woken = asking()
     assert judged(woken, Wake(), wake_second) == "backoff"
@@ -815,7 +817,7 @@ def asking_for(task: str, pair: Pair, request: Request) -> tuple[Operation, Call
 
 @pytest.mark.parametrize(("task", "pair", "request_"), PROMPTS)
 def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair, request_: Request) -> None:
-    operation, check = asking_for(task, attrs.evolve(pair), request_)
+    operation, check = asking_for(task, structs.replace(pair), request_)
     check()
     asked = operation.asked
     assert isinstance(asked, AskModel)
@@ -826,7 +828,7 @@ def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair,
     told = [line.partition(" = ") for line in inputs if line.startswith(given)]
     lies += [whole.replace(f" = {value}", f" = {value.replace('e', 'o')}") for _, _, value in told]
     for prompt in ("", *lies):
-        put_question(operation, attrs.evolve(asked, prompt=prompt))
+        put_question(operation, structs.replace(asked, prompt=prompt))
         assert broken(check) == "prompt-inputs"
 
 
@@ -849,7 +851,7 @@ def test_a_pair_of_statements_that_are_not_listed_is_caught(side: str) -> None:
     told = {"new": "likes coffee", "old": "likes tea"}[side]
     shown = f'"{side}":"{id_of_fact("Alice", told)}@1"'
     assert shown in asked.prompt
-    put_question(operation, attrs.evolve(asked, prompt=asked.prompt.replace(shown, f'"{side}":"fct_x@1"')))
+    put_question(operation, structs.replace(asked, prompt=asked.prompt.replace(shown, f'"{side}":"fct_x@1"')))
     assert broken(check) == "prompt-inputs"
 
 
@@ -857,9 +859,9 @@ def test_what_other_workflows_ask_of_a_model_is_not_judged() -> None:
     operation, check = asking_for("extract", Pair(), Remember(11, "Alice likes coffee"))
     asked = operation.asked
     assert isinstance(asked, AskModel)
-    put_question(operation, attrs.evolve(asked, task="translate", prompt=""))
+    put_question(operation, structs.replace(asked, task="translate", prompt=""))
     check()
-    put_question(operation, attrs.evolve(asked, prompt=""))
+    put_question(operation, structs.replace(asked, prompt=""))
     operation.workflow = "forget"
     for request in (Remember(11, "x"), Forget(11, ALICE)):
         operation.facts = {"request": request}
@@ -900,12 +902,12 @@ def test_a_load_is_whole_or_nothing() -> None:
         judged(*loading(), lambda state: setattr(state.tiers, "working", WorkingTier())) == "load-or-nothing"
     )
     pair, row = loading()
-    assert judged(pair, attrs.evolve(row, rows=()), loaded("s")) == "session-or-error"
+    assert judged(pair, structs.replace(row, rows=()), loaded("s")) == "session-or-error"
 
 
 def test_a_load_that_fails_leaves_the_working_tier_as_it_was() -> None:
     def copied(state: State) -> None:
-        state.tiers.working = attrs.evolve(state.tiers.working)
+        state.tiers.working = structs.replace(state.tiers.working)
 
     for value in (EffectFailed(loading()[1].request_id, "unavailable"), loading()[1]):
         assert judged(loading()[0], value, copied) == "load-or-nothing"
@@ -948,7 +950,12 @@ def records(**counts: int) -> AccessTable:
     """Access records by name; a person with more accesses has the higher score."""
     ids = {name: entity_id(SCOPE, name) for name in counts}
     return AccessTable(
-        {ids[name]: AccessRecord(ids[name], "person", 500_000, count, 0, 0) for name, count in counts.items()}
+        AccessRecords(
+            {
+                ids[name]: AccessRecord(ids[name], "person", 500_000, count, 0, 0)
+                for name, count in counts.items()
+            }
+        )
     )
 
 
@@ -1025,13 +1032,13 @@ def test_self_is_admitted_within_its_quota() -> None:
     table = records(Anna=1, Bert=5, Umi=0)
     facts = remembered(FULL, seated(BERT, SELF, text="x" * 3_400), decision(SELF), evicted=(ANNA.id,))
     planned(facts, table=table)
-    large = attrs.evolve(SELF, content="x" * 1_022)
-    over = attrs.evolve(SELF, name="Uma", content="x" * 300, id="ent_other")
+    large = structs.replace(SELF, content="x" * 1_022)
+    over = structs.replace(SELF, name="Uma", content="x" * 300, id="ent_other")
     before, after = seated(over), seated(over, large)
     facts = remembered(before, after, decision(SELF))
     plan = facts["plan"]
     assert isinstance(plan, Plan)
-    facts["plan"] = attrs.evolve(plan, accessed=(large,))
+    facts["plan"] = structs.replace(plan, accessed=(large,))
     assert broken(lambda: planned(facts)) == "core-limits"
 
 
@@ -1039,7 +1046,7 @@ def test_every_entity_has_one_decision() -> None:
     facts = remembered(seated(), seated(CARL), decision(CARL))
     plan = facts["plan"]
     assert isinstance(plan, Plan)
-    facts["plan"] = attrs.evolve(plan, accessed=(CARL, ANNA))
+    facts["plan"] = structs.replace(plan, accessed=(CARL, ANNA))
     assert broken(lambda: planned(facts)) == "route-per-entity"
 
 
@@ -1050,8 +1057,8 @@ def test_decisions_and_reply_tell_the_same_of_who_is_promoted() -> None:
     assert isinstance(plan.value, Remembered)
     planned(facts)
     for lie in (
-        attrs.evolve(plan, decisions=(decision(CARL, "refused_full"),)),
-        attrs.evolve(plan, value=attrs.evolve(plan.value, promoted=())),
+        structs.replace(plan, decisions=(decision(CARL, "refused_full"),)),
+        structs.replace(plan, value=structs.replace(plan.value, promoted=())),
     ):
         facts["plan"] = lie
         assert broken(lambda: planned(facts)) == "route-known-only"
@@ -1088,9 +1095,9 @@ def test_a_fact_that_a_new_one_ends_leaves_core(request_: Request) -> None:
     assert isinstance(plan, Plan)
     value = Remembered((), ended=(ANNA.id,))
     told = value if isinstance(request_, Remember) else RecordAdded("archival", 1, 1, 0, facts=value)
-    facts |= {"request": request_, "plan": attrs.evolve(plan, value=told, forgotten=(ANNA.id,))}
+    facts |= {"request": request_, "plan": structs.replace(plan, value=told, forgotten=(ANNA.id,))}
     planned(facts, Write(Address(SCOPE, "entity", ANNA.id), None))
-    facts["plan"] = attrs.evolve(plan, value=told, core=FULL)
+    facts["plan"] = structs.replace(plan, value=told, core=FULL)
     assert broken(lambda: planned(facts)) == "core-bijection"
 
 
@@ -1111,7 +1118,7 @@ def test_a_scan_promotes_the_best_by_the_rows_it_read() -> None:
     assert broken(lambda: planned(facts)) == "fewest-victims"
     planned(facts, table=records(Carl=5))  # without a record there is no candidate
     facts |= {
-        "rows": (*rows, attrs.evolve(rows[0], body=BERT))
+        "rows": (*rows, structs.replace(rows[0], body=BERT))
     }  # one that is in core already asks for nothing
     assert broken(lambda: planned(facts)) == "fewest-victims"
     planned({"core": FULL, "plan": Plan(0, core=FULL, accessed=(ANNA,))})
@@ -1139,7 +1146,7 @@ def test_a_new_commit_is_judged_in_its_step() -> None:
     operation = next(iter(pair.memory.state.operations.values()))
     assert isinstance(operation.asked, Commit)
     strange = Write(Address(Scope("u1", "other"), "entity", BOB), None)
-    put_question(operation, attrs.evolve(operation.asked, writes=(strange,)))
+    put_question(operation, structs.replace(operation.asked, writes=(strange,)))
     assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == "write-scope"
     pair.memory.state.count("hook refused")
     assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == "write-scope"
@@ -1148,7 +1155,7 @@ def test_a_new_commit_is_judged_in_its_step() -> None:
 
 
 def lying(kind: str, body: Body | None) -> Callable[[Write], Write]:
-    return lambda write: attrs.evolve(write, body=body) if write.address.kind == kind else write
+    return lambda write: structs.replace(write, body=body) if write.address.kind == kind else write
 
 
 @pytest.mark.parametrize(
@@ -1169,7 +1176,7 @@ def test_each_rule_of_plans_is_judged_in_the_step_that_plans(
     Pair.answer(pair)
     (operation,) = pair.memory.state.operations.values()
     assert isinstance(operation.asked, Commit)
-    put_question(operation, attrs.evolve(operation.asked, writes=tuple(map(lie, operation.asked.writes))))
+    put_question(operation, structs.replace(operation.asked, writes=tuple(map(lie, operation.asked.writes))))
     assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == rule
 
 
@@ -1186,8 +1193,8 @@ def test_what_lacks_a_vector_that_was_wanted_is_marked(embed: bool, is_up: bool)
     check_marked((), {**operation.facts, "request": Forget(1, BOB)})
     (entity_,) = [it.body for it in commit.writes if isinstance(it.body, Entity)]
     without = [write for write in commit.writes if write.address.kind != "vector"]
-    other = attrs.evolve(entity_, vector_missing=not entity_.vector_missing)
-    wrong = [attrs.evolve(it, body=other if it.body is entity_ else it.body) for it in commit.writes]
+    other = structs.replace(entity_, vector_missing=not entity_.vector_missing)
+    wrong = [structs.replace(it, body=other if it.body is entity_ else it.body) for it in commit.writes]
     for writes in (without, wrong, [it for it in commit.writes if it.body is not entity_]):
         assert broken(partial(check_marked, writes, operation.facts)) == "index-follows-row"
 
@@ -1200,7 +1207,7 @@ def test_a_relation_that_nobody_asked_about_is_caught() -> None:
     (operation,) = pair.memory.state.operations.values()
     check_relations(writes, operation.facts)
     (told,) = [write.body for write in writes if isinstance(write.body, Relation)]
-    for lie in (attrs.evolve(told, source=(ALICE, 1)), attrs.evolve(told, target=(BOB, 2))):
+    for lie in (structs.replace(told, source=(ALICE, 1)), structs.replace(told, target=(BOB, 2))):
         write = Write(Address(SCOPE, "relation", told.id), lie)
         assert broken(partial(check_relations, (write,), operation.facts)) == "relation-ends"
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import Pair, id_of_fact, id_of_note
 from umi_core.errors import BadOption
@@ -92,7 +92,7 @@ def test_a_damaged_row_is_told_and_a_failed_read_is_no_empty_page() -> None:
     answer = pair.world(asked)
     assert isinstance(answer, ReadDone)
     first, *rest = answer.rows
-    pair.step(attrs.evolve(answer, rows=(attrs.evolve(first, body=None), *rest)))
+    pair.step(structs.replace(answer, rows=(structs.replace(first, body=None), *rest)))
     outcome = pair.replies["recent"].outcome
     assert not isinstance(outcome, Failed)
     assert isinstance(outcome, Done)

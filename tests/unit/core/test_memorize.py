@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, id_of_note, input_of, saying
 from umi_core.config import Config
@@ -22,7 +22,7 @@ from umi_core.values import DESCRIBED_BY
 TEA = id_of_note("Likes tea")
 CHAT = resource_id(SCOPE, "chat/1", "")
 NOTHING = "<item></item>"
-PARTED = attrs.evolve(QUIET, segment_line_count_min=2)
+PARTED = structs.replace(QUIET, segment_line_count_min=2)
 
 
 def xml(content: str, *categories: str, name: str = "") -> str:
@@ -188,7 +188,7 @@ def test_a_part_without_a_vector_is_pending_and_a_vector_that_is_there_stays() -
     again = Memorize(2, "walks\nsings", "conversation", uri="chat/1")
     assert memorized(pair, again, Embed).pending == ("embed",)
     assert [pair.row("vector", key) is not None for key in (CHAT, *parts)] == [True, False, True]
-    assert memorized(pair, attrs.evolve(again, op_id=3)).pending == ()
+    assert memorized(pair, structs.replace(again, op_id=3)).pending == ()
     assert [pending(pair, key) for key in (CHAT, *parts)] == [(), (), ()]
 
 

@@ -1,7 +1,7 @@
 """Goal: one door. What is due comes before the value, recovery before all, and time only moves on."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import ALICE, QUIET, SCOPE, Pair
 from umi_core.config import Config
@@ -170,7 +170,7 @@ def test_what_a_recovered_memory_does_not_know_is_empty() -> None:
 def test_a_limit_below_what_is_authored_bars_archive_and_core() -> None:
     pair = Pair().run()
     pair.ask(SetBlock(1, "human", "x" * 5_000))
-    small = Pair(storage=pair.storage, config=attrs.evolve(QUIET, core_bytes_max=4_096)).run()
+    small = Pair(storage=pair.storage, config=structs.replace(QUIET, core_bytes_max=4_096)).run()
     barred = Failed(BadConfig("core_bytes_max", "4096", "room for the authored text"))
     assert [small.ask(Blocks(1)), small.ask(Count(2)), small.ask(SetBlock(3, "human", ""))] == [barred] * 3
     assert small.ask(Set(4, "k", b"v")) == Done()
@@ -237,7 +237,7 @@ def test_an_operation_finishes_on_the_revision_it_began_with() -> None:
     pair = Pair().run()
     pair.step(Remember(1, "Alice likes tea"))
     (embed,) = (step for step in BUILT_IN.at("remember").steps if step.id == "embed")
-    forget_vectors = attrs.evolve(
+    forget_vectors = structs.replace(
         embed,
         effect=None, ask=None, on_failure=None, config=(),
         take=lambda *_: Learned({"vectors": (None,)}),
@@ -258,7 +258,7 @@ def asked_until_reply(pair: Pair) -> list[Asked]:
 def test_a_registry_that_forgets_a_revision_or_a_set_of_interceptors_is_not_taken() -> None:
     memory = Memory(SCOPE)
     with pytest.raises(AssertionError):
-        memory.use(attrs.evolve(BUILT_IN, revisions={**BUILT_IN.revisions, "remember": ()}))
+        memory.use(structs.replace(BUILT_IN, revisions={**BUILT_IN.revisions, "remember": ()}))
     memory.intercept(Interceptor("h"))
     with pytest.raises(AssertionError):
         memory.use(BUILT_IN)
@@ -266,7 +266,7 @@ def test_a_registry_that_forgets_a_revision_or_a_set_of_interceptors_is_not_take
 
 def test_a_broken_workflow_of_somebody_else_answers_and_harms_nothing() -> None:
     broken = Workflow("count", (REQUEST,), (Step("read", lambda *_: Learned(), (), (OUTCOME,)),))
-    registry = attrs.evolve(BUILT_IN, revisions={**BUILT_IN.revisions, "count": (broken,)})
+    registry = structs.replace(BUILT_IN, revisions={**BUILT_IN.revisions, "count": (broken,)})
     pair = Pair(registry=registry).run()
     assert "broken at read: produces" in str(getattr(pair.ask(Count(1)), "error", None))
     assert isinstance(pair.ask(Remember(2, "Alice likes tea")), Done)

@@ -1,9 +1,10 @@
 """Goal: what goes in and out of a memory has the fields, and the defaults, that the tables promise."""
 
-import attrs
+import msgspec
 import pytest
 
 from tests.spec_tables import NOTHING, Row, rows, told
+from umi_core.data import list_fields
 from umi_core.messages import answers, effects
 from umi_core.messages.requests import REQUESTS
 
@@ -17,16 +18,16 @@ def as_told(default: object) -> object:
 
 @pytest.mark.parametrize("request_", dict.fromkeys(row["request"] for row in OPTIONS))
 def test_the_options_of_a_request_are_those_of_the_table(request_: str) -> None:
-    fields = {field.name: field for field in attrs.fields(REQUESTS[request_]) if field.name != "op_id"}
+    fields = {field.name: field for field in list_fields(REQUESTS[request_]) if field.name != "op_id"}
     promised = [row for row in OPTIONS if row["request"] == request_]
     assert [row["option"] for row in promised] == list(fields)
     for row in promised:
-        default = attrs.NOTHING if row["default"] == NOTHING else told(row["default"])
+        default = msgspec.NODEFAULT if row["default"] == NOTHING else told(row["default"])
         assert as_told(fields[row["option"]].default) == default, row
 
 
 def fields_of(module: object, name: str) -> list[str]:
-    return [] if name == NOTHING else [field.name for field in attrs.fields(getattr(module, name))]
+    return [] if name == NOTHING else list(getattr(module, name).__struct_fields__)
 
 
 @pytest.mark.parametrize("row", rows("engine", "effects"), ids=lambda row: row["effect"])

@@ -5,8 +5,8 @@ Every short life of its machine is tried in tests/unit/sim/explore/test_migratio
 
 from collections.abc import Sequence
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.errors import BadOption, KeyReused, StorageFailed, TooBusy
 from umi_core.limits import OP_COUNT_MAX, PAGE_ROW_COUNT_MAX, READ_PAGE_COUNT_MAX
@@ -80,13 +80,13 @@ class Stores:
     def answer(self, effect: Read | Commit) -> Value:
         failure = self.plan.pop(0) if self.plan else None
         if failure is not None:
-            return attrs.evolve(failure, request_id=effect.request_id)
+            return structs.replace(failure, request_id=effect.request_id)
         storage = self.stores[effect.store]
         if isinstance(effect, Read):
             return storage.read(effect.request_id, effect.query)
         answer = storage.flush(storage.arrive(effect, "a"), 0)
         assert answer is not None
-        return attrs.evolve(answer, request_id=effect.request_id)
+        return structs.replace(answer, request_id=effect.request_id)
 
     def to(self, phase: str, kind: str = "blocks") -> "Stores":
         for each in WAYS[phase]:
@@ -423,10 +423,10 @@ def test_each_page_has_a_question_and_a_time_of_its_own() -> None:
     assert isinstance(first, Read)
     assert isinstance(second, Read)
     assert isinstance(first.query, ByFilter)
-    query = attrs.evolve(first.query, cursor="moved/blocks/r")
-    assert second == attrs.evolve(first, request_id=2, query=query)
+    query = structs.replace(first.query, cursor="moved/blocks/r")
+    assert second == structs.replace(first, request_id=2, query=query)
     assert migrator.deadline_ms() == 9
-    assert migrator.step(5, attrs.evolve(page, cursor=None)) == ()  # an answer to the first question
+    assert migrator.step(5, structs.replace(page, cursor=None)) == ()  # an answer to the first question
     (reply,) = migrator.step(9, Wake())
     assert reply == Reply(1, Failed(StorageFailed("find", "unavailable", 1)))
 
@@ -436,7 +436,7 @@ def test_a_page_without_a_new_row_is_a_failure() -> None:
     migrator.step(0, ReadRow(*OF, "r"))
     page = ReadDone(1, (Row(Address(SCOPE, "moved", "blocks/r"), 1, ROW),), "moved/blocks/r")
     assert isinstance(migrator.step(0, page)[0], Read)
-    (reply,) = migrator.step(0, attrs.evolve(page, request_id=2))
+    (reply,) = migrator.step(0, structs.replace(page, request_id=2))
     assert reply == Reply(1, Failed(StorageFailed("find", "unavailable", 1)))
 
 

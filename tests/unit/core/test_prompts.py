@@ -2,10 +2,10 @@
 
 import json
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.spec_tables import Row, rows, told
 from umi_core.ids import entity_id
@@ -109,7 +109,7 @@ def test_extract_tells_who_speaks_if_that_is_known() -> None:
 
 
 def test_route_asks_with_entities_and_context() -> None:
-    asked = ask_route((alice(), attrs.evolve(alice(), content="é" * 200)), "日" * 1_000)
+    asked = ask_route((alice(), structs.replace(alice(), content="é" * 200)), "日" * 1_000)
     first, second = asked.split("\n")[-2:]
     id_of = "ent_8e53e881e893ed54b470032e"
     row = f'{{"entity_id":"{id_of}","type":"person","name":"Alice","content":"%s"}}'

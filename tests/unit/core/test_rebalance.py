@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact
 from umi_core.config import Config
@@ -29,7 +29,7 @@ from umi_core.rows import AccessRecord, Address, Core, Entity, Head, Row
 from umi_core.values import Entry
 from umi_core.workflows import rebalance
 
-EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
+EASY = structs.replace(QUIET, promote_score_min_ppm=0)
 TEA, NAPS, SNORES = id_of_fact("Alice", "likes tea"), id_of_fact("Alice", "naps"), id_of_fact("Bob", "snores")
 HELPS = id_of_fact("Umi", "helps")
 
@@ -101,7 +101,7 @@ def test_a_damaged_core_row_is_never_taken_for_an_empty_one() -> None:
 
 
 def test_the_higher_score_comes_first_and_a_refusal_is_no_error() -> None:
-    pair = Pair(config=attrs.evolve(EASY, core_entry_count_max=1)).run()
+    pair = Pair(config=structs.replace(EASY, core_entry_count_max=1)).run()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
     pair.ask(Recall(2, "Bob"))
     assert rebalanced(pair.ask(Rebalance(3))) == Rebalanced((SNORES,), (), (), (), "", 2)
@@ -110,7 +110,7 @@ def test_the_higher_score_comes_first_and_a_refusal_is_no_error() -> None:
 
 
 def test_who_came_and_left_in_one_run_is_told_as_neither() -> None:
-    pair = Pair(config=attrs.evolve(EASY, core_entry_count_max=1)).run()
+    pair = Pair(config=structs.replace(EASY, core_entry_count_max=1)).run()
     pair.ask(Remember(1, "Umi helps", importance_ppm=0))
     pair.ask(RemoveBlock(2, "persona"))
     pair.ask(Remember(3, "Alice likes tea", importance_ppm=1_000_000))

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import (
     QUIET,
@@ -63,7 +63,7 @@ def told(model: Model = plain) -> Pair:
 def test_a_hit_shows_the_current_row_and_how_well_it_answers() -> None:
     (hit,) = hits(told().ask(Recall(3, "Where does Alice work?")))
     found = Hit(ACME, 1, "person", "Alice", "works at Acme", 934_655, 934_655, 500)
-    assert hit == attrs.evolve(found, next_id=LIGHT, next_content="likes light mode")
+    assert hit == structs.replace(found, next_id=LIGHT, next_content="likes light mode")
 
 
 # What was told next.
@@ -173,7 +173,7 @@ def test_each_list_is_asked_for_twice_the_limit_with_the_whole_filter() -> None:
     assert isinstance(by_vector, Read)
     assert isinstance(by_words, Read)
     assert isinstance(by_vector.query, ByVector)
-    assert attrs.evolve(by_vector.query, vector=()) == ByVector(SCOPE, (), where, 8, 1)
+    assert structs.replace(by_vector.query, vector=()) == ByVector(SCOPE, (), where, 8, 1)
     assert by_words.query == ByWords(SCOPE, "Alice", where, 8, 1)
 
 
@@ -343,12 +343,12 @@ def tasks(pair: Pair, request: Recall) -> list[str]:
 
 def degraded(outcome: Outcome) -> list[tuple[str, str, int]]:
     assert isinstance(outcome, Done), outcome
-    return [attrs.astuple(item) for item in outcome.degraded]
+    return [structs.astuple(item) for item in outcome.degraded]
 
 
 def rewriting(reply: str, **config: Any) -> Pair:
     """A memory with a model that rewrites so, and finds no other words."""
-    return Pair(model=saying(rewrite=reply), config=attrs.evolve(QUIET, **config)).run()
+    return Pair(model=saying(rewrite=reply), config=structs.replace(QUIET, **config)).run()
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def rewriting(reply: str, **config: Any) -> Pair:
 )
 def test_no_model_is_asked_what_needs_none(request_: Recall, resolution: Resolution) -> None:
     pair = rewriting("never asked")
-    assert tasks(pair, attrs.evolve(request_, deep=False)) == []
+    assert tasks(pair, structs.replace(request_, deep=False)) == []
     outcome = pair.replies[1].outcome
     assert (recalled(outcome).resolution, degraded(outcome)) == (resolution, [])
 
@@ -452,7 +452,7 @@ def test_without_a_rewrite_the_query_still_finds_what_it_names() -> None:
 
 
 def again(pair: Pair, request: Recall = ASKED) -> list[str]:
-    return tasks(pair, attrs.evolve(request, op_id=2))
+    return tasks(pair, structs.replace(request, op_id=2))
 
 
 def test_the_second_time_no_model_is_asked_and_the_reply_is_the_same() -> None:
@@ -464,9 +464,9 @@ def test_the_second_time_no_model_is_asked_and_the_reply_is_the_same() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        attrs.evolve(ASKED, query=QUERY + "?"),
-        attrs.evolve(ASKED, turns=TURNS[1:]),
-        attrs.evolve(ASKED, turns=(*TURNS, Turn("user", "Well"))),
+        structs.replace(ASKED, query=QUERY + "?"),
+        structs.replace(ASKED, turns=TURNS[1:]),
+        structs.replace(ASKED, turns=(*TURNS, Turn("user", "Well"))),
     ],
 )
 def test_another_query_or_other_turns_are_asked_anew(other: Recall) -> None:
@@ -478,7 +478,7 @@ def test_another_query_or_other_turns_are_asked_anew(other: Recall) -> None:
 def test_turns_that_nobody_is_shown_make_no_difference() -> None:
     pair = rewriting(REWRITE)
     pair.ask(ASKED)
-    assert again(pair, attrs.evolve(ASKED, turns=(*TURNS, Turn("user", " ")))) == []
+    assert again(pair, structs.replace(ASKED, turns=(*TURNS, Turn("user", " ")))) == []
 
 
 @pytest.mark.parametrize(("now_ms", "asked"), [(299_999, []), (300_000, ["rewrite"])])
@@ -507,7 +507,7 @@ def test_with_the_cache_switched_off_every_question_is_asked() -> None:
 def test_a_question_asked_again_is_the_last_to_be_forgotten() -> None:
     pair = rewriting("What did John say?")
     for n, query in enumerate(("What did he say?", "What did she say?", "What did he say?")):
-        pair.ask(attrs.evolve(ASKED, op_id=n, query=query))
+        pair.ask(structs.replace(ASKED, op_id=n, query=query))
     terms = [it.resolution.terms for it in pair.memory.state.tiers.rewrites.rewrites]
     assert terms == [("she",), ("he",)]
 
@@ -722,7 +722,7 @@ def body(pair: Pair, kind: str) -> object:
 
 def test_count_counts_current_facts_of_the_scope_and_types() -> None:
     pair = told()
-    other = Pair(storage=pair.storage, scope=attrs.evolve(SCOPE, agent="a2")).run()
+    other = Pair(storage=pair.storage, scope=structs.replace(SCOPE, agent="a2")).run()
     other.ask(Remember(1, "Carol sings"))
     pair.ask(Remember(3, "Umi helps"))
     pair.ask(Forget(4, LIGHT))

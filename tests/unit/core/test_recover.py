@@ -1,7 +1,7 @@
 """Goal: a life begins with what was committed, claims its epoch, and never with nothing (M14)."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact
 from umi_core.errors import Deposed
@@ -24,8 +24,8 @@ from umi_core.messages.requests import (
 from umi_core.rows import AccessRecord, Address, Core, Epoch, Row
 from umi_core.workflows.recover import RECOVER
 
-EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
-SMALL = attrs.evolve(QUIET, core_bytes_max=4_096)
+EASY = structs.replace(QUIET, promote_score_min_ppm=0)
+SMALL = structs.replace(QUIET, core_bytes_max=4_096)
 HELPS, TEA = id_of_fact("Umi", "helps"), id_of_fact("Alice", "likes tea")
 
 
@@ -56,7 +56,7 @@ def test_a_restart_restores_what_was_committed_and_nothing_volatile() -> None:
 def test_two_restarts_find_the_same() -> None:
     storage = lived().storage
     one, two = Pair(storage=storage).run(), Pair(storage=storage).run()
-    assert attrs.evolve(one.memory.state, epoch=3) == two.memory.state
+    assert structs.replace(one.memory.state, epoch=3) == two.memory.state
 
 
 def test_an_empty_storage_is_an_empty_memory_of_epoch_one() -> None:
@@ -94,8 +94,8 @@ def test_a_damaged_row_is_no_data_and_is_waited_for(row_kind: str) -> None:
         later.answer()
     answer = later.world(later.pending.pop())
     assert isinstance(answer, ReadDone)
-    damaged = tuple(attrs.evolve(row, body=None) for row in answer.rows)
-    assert later.step(attrs.evolve(answer, rows=damaged)) == []
+    damaged = tuple(structs.replace(row, body=None) for row in answer.rows)
+    assert later.step(structs.replace(answer, rows=damaged)) == []
     assert later.memory.deadline_ms() == 100
     later.run()
     assert later.ask(InCore(1, HELPS)) == Done(True)
@@ -171,7 +171,7 @@ def test_a_life_deposed_while_it_recovers_stops_instead_of_spinning() -> None:
     full.ask(Remember(1, "Alice likes tea"))
     full.ask(Rebalance(2))
     full.ask(SetBlock(3, "goals", "x" * 4_000))
-    slow = Pair(storage=full.storage, config=attrs.evolve(SMALL, core_entry_count_max=0))
+    slow = Pair(storage=full.storage, config=structs.replace(SMALL, core_entry_count_max=0))
     slow.step(Blocks(1))
     slow.until(Commit)
     slow.answer()

@@ -1,7 +1,7 @@
 """Goal: relations are stored with the facts they join, and counted at both ends (M2, M14)."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE, Pair, id_of_fact, id_of_note, plain, saying, verdict
 from umi_core.engine.middleware import Interceptor, Substitute
@@ -136,8 +136,8 @@ def test_a_verdict_that_a_hook_gives_on_no_candidate_is_passed_over() -> None:
 
 def crowded(pair: Pair, key: str, count: int) -> None:
     """Let a fact have so many relations already."""
-    found, body = row(pair, key), attrs.evolve(entity(pair, key), relation_count=count)
-    pair.storage.rows[found.address] = attrs.evolve(found, body=body)
+    found, body = row(pair, key), structs.replace(entity(pair, key), relation_count=count)
+    pair.storage.rows[found.address] = structs.replace(found, body=body)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import ALICE, QUIET, SCOPE, Model, Pair, id_of_fact, id_of_note, input_of, saying, verdict
 from umi_core.config import Config
@@ -57,7 +57,7 @@ def entity(pair: Pair, key: str = TEA) -> Entity:
 
 def degraded(outcome: Outcome) -> list[tuple[str, str, int]]:
     assert isinstance(outcome, Done), outcome
-    return [attrs.astuple(item) for item in outcome.degraded]
+    return [structs.astuple(item) for item in outcome.degraded]
 
 
 def kinds(pair: Pair) -> dict[str, int]:
@@ -116,7 +116,7 @@ def test_a_note_is_stored_once_in_whatever_case_it_is_told() -> None:
     pair = Pair().run()
     first = remembered(pair.ask(Remember(1, "Buy MILK", extract=False))).entities
     again = remembered(pair.ask(Remember(2, "buy  milk", extract=False))).entities
-    assert again == (attrs.evolve(first[0], change="unchanged"),)
+    assert again == (structs.replace(first[0], change="unchanged"),)
     assert [row.body.content for row in pair.rows("entity") if isinstance(row.body, Entity)] == ["Buy MILK"]
 
 
@@ -357,7 +357,7 @@ def test_a_known_request_key_is_answered_from_its_receipt_whoever_asks() -> None
     before = pair.storage.digest()
     pair.step(Remember(2, "Alice likes tea", request_key="k"))
     pair.answer()
-    assert remembered(pair.replies[2].outcome) == attrs.evolve(first, repeated=True)
+    assert remembered(pair.replies[2].outcome) == structs.replace(first, repeated=True)
     later = Pair(storage=pair.storage).run()
     assert remembered(later.ask(Remember(3, "Alice likes tea", request_key="k"))).repeated
     assert pair.storage.digest() != before  # the epoch of the later life, and nothing else
@@ -390,7 +390,7 @@ def test_the_same_request_twice_in_flight_happens_once() -> None:
         Remember(1, "Alice likes tea", request_key="k"), Remember(2, "Alice likes tea", request_key="k")
     )
     one, other = (remembered(pair.replies[n].outcome) for n in (1, 2))
-    assert (one.repeated, other) == (False, attrs.evolve(one, repeated=True))
+    assert (one.repeated, other) == (False, structs.replace(one, repeated=True))
     assert (entity(pair).version, pair.memory.state.tiers.access.records[TEA].count) == (1, 1)
     assert pair.memory.state.tiers.session.interaction_count == 2
 
@@ -421,7 +421,7 @@ def routing(**rows: tuple[str, bool, float]) -> Model:
     return saying(route=choose)
 
 
-ROUTED = attrs.evolve(QUIET, semantic_routing=True)
+ROUTED = structs.replace(QUIET, semantic_routing=True)
 
 
 def test_the_model_may_choose_a_block_and_a_place_in_core() -> None:
@@ -493,7 +493,7 @@ def test_a_fact_in_core_whose_row_was_lost_stays_in_its_block_when_it_is_told_ag
 
 
 def test_a_fact_that_had_to_leave_for_a_stronger_one_is_told() -> None:
-    config = attrs.evolve(ROUTED, core_entry_count_max=1)
+    config = structs.replace(ROUTED, core_entry_count_max=1)
     both = routing(Alice=("human", True, 0.9), Bob=("human", True, 0.9))
     pair = Pair(config=config, model=both).run()
     pair.ask(Remember(1, "Alice likes tea", importance_ppm=0))
@@ -504,7 +504,7 @@ def test_a_fact_that_had_to_leave_for_a_stronger_one_is_told() -> None:
 
 
 def test_what_was_promoted_meanwhile_stays_in_core() -> None:
-    config = attrs.evolve(QUIET, promote_score_min_ppm=0)
+    config = structs.replace(QUIET, promote_score_min_ppm=0)
     pair = Pair(config=config).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Remember(2, "Alice likes coffee"))
@@ -571,11 +571,11 @@ def test_a_receipt_has_no_reasons_and_a_repeated_reply_none() -> None:
     pair.ask(Remember(1, "Alice likes tea"))
     value = remembered(pair.ask(Remember(2, "Alice likes no tea", request_key="k")))
     assert [it.reason for it in value.relations] == ["so"]
-    relations = tuple(attrs.evolve(it, reason="") for it in value.relations)
+    relations = tuple(structs.replace(it, reason="") for it in value.relations)
     kept = [row.body.value for row in pair.rows("receipt") if isinstance(row.body, Receipt)]
     assert relations in [getattr(it, "relations", ()) for it in kept]
     again = remembered(pair.ask(Remember(3, "Alice likes no tea", request_key="k")))
-    assert again == attrs.evolve(value, relations=relations, repeated=True)
+    assert again == structs.replace(value, relations=relations, repeated=True)
 
 
 def test_a_recall_that_comes_before_a_restatement_keeps_the_later_access() -> None:

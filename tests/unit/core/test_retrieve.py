@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_memorize import TEA, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
@@ -95,7 +95,7 @@ def test_who_needs_nothing_is_told_so_and_nothing_is_read() -> None:
 
 def test_all_levels_come_in_their_order_whatever_order_was_asked_for() -> None:
     world = World()
-    value = world.retrieve(attrs.evolve(ASK, levels=("resources", "entities", "categories")))
+    value = world.retrieve(structs.replace(ASK, levels=("resources", "entities", "categories")))
     assert world.kinds() == ["category", "entity", "resource"]
     assert {hit.level: hit.id for hit in value.hits}["entities"] == TEA
     assert [it.found_count for it in value.tried] == [1, 1, 1]
@@ -107,7 +107,7 @@ def test_all_levels_come_in_their_order_whatever_order_was_asked_for() -> None:
 @pytest.mark.parametrize("options", [{"levels": ()}, {"limit_per_level": 0}, {"total_limit": 0}])
 def test_where_nothing_is_asked_nothing_is_done(options: Any) -> None:
     world = World()
-    assert world.retrieve(attrs.evolve(ASK, **options)).stop_reason == "nothing_asked"
+    assert world.retrieve(structs.replace(ASK, **options)).stop_reason == "nothing_asked"
     assert world.asked == []
 
 
@@ -123,7 +123,7 @@ def test_where_nothing_is_asked_nothing_is_done(options: Any) -> None:
 )  # fmt: skip
 def test_a_search_stops_by_scores_for_one_of_these_reasons(options: Any, stop: str, levels: int) -> None:
     world = World()
-    value = world.retrieve(attrs.evolve(Search(9, "tea and cake", min_score_ppm=1), **options))
+    value = world.retrieve(structs.replace(Search(9, "tea and cake", min_score_ppm=1), **options))
     assert (value.stop_reason, len(value.tried)) == (stop, levels)
     assert not [it for it in world.asked if isinstance(it, AskModel)]
 
@@ -148,7 +148,7 @@ def test_the_decision_that_something_is_needed_may_bring_the_words() -> None:
     told = f"{YES}<rewritten_query>Does Ann like tea and cake</rewritten_query>"
     world = World(told, NO)
     value = world.retrieve(
-        attrs.evolve(ASK, query="Does she like tea and cake", turns=(Turn("user", "Ann"),))
+        structs.replace(ASK, query="Does she like tea and cake", turns=(Turn("user", "Ann"),))
     )
     assert value.resolution is not None
     assert (value.resolution.outcome, value.tried[0].query) == ("resolved", "Does Ann like tea and cake")
@@ -157,22 +157,22 @@ def test_the_decision_that_something_is_needed_may_bring_the_words() -> None:
 
 def test_a_rewrite_of_nobodys_words_is_not_taken() -> None:
     world = World(f"{YES}<rewritten_query>tea and cake in Oslo</rewritten_query>", NO)
-    assert world.retrieve(attrs.evolve(ASK, turns=(Turn("user", "Ann"),))).query == "tea and cake"
-    assert world.retrieve(attrs.evolve(ASK, op_id=10)).query == "tea and cake"  # without turns
+    assert world.retrieve(structs.replace(ASK, turns=(Turn("user", "Ann"),))).query == "tea and cake"
+    assert world.retrieve(structs.replace(ASK, op_id=10)).query == "tea and cake"  # without turns
 
 
 def test_a_model_orders_what_was_found_and_may_leave_out() -> None:
     world = World(rank='{"ids": ["c1"]}')
-    value = world.retrieve(attrs.evolve(ASK, rank="model", enough="never"))
+    value = world.retrieve(structs.replace(ASK, rank="model", enough="never"))
     assert [hit.level for hit in value.hits] == ["categories", "entities", "resources"]
     assert value.ordered_by == "model"
-    assert World(rank="[]").retrieve(attrs.evolve(ASK, rank="model", enough="never")).hits == ()
+    assert World(rank="[]").retrieve(structs.replace(ASK, rank="model", enough="never")).hits == ()
 
 
 @pytest.mark.parametrize("order", [("res_1",), (FACTS, FACTS), (FACTS, "res_1")])
 def test_an_order_on_its_way_is_restored_only_if_it_is_of_what_was_found(order: tuple[str, ...]) -> None:
     pair = World(rank='{"ids": ["c1"]}').pair
-    pair.step(attrs.evolve(ASK, rank="model", enough="never"))
+    pair.step(structs.replace(ASK, rank="model", enough="never"))
     (operation,) = pair.memory.state.operations.values()
     while operation.facts.get("categories_order") is None:
         pair.answer()
@@ -185,7 +185,7 @@ def test_an_order_on_its_way_is_restored_only_if_it_is_of_what_was_found(order: 
 
 def test_an_order_that_cannot_be_read_is_that_of_the_scores() -> None:
     world = World(rank="none")
-    value = world.retrieve(attrs.evolve(ASK, rank="model", enough="never"))
+    value = world.retrieve(structs.replace(ASK, rank="model", enough="never"))
     assert len(value.hits) == 3
     assert world.degraded == ["rank_categories:by_score", "rank_entities:by_score", "rank_resources:by_score"]
 
@@ -405,7 +405,7 @@ def test_a_model_is_asked_by_force_though_nothing_refers() -> None:
     assert resolved is not None
     assert (clear.outcome, clear.turn_count, clear.certainty_ppm) == ("clear", 0, 1_000_000)
     assert (resolved.query, resolved.turn_count) == ("Does Ann like green tea and cake", 2)
-    assert World(**told).retrieve(attrs.evolve(forced, turns=())).resolution == clear.__class__(
+    assert World(**told).retrieve(structs.replace(forced, turns=())).resolution == clear.__class__(
         "clear", "Does Ann like tea and cake"
     )
 
@@ -436,7 +436,7 @@ def test_what_nobody_told_is_half_as_sure() -> None:
 
 def test_the_settings_say_whether_queries_are_resolved_and_how_long_a_context_is() -> None:
     world = World()
-    settings = attrs.evolve(QUIET, resolve_queries=False, context_bytes_max=100)
+    settings = structs.replace(QUIET, resolve_queries=False, context_bytes_max=100)
     world.pair.memory.state.config = settings
     memorized(world.pair, Memorize(20, "tea " * 100, uri="long"))
     value = world.retrieve(Search(9, "that tea", (Turn("user", "green"),), min_score_ppm=1, enough="never"))

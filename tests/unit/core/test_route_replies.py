@@ -3,10 +3,10 @@
 import json
 from typing import get_args
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.spec_tables import rows as table
 from umi_core.config import Config
@@ -58,7 +58,7 @@ def routes(rows: list[object], asked: tuple[Entity, ...] = (ALICE,), config: Con
 
 
 def by_table(asked: Entity, cause: str) -> RoutingDecision:
-    return attrs.evolve(table_decision(asked), cause=cause)
+    return structs.replace(table_decision(asked), cause=cause)
 
 
 def test_a_sound_row_decides() -> None:

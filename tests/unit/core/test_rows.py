@@ -2,8 +2,8 @@
 
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import Pair, saying, verdict
 from umi_core.body import CHECKS
@@ -62,7 +62,7 @@ def test_what_a_memory_writes_is_sound(kind: str) -> None:
 def test_each_field_refuses_most_of_what_is_odd() -> None:
     for kind, body in ROWS.items():
         for name, is_optional, _ in CHECKS[BODIES[kind]]:
-            taken = [odd for odd in ODD if attrs.evolve(body, **{name: odd}).is_sound]
+            taken = [odd for odd in ODD if structs.replace(body, **{name: odd}).is_sound]
             plausible = name in ANYTHING or len(taken) <= 3 + is_optional
             assert plausible, (kind, name, [str(it)[:20] for it in taken])
 
@@ -73,11 +73,11 @@ BLOCK: Final = Block("human", text="Alice")
 @pytest.mark.parametrize(
     "block",
     [
-        attrs.evolve(BLOCK, kind="alien"),
-        attrs.evolve(BLOCK, label="\ud800"),
-        attrs.evolve(BLOCK, importance_ppm=-1),
-        attrs.evolve(BLOCK, entries=(Entry("e", 2**70, "n", "t", 0),)),
-        attrs.evolve(BLOCK, entries=(Entry("e", 1, "n" * 10_000, "t", 0),)),
+        structs.replace(BLOCK, kind="alien"),
+        structs.replace(BLOCK, label="\ud800"),
+        structs.replace(BLOCK, importance_ppm=-1),
+        structs.replace(BLOCK, entries=(Entry("e", 2**70, "n", "t", 0),)),
+        structs.replace(BLOCK, entries=(Entry("e", 1, "n" * 10_000, "t", 0),)),
     ],
 )  # fmt: skip
 def test_a_core_with_a_block_that_cannot_be_is_a_damaged_core(block: Block) -> None:
@@ -86,7 +86,7 @@ def test_a_core_with_a_block_that_cannot_be_is_a_damaged_core(block: Block) -> N
     pair.ask(SetBlock(1, "human", "Alice"))
     core = pair.row("core", "core")
     assert core is not None
-    pair.storage.rows[core.address] = attrs.evolve(core, body=Core((block,)))
+    pair.storage.rows[core.address] = structs.replace(core, body=Core((block,)))
     later = Pair(pair.storage)
     for request in (GetBlock(1, "human"), Remember(2, "Bob snores")):
         later.step(request)

@@ -4,13 +4,14 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final, get_type_hints
 
-import attrs
 import msgpack
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE, Pair, recovered, saying
 from umi_core import codec
 from umi_core.config import Config
+from umi_core.data import is_struct, list_fields
 from umi_core.errors import BadOption, BadScope, Error, Rejected, StateDamaged
 from umi_core.ids import pack
 from umi_core.language.evolution import StatementVerdict
@@ -191,11 +192,11 @@ def test_what_was_not_edited_lives_on() -> None:
 
 
 def test_every_field_of_every_saved_class_says_what_it_holds() -> None:
-    classes = [cls for cls in codec.DECODERS.values() if attrs.has(cls)]
+    classes = [cls for cls in codec.DECODERS.values() if is_struct(cls)]
     assert len(classes) > 100
     for cls in classes:
         hints = get_type_hints(cls, include_extras=True)
-        for field in attrs.fields(cls):
+        for field in list_fields(cls):
             shape_of(hints[field.name])
 
 
@@ -239,7 +240,7 @@ def idle() -> State:
 
 def test_a_session_beyond_its_limits_is_refused() -> None:
     state = idle()
-    state.tiers.session = attrs.evolve(state.tiers.session, interaction_count=-1)
+    state.tiers.session = structs.replace(state.tiers.session, interaction_count=-1)
     assert "tiers.session" in str(refusal(state))
 
 
@@ -249,7 +250,7 @@ def test_what_nobody_has_drafted_is_refused() -> None:
 
 def test_the_sentence_names_the_place_and_what_should_be_there() -> None:
     state = idle()
-    state.tiers.core = attrs.evolve(state.tiers.core, guard_version=-1)
+    state.tiers.core = structs.replace(state.tiers.core, guard_version=-1)
     assert refusal(state) == StateDamaged(
         "tiers.core.guard_version: value: -1 is not allowed, expected a whole number from 0"
     )
@@ -273,7 +274,7 @@ def test_the_sentence_names_the_place_and_what_should_be_there() -> None:
     ],
 )  # fmt: skip
 def test_parts_that_do_not_fit_each_other_are_refused(changes: dict[str, Any], reason: str) -> None:
-    assert reason in str(refusal(attrs.evolve(idle(), **changes)))
+    assert reason in str(refusal(structs.replace(idle(), **changes)))
 
 
 # Operations in flight that do not fit.
@@ -291,7 +292,7 @@ def in_flight(*asked: requests.Request, answer_count: int = 0) -> State:
 
 def with_operation(state: State, **changes: Any) -> State:
     number, operation = next(iter(state.operations.items()))
-    return attrs.evolve(state, operations={number: attrs.evolve(operation, **changes)})
+    return structs.replace(state, operations={number: structs.replace(operation, **changes)})
 
 
 ALIEN: Final = Row(Address(Scope("u1", "a1"), "head", "head"), 1, Head(""))
@@ -317,7 +318,7 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
         ({"unit": 1}, "unit: 1, and extract has 1"),
         ({"attempt": 0}, "attempt: it has asked, and made no attempt"),
         (
-            {"progress": Waiting(10**13, ASKED, attrs.evolve(ASKED, request_id=99))},
+            {"progress": Waiting(10**13, ASKED, structs.replace(ASKED, request_id=99))},
             "it waits for an answer to no question",
         ),
         (
@@ -406,13 +407,13 @@ def test_what_was_compared_fits_together(name: str, facts: dict[str, Any], law: 
 def test_a_batch_is_that_of_its_plan(name: str, reason: str) -> None:
     state, operation, asked = at_commit()
     assert isinstance(operation.progress, Waiting)
-    less: dict[str, Any] = {name: attrs.evolve(asked, writes=asked.writes[:1])}
-    other = with_operation(state, progress=attrs.evolve(operation.progress, **less))
+    less: dict[str, Any] = {name: structs.replace(asked, writes=asked.writes[:1])}
+    other = with_operation(state, progress=structs.replace(operation.progress, **less))
     assert any(reason in said for said in reasons(other, BUILT_IN))
 
 
 def test_operations_in_flight_of_a_life_that_cannot_have_any_are_refused() -> None:
-    state = attrs.evolve(in_flight(requests.Remember(1, "Alice likes tea")), phase="unfit")
+    state = structs.replace(in_flight(requests.Remember(1, "Alice likes tea")), phase="unfit")
     assert "phase: unfit, and operations are in flight" in str(refusal(state))
 
 
@@ -424,10 +425,10 @@ def test_what_a_skipped_step_leaves_is_taken_and_nothing_else() -> None:
     facts: dict[str, Any] = {**operation.facts, "receipt": None}
     for step in table.steps[1:-1]:
         facts |= dict(step.otherwise or {})
-    skipped = attrs.evolve(operation, row=len(table.steps) - 1, facts=facts)
+    skipped = structs.replace(operation, row=len(table.steps) - 1, facts=facts)
     assert list(wrong_facts(skipped, table, state.scope)) == []
     for name in table.steps[1].learns:
-        other = attrs.evolve(skipped, facts={**facts, name: 3})
+        other = structs.replace(skipped, facts={**facts, name: 3})
         assert f"facts[{name}]" in next(wrong_facts(other, table, state.scope))
 
 

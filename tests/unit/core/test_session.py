@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-import attrs
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.spec_tables import maybe, rows, whole, words
 from tests.unit.core.sound import check_working
@@ -91,7 +91,7 @@ def test_a_session_handed_over_reads_the_same_and_saves_the_same() -> None:
     assert second == first
     later = record_remember(second.info, "Alice left Acme", ("Alice",), "fct_1")
     third = loaded(encode(second.tier, later, 1_002_000), 5)
-    assert (third.info, third.expired_at_rest) == (attrs.evolve(later, last_fact=None), 0)
+    assert (third.info, third.expired_at_rest) == (structs.replace(later, last_fact=None), 0)
     assert third.tier.entries == {"é": (b"\x00\xff", 5 + 3_000)}
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair
 from umi_core.errors import (
@@ -107,7 +107,7 @@ def test_a_new_session_is_empty_and_tells_what_it_dropped() -> None:
     assert [pair.ask(Len(11)), pair.ask(Sweep(12)), pair.ask(Get(13, "__session_id"))] == [
         Done(0), Done(1), Done(key.encode()),
     ]  # fmt: skip
-    assert attrs.evolve(session_row(pair, key), snapshot=b"") == SessionRow(
+    assert structs.replace(session_row(pair, key), snapshot=b"") == SessionRow(
         key, "u1", "a1", ("a1",), 1_005, "a1", b""
     )
 
@@ -221,8 +221,8 @@ def test_a_snapshot_that_cannot_be_loaded_changes_nothing(change: dict[str, Any]
     key = a.memory.state.tiers.session.session_id or ""
     where = Address(Scope("u1", key), "session", key)
     row = a.storage.rows[where]
-    a.storage.rows[where] = attrs.evolve(row, body=attrs.evolve(session_row(a, key), **change))
-    small = attrs.evolve(QUIET, working_entry_count_max=1)
+    a.storage.rows[where] = structs.replace(row, body=structs.replace(session_row(a, key), **change))
+    small = structs.replace(QUIET, working_entry_count_max=1)
     b = Pair(storage=a.storage, scope=Scope("u1", "a2"), config=small).run()
     b.ask(Set(1, "mine", b"v"))
     assert b.ask(LoadSession(2, key)) == Refused(error)

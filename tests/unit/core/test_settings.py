@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_memorize import xml
 from tests.worlds import Pair, id_of_fact, input_of, saying, verdict
 from umi_core.config import Config
+from umi_core.data import list_fields
 from umi_core.errors import BadConfig, Rejected
 from umi_core.messages.answers import Answer, Embedded, Value
 from umi_core.messages.effects import Asked, Embed
@@ -93,11 +94,10 @@ MODEL = saying(
 )  # fmt: skip
 
 
-@attrs.define
 class Told(Pair):
     """Everything that the memory asked, in order. The embedder is the same, whatever the memory is told."""
 
-    asked: list[Asked] = attrs.field(factory=list, init=False)
+    asked: list[Asked] = []
 
     def step(self, value: Value) -> list[Asked]:
         effects = super().step(value)
@@ -128,13 +128,13 @@ def life(config: Config) -> tuple[object, ...]:
 
 
 def test_every_setting_has_a_change() -> None:
-    assert sorted(CHANGED) == sorted(field.name for field in attrs.fields(Config))
+    assert sorted(CHANGED) == sorted(field.name for field in list_fields(Config))
 
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_a_setting_that_is_changed_alone_is_noticed(name: str) -> None:
     assert getattr(BASE, name) != CHANGED[name]
-    assert life(attrs.evolve(BASE, **{name: CHANGED[name]})) != life(BASE)
+    assert life(structs.replace(BASE, **{name: CHANGED[name]})) != life(BASE)
 
 
 def test_what_is_sure_enough_for_core_is_sure_enough_for_a_route() -> None:

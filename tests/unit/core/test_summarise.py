@@ -1,7 +1,7 @@
 """Goal: a summary is made of the members of its category, says of which, and forgets with them (H5)."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_memorize import TEA, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_note, input_of, saying
@@ -109,8 +109,8 @@ def test_an_old_summary_is_called_dirty_where_its_row_says_clean() -> None:
     where, row = next(
         (where, row) for where, row in world.pair.storage.rows.items() if where.kind == "category"
     )
-    clean = attrs.evolve(world.stored(), summary_dirty=False)
-    world.pair.storage.rows[where] = attrs.evolve(row, body=clean)
+    clean = structs.replace(world.stored(), summary_dirty=False)
+    world.pair.storage.rows[where] = structs.replace(row, body=clean)
     assert world.summarise(AskModel).is_dirty
 
 
@@ -118,9 +118,9 @@ def test_a_category_that_somebody_renamed_is_found_by_its_own_words_when_its_sum
     world = World()
     world.memorize("Likes tea")
     world.summarise()
-    pair, renamed = world.pair, attrs.evolve(world.stored(), name="ours", description="all")
+    pair, renamed = world.pair, structs.replace(world.stored(), name="ours", description="all")
     (of_category,), (of_member,) = pair.rows("category"), pair.rows("membership")
-    changed = {of_category.address: attrs.evolve(of_category, body=renamed), of_member.address: None}
+    changed = {of_category.address: structs.replace(of_category, body=renamed), of_member.address: None}
     pair.storage.put_back(changed, 1)
     pair.step(Summarise(90, "preferences"))
     assert pair.until(Embed).texts == ("ours: all",)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from copy import deepcopy
 
-import attrs
+from msgspec import structs
 
 from tests.worlds import SCOPE, Pair, id_of_fact
 from umi_core.errors import Deposed
@@ -30,7 +30,9 @@ def entity(pair: Pair) -> Row:
 def put(pair: Pair, row: Row, body: Mapping[str, object], version: int) -> None:
     """As somebody would who writes into the files of the storage."""
     assert row.body is not None
-    pair.storage.rows[row.address] = attrs.evolve(row, body=attrs.evolve(row.body, **body), version=version)
+    pair.storage.rows[row.address] = structs.replace(
+        row, body=structs.replace(row.body, **body), version=version
+    )
 
 
 def test_a_forged_row_that_is_well_formed_is_believed_and_one_under_another_id_is_not() -> None:

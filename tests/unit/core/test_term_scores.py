@@ -3,10 +3,10 @@
 from fractions import Fraction
 from math import isqrt, log2
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.spec_tables import Row, rows, told, whole
 from umi_core.policies.term_scores import (
@@ -83,7 +83,7 @@ def test_a_row_that_came_and_went_leaves_nothing(
         left.add(count_terms(*line))
         never.add(count_terms(*line))
     left.remove(count_terms(*other))
-    assert attrs.asdict(left) == attrs.asdict(never)
+    assert structs.asdict(left) == structs.asdict(never)
 
 
 def test_a_rare_word_a_short_row_and_a_second_time_count_more() -> None:

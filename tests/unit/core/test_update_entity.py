@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.test_create_entity import created, entity, homes, world
 from tests.unit.core.test_memorize import memorized
@@ -192,7 +192,7 @@ def test_sources_are_added_while_there_is_room() -> None:
     old = Entity(TEA, "person", "x", "x", 1, 0, 0, "human", 0, 0, sources=("b", "d"))
     it = add_sources(old, ("a", "b", "c"), 7)
     assert (it.sources, it.reinforced_count, it.last_reinforced_ms) == (("a", "b", "c", "d"), 3, 7)
-    full = attrs.evolve(old, sources=tuple(f"s{n:03}" for n in range(SOURCE_COUNT_MAX)))
+    full = structs.replace(old, sources=tuple(f"s{n:03}" for n in range(SOURCE_COUNT_MAX)))
     assert add_sources(full, ("a",), 7) is full
 
 
@@ -230,7 +230,7 @@ def test_a_summary_that_names_what_ended_is_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["fct_unknown", ALICE, fact_id(attrs.evolve(SCOPE, agent="a2"), (), "Likes tea")]
+    "key", ["fct_unknown", ALICE, fact_id(structs.replace(SCOPE, agent="a2"), (), "Likes tea")]
 )
 def test_what_is_not_there_is_not_found(key: str) -> None:
     pair = likes_tea()
@@ -243,7 +243,7 @@ def test_what_is_not_there_is_not_found(key: str) -> None:
 
 
 def in_core(content: str, core_bytes_max: int = QUIET.core_bytes_max) -> Pair:
-    pair = world(attrs.evolve(QUIET, promote_score_min_ppm=0, core_bytes_max=core_bytes_max))
+    pair = world(structs.replace(QUIET, promote_score_min_ppm=0, core_bytes_max=core_bytes_max))
     created(pair, CreateEntity(1, content, "profile"))
     pair.ask(Rebalance(2))
     return pair
@@ -369,7 +369,7 @@ def test_saved_at_any_question_it_goes_on(answered: int) -> None:
 
 
 def test_the_new_fact_finds_the_group_that_is_about_it() -> None:
-    config = attrs.evolve(QUIET, cluster_ppm=300_000, assign_ppm=300_000, cluster_size_min=2)
+    config = structs.replace(QUIET, cluster_ppm=300_000, assign_ppm=300_000, cluster_size_min=2)
     pair = world(config)
     for number, content in enumerate(("drinks green tea", "drinks black tea", "sleeps late")):
         created(pair, CreateEntity(number, content, "profile"))

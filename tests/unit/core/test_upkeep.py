@@ -1,6 +1,6 @@
 """Goal: what an operation had to leave undone is done by itself, once, and not before it is due (H3.31)."""
 
-import attrs
+from msgspec import structs
 
 from tests.unit.core.test_memorize import CAT, CHAT, SEEN, TEA, count_of, memorized, told, xml
 from tests.worlds import QUIET, SCOPE, Pair, saying
@@ -13,7 +13,7 @@ from umi_core.rows import Category, Reflection, Resource
 from umi_core.tiers.dues import update_dues, update_upkeep, upkeep_ms
 
 HOUR_MS = 3_600_000
-KEPT = attrs.evolve(QUIET, upkeep_interval_ms=HOUR_MS, auto_evolution=False)
+KEPT = structs.replace(QUIET, upkeep_interval_ms=HOUR_MS, auto_evolution=False)
 FACTS = category_id(SCOPE, "facts")
 LIKES = told(profile=xml("Likes tea", "facts"))
 PENDING = ("describe", "profile", "event")
@@ -200,7 +200,7 @@ def test_a_look_that_fails_changes_nothing_and_comes_again() -> None:
 
 
 def test_without_an_interval_nothing_is_due() -> None:
-    pair = world(config=attrs.evolve(KEPT, upkeep_interval_ms=0))
+    pair = world(config=structs.replace(KEPT, upkeep_interval_ms=0))
     memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
     assert pair.memory.deadline_ms() is None
     assert upkeep_ms(None, KEPT) is None
@@ -216,8 +216,8 @@ def test_a_row_that_goes_takes_what_was_left_with_it() -> None:
 
 def test_what_is_told_late_makes_something_due_and_takes_nothing_back() -> None:
     done = Category(FACTS, "facts", "what is so", 9, 0, 0, summary_dirty=False, evolved_digest="d")
-    dirty = attrs.evolve(done, summary_dirty=True, evolved_digest="")
-    config = attrs.evolve(KEPT, auto_evolution=True)
+    dirty = structs.replace(done, summary_dirty=True, evolved_digest="")
+    config = structs.replace(KEPT, auto_evolution=True)
     assert update_upkeep({FACTS: 7}, [(FACTS, done)], KEPT, is_late=True) == {FACTS: 7}
     assert update_upkeep({FACTS: 7}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: 7}
     assert update_upkeep({}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: HOUR_MS}

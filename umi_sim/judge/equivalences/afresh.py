@@ -12,7 +12,7 @@ Law 2. A batch may meet itself: a request that fails with a conflict is asked ag
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.engine.middleware import Interceptors
 from umi_core.errors import Conflict
@@ -49,7 +49,7 @@ Says = Mapping[tuple[str, str], object]  # by kind and id of its rows
 def new_world(life: RecordedLife, storage: SimStorage | None = None, *, is_hasty: bool = False) -> SmallWorld:
     """Return a world like the end of a life: its settings, its first tables without hooks, its time."""
     first, last = life.steps[0], life.steps[-1]
-    registry = attrs.evolve(first.registry, generations=(Interceptors(),))
+    registry = structs.replace(first.registry, generations=(Interceptors(),))
     return SmallWorld(life.scope, life.config, last.now_ms, registry, storage or SimStorage(), is_hasty)
 
 
@@ -57,8 +57,8 @@ def list_told(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """List the first requests of these kinds in a life, each once."""
     values: Iterator[Any] = (step.value for step in life.steps if isinstance(step.value, kinds))
     # The same request under two ids is told once: else the second would only be a repetition.
-    unnamed = {attrs.evolve(value, **without_names(value)): None for value in values}
-    return tuple(attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate([*unnamed][:TOLD_COUNT_MAX]))
+    unnamed = {structs.replace(value, **without_names(value)): None for value in values}
+    return tuple(structs.replace(it, op_id=f"told:{at}") for at, it in enumerate([*unnamed][:TOLD_COUNT_MAX]))
 
 
 def without_names(value: Any) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def compare_batch(life: RecordedLife, told: tuple[Any, ...]) -> int:
     if len(told) < 2:
         return 0
     # facts that are told together are not compared, so a memory that believes verdicts would differ
-    life = attrs.evolve(life, config=attrs.evolve(life.config, evolve_confidence_min_ppm=PPM))
+    life = structs.replace(life, config=structs.replace(life.config, evolve_confidence_min_ppm=PPM))
     single = tell_singly(new_world(life), told)
     # answered in the order of the questions, and the last question first
     for is_hasty in (False, True):
@@ -180,7 +180,7 @@ def begin_session(world: SmallWorld) -> str:
 
 
 def in_session(session: str, request: Any) -> Any:
-    return attrs.evolve(request, session_id=session) if isinstance(request, requests.Memorize) else request
+    return structs.replace(request, session_id=session) if isinstance(request, requests.Memorize) else request
 
 
 def names(world: SmallWorld) -> list[str]:
@@ -243,7 +243,7 @@ def find_left(world: SmallWorld) -> Says:
 def is_own_vector(world: SmallWorld, where: Address) -> bool:
     """Return True if a category's vector is only that of its description, as once its last fact ended."""
     # The vector of a category lies under the id of the category.
-    home = world.storage.rows.get(attrs.evolve(where, kind="category"))
+    home = world.storage.rows.get(structs.replace(where, kind="category"))
     vector = world.storage.rows[where].body
     if home is None or not isinstance(home.body, Category) or not isinstance(vector, Vector):
         return False

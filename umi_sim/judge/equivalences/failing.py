@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_core.engine.middleware import Interceptors
@@ -67,7 +67,7 @@ DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # after these the outc
 def compare_failing(life: RecordedLife) -> Counter[str]:
     """Run E-FAIL: count how often something failed, and what operations met then. Raises Broken."""
     marks = Counter[str]()
-    config = attrs.evolve(life.config, **ALONE)
+    config = structs.replace(life.config, **ALONE)
     storage, now_ms = SimStorage(page_rows=PAGE_ROWS), life.steps[-1].now_ms
     world = FailingWorld(life.scope, config, now_ms, first_tables(life), storage)
     # The world has just recovered, so what recovery asks is known from `world.asked`.
@@ -126,7 +126,6 @@ def pick_requests(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
     return [*found.values()]
 
 
-@attrs.define
 class Ways(Owner):
     """Some of all failures that a request may meet: those of each step it asks, or asks if others fail.
 
@@ -135,8 +134,8 @@ class Ways(Owner):
 
     draw: Stream
     registry: Registry
-    known: dict[str, Script] = attrs.field(factory=dict)
-    left: list[tuple[str, tuple[str, ...]]] = attrs.field(factory=list)
+    known: dict[str, Script] = {}
+    left: list[tuple[str, tuple[str, ...]]] = []
     learned_count: int = 0
 
     def learn(self, asked: list[StepAttempt], script: Script) -> None:
@@ -170,13 +169,12 @@ def first_tables(life: RecordedLife) -> Registry:
     """Return the tables that no user has changed, without interceptors."""
     given = life.steps[0].registry
     first = {name: tables[:1] for name, tables in given.revisions.items()}
-    return attrs.evolve(given, revisions=first, generations=(Interceptors(),))
+    return structs.replace(given, revisions=first, generations=(Interceptors(),))
 
 
 # What comes of it.
 
 
-@attrs.frozen
 class FaultFreeRun(Data):
     """A request, and its outcome where nothing failed; the world before it, and after."""
 
@@ -193,7 +191,6 @@ class FaultFreeRun(Data):
         return other
 
 
-@attrs.frozen
 class Failing(Data):
     """The failure of the last step of a script: one kind, once or always.
 
@@ -278,7 +275,7 @@ def check_left(world: FailingWorld, whole: FaultFreeRun, failing: Failing) -> No
 def drop_reasons(outcome: Done) -> Done:
     """Return a reply without the reasons of a model: where an earlier plan has won it comes without them."""
     is_reasoned = isinstance(outcome.value, Remembered | Memorized | RecordAdded)
-    return attrs.evolve(outcome, value=without_text(outcome.value)) if is_reasoned else outcome
+    return structs.replace(outcome, value=without_text(outcome.value)) if is_reasoned else outcome
 
 
 def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: Failing) -> None:
@@ -304,7 +301,7 @@ def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: 
         # Of a deleted agent rows go all the time; those that are left must be as they were.
         stays = before if is_open(whole.before) else {where: before.get(where) for where in now}
         failing.demand(stays == now, "what has changed", before, now)
-    again = world.begin(attrs.evolve(whole.request, op_id="again"), {})
+    again = world.begin(structs.replace(whole.request, op_id="again"), {})
     failing.demand(type(again) is type(whole.outcome), "asked again", whole.outcome, again)
     if before is None and is_open(world):
         failing.demand(now == world.list_rows(), "asked again: what has changed", now, world.list_rows())

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-import attrs
-
-from umi_core.data import Data, list_compared
+from umi_core.data import Data, is_struct, list_compared
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
 from umi_core.rows import Address
@@ -42,7 +40,6 @@ Script = Mapping[str, list[str]]  # what the next questions of a step meet
 Counting = Callable[[Any], Any]  # of a body, or of None, what is compared
 
 
-@attrs.frozen
 class StepAttempt(Data):
     """One attempt of a step: for which unit and page of it, in which plan, and when."""
 
@@ -60,7 +57,6 @@ class StepAttempt(Data):
         return f"{self.row}{LATER_PAGES}" if self.page else self.row
 
 
-@attrs.define
 class FailingWorld(SmallWorld):
     """`script`: what steps of the `subject` meet: an op_id, None for recovery. All else is answered truly.
 
@@ -69,10 +65,10 @@ class FailingWorld(SmallWorld):
     """
 
     subject: object = None
-    script: Script = attrs.field(factory=dict)
+    script: Script = {}
     luck: int = 0
-    asked: list[StepAttempt] = attrs.field(factory=list)
-    marks: list[str] = attrs.field(factory=list)
+    asked: list[StepAttempt] = []
+    marks: list[str] = []
     unheard: Commit | None = None
     lands_at: int | None = None
 
@@ -177,6 +173,6 @@ def hide_times(value: Any, since: range) -> Any:
         return since.start if value in since else value
     if isinstance(value, tuple):
         return tuple(hide_times(it, since) for it in value)
-    if hasattr(cls, "__attrs_attrs__"):
+    if is_struct(cls):
         return cls, *(hide_times(getattr(value, name), since) for name in list_compared(cls))
     return value

@@ -5,11 +5,12 @@ from the moment alone, so that a replayed run forges the same.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
-import attrs
 import msgpack
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_core.engine.middleware import Interceptors, pass_on
@@ -40,7 +41,7 @@ Tree = Any  # whole numbers, texts, bytes and lists of them, as a saved memory i
 Place = tuple[int, ...]  # the way to a part of it
 STATE: Final = 2  # behind the tag of a tuple and the fingerprints of workflows
 # (2, 1 + n): the state is part 2 of the tree, and field n of it stands behind its own tag.
-OPERATIONS: Final = (STATE, 1 + [field.name for field in attrs.fields(State)].index("operations"))
+OPERATIONS: Final = (STATE, 1 + list(State.__struct_fields__).index("operations"))
 
 
 def forge(life: RecordedLife) -> int:
@@ -57,11 +58,13 @@ def with_silent_hooks(registry: Registry) -> Registry:
     """Return the same interceptors, by name and place, without effects outside the forged memory."""
     silent = (
         Interceptors(
-            tuple(attrs.evolve(it, before=pass_on, after=pass_on, on_error=pass_on) for it in hooks.ordered)
+            tuple(
+                structs.replace(it, before=pass_on, after=pass_on, on_error=pass_on) for it in hooks.ordered
+            )
         )
         for hooks in registry.generations
     )
-    return attrs.evolve(registry, generations=tuple(silent))
+    return structs.replace(registry, generations=tuple(silent))
 
 
 def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
@@ -145,18 +148,19 @@ def answer(asked: Asked) -> Value:
 # Forging.
 
 
-@attrs.define
-class Forger(Owner):
+class Forger(Owner, dict=True):
     """Draws places of a saved memory, and changes them. `at_work`: places within its operations."""
 
     tree: Tree
     stream: Stream
-    every: list[Place] = attrs.field(init=False)
-    at_work: list[Place] = attrs.field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self.every = list(places(self.tree))
-        self.at_work = [place for place in self.every if place[: len(OPERATIONS)] == OPERATIONS]
+    @cached_property
+    def every(self) -> list[Place]:
+        return list(places(self.tree))
+
+    @cached_property
+    def at_work(self) -> list[Place]:
+        return [place for place in self.every if place[: len(OPERATIONS)] == OPERATIONS]
 
     def edit(self) -> tuple[Place, Tree]:
         """Return a place, and the part to put there."""

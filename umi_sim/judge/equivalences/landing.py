@@ -9,7 +9,7 @@ core, what was near what, how often it was asked for.
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.kelpie.rows import Sheet
@@ -52,7 +52,7 @@ def draw_update(draw: Stream) -> UpdateEntity:
 
 def drop_op_id(request: Any) -> str:
     """Return a text of the request that is the same in every run, and in each version of Python."""
-    return ascii(attrs.evolve(request, op_id=""))
+    return ascii(structs.replace(request, op_id=""))
 
 
 def is_meanwhile(request: Any) -> bool:
@@ -76,13 +76,13 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
     # The doubtful one has waited for its time-outs; with
     # another time, the same request may decide otherwise.
     sure.now_ms = doubtful.now_ms
-    meanwhile = attrs.evolve(at_hand(sure, of_version(meanwhile, late, draw)), op_id="meanwhile")
+    meanwhile = structs.replace(at_hand(sure, of_version(meanwhile, late, draw)), op_id="meanwhile")
     behind = sure.begin(meanwhile, {})
     before = fork_graph(doubtful)
     doubtful.lands_at = draw.below(max(1, len(sure.asked)))
     answer = doubtful.begin(meanwhile, {})
     if is_pending(answer):
-        doubtful.begin(attrs.evolve(meanwhile, op_id="once more"), {})
+        doubtful.begin(structs.replace(meanwhile, op_id="once more"), {})
     doubtful.land()
     check_memory(doubtful.memory.state)
     since = range(one.before.now_ms, doubtful.now_ms + 1)
@@ -113,14 +113,14 @@ def of_the_same(request: Any, late: Commit) -> Any | None:
     """Return the request about a thing that the late batch writes; None if it can name none."""
     # the late batch writes entity e: the other request is asked about e, too
     named = {name: ids[-1] for name, ids in list_named(late) if ids and hasattr(request, name)}
-    return attrs.evolve(request, **named) if named else None
+    return structs.replace(request, **named) if named else None
 
 
 def of_version(request: Any, late: Commit, draw: Stream) -> Any:
     """Let some edits of a block expect its former version: a refusal then names the current one."""
     sheets = [it.body.version - 1 for it in late.writes if isinstance(it.body, Sheet)]
     is_edit = hasattr(request, "expected_version") and sheets and sheets[-1] > 0
-    return attrs.evolve(request, expected_version=sheets[-1]) if is_edit and draw.chance(1, 2) else request
+    return structs.replace(request, expected_version=sheets[-1]) if is_edit and draw.chance(1, 2) else request
 
 
 def list_named(late: Commit) -> Iterator[tuple[str, list[Any]]]:
@@ -147,4 +147,4 @@ def list_settled(world: FailingWorld) -> Says:
 
 def drop_relations(body: Any) -> Any:
     """Return an entity without what it is said to be near to."""
-    return attrs.evolve(body, relation_count=0, contradicts=()) if isinstance(body, Entity) else body
+    return structs.replace(body, relation_count=0, contradicts=()) if isinstance(body, Entity) else body

@@ -7,8 +7,6 @@ Law 2. A life begins with a memory that is new, and ends with a crash or with th
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import attrs
-
 from umi_core.codec import state_digest
 from umi_core.config import Config
 from umi_core.data import Data, Owner
@@ -39,7 +37,6 @@ class RecordedStep(NamedTuple):
         return type(self.value).__name__
 
 
-@attrs.frozen
 class RecordedLife(Data):
     """One memory from its birth on. `digest` is over its state at the end, `seed` that of the run."""
 
@@ -90,14 +87,13 @@ def shorten_value(value: object) -> str:
     return str(value)[:SHOWN_CHARS]
 
 
-@attrs.define
 class LifeRecorder(Owner):
     """The lives of a run in progress, by agent."""
 
     seed: int = 0
-    steps: dict[str, list[RecordedStep]] = attrs.field(factory=dict)
-    memories: dict[str, Memory] = attrs.field(factory=dict)
-    counts: dict[str, int] = attrs.field(factory=dict)
+    steps: dict[str, list[RecordedStep]] = {}
+    memories: dict[str, Memory] = {}
+    counts: dict[str, int] = {}
 
     def begin(self, agent: str) -> None:
         self.steps[agent] = []

@@ -7,7 +7,7 @@ what it names, and nothing else; both ends of a range belong to it (E-FILTER).
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.memory import Memory
 from umi_core.messages.answers import ModelReplied
@@ -39,7 +39,7 @@ def compare_cache(life: RecordedLife) -> int:
         known.step(step.now_ms, step.value)
         if known.state.tiers.rewrites == memory.state.tiers.rewrites:
             continue  # not an answer to keep
-        question = attrs.evolve(request, op_id="again")
+        question = structs.replace(request, op_id="again")
         cached, anew = (ask_twin(known, question, step.value.text, has) for has in (True, False))
         if cached != anew:
             what = f"asked again at {step.now_ms}, a query known to the cache is taken for another"
@@ -61,7 +61,7 @@ def find_resolved(memory: Memory, value: object) -> Recall | None:
 def ask_twin(known: Memory, question: Recall, text: str, has_cache: bool) -> tuple[object, list[Effect]]:
     """Return the resolution of the query, and the effects; questions without their numbers."""
     memory = twin(known)
-    memory.state.config = attrs.evolve(memory.state.config, resolve_cache=has_cache)
+    memory.state.config = structs.replace(memory.state.config, resolve_cache=has_cache)
     now_ms = memory.state.seen_ms
     effects = list(memory.step(now_ms, question))
     # from the cache there is no question; without it the model says what it said before
@@ -77,8 +77,8 @@ def ask_twin(known: Memory, question: Recall, text: str, has_cache: bool) -> tup
 def drop_numbers(effect: Effect) -> Effect:
     """Return a question without its number; a reply without its calls, which a cache saves."""
     if isinstance(effect, Reply):
-        return attrs.evolve(effect, calls=(), hooks=())
-    return attrs.evolve(effect, request_id=0)
+        return structs.replace(effect, calls=(), hooks=())
+    return structs.replace(effect, request_id=0)
 
 
 # E-FILTER.
@@ -107,7 +107,7 @@ def hits_of(outcome: Outcome) -> tuple[Hit, ...] | None:
     """Return the hits alone, as what they show of others is no hit; None if less than was asked for came."""
     if isinstance(outcome, Done) and not outcome.degraded and isinstance(outcome.value, Recalled):
         return tuple(
-            attrs.evolve(hit, next_id=None, next_content="", replaced=()) for hit in outcome.value.hits
+            structs.replace(hit, next_id=None, next_content="", replaced=()) for hit in outcome.value.hits
         )
     return None
 

@@ -8,9 +8,8 @@ Law 2. What must stay in core is counted here, from the stored row: authored tex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
-
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.engine.registry import Registry
 from umi_core.errors import BadConfig
 from umi_core.limits import CORE_BYTES_MIN
@@ -39,8 +38,7 @@ BARRED: Final[Sequence[requests.Request]] = (
 )  # fmt: skip
 
 
-@attrs.frozen
-class Lives:
+class Lives(Data):
     """A place for lives: each is a new memory of this scope, over one storage, at one instant."""
 
     scope: Scope

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.messages.requests import OF_MEMORY, Descent, Recall, RemoveBlock, WorkingRequest, bad_request
@@ -47,17 +47,18 @@ def tell_story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
         # a request that is malformed fails before any step can
         if counts[type(value)] < OF_ONE_KIND and bad_request(value) is None:
             counts[type(value)] += 1
-            found[attrs.evolve(value, op_id="")] = None
+            found[structs.replace(value, op_id="")] = None
     few = [*found][:STORY_COUNT_MAX]
     if Stream(life.seed, "order of a story").chance(1, 2):
         few.sort(key=order_of)
     wide = [widen_request(it, Stream(life.seed, "wide", type(it).__name__)) for it in few]
-    told = [attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
+    told = [structs.replace(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
     own = dict.fromkeys(it.session_id for it in told if hasattr(it, "session_id"))
     # Three sessions of the life, two here: the first and the third become the same one.
     others = dict(zip(own, cycle(sessions), strict=False))
     return [
-        attrs.evolve(it, session_id=others[it.session_id]) if hasattr(it, "session_id") else it for it in told
+        structs.replace(it, session_id=others[it.session_id]) if hasattr(it, "session_id") else it
+        for it in told
     ]
 
 
@@ -74,7 +75,9 @@ def widen_request(request: Any, draw: Stream) -> Any:
     if not options or draw.chance(1, 2):
         return request
     fewer = {"limit_per_level": 1} if isinstance(request, Descent) and draw.chance(1, 2) else {}
-    return attrs.evolve(request, **options, **fewer)  # with one of each level most levels have more to give
+    return structs.replace(
+        request, **options, **fewer
+    )  # with one of each level most levels have more to give
 
 
 def at_hand(world: SmallWorld, request: Any) -> Any:
@@ -83,7 +86,7 @@ def at_hand(world: SmallWorld, request: Any) -> Any:
         if hasattr(request, name):
             ids = [getattr(body, of) for where, body in world.rows() if where.kind == kind]
             if ids and getattr(request, name) not in ids:
-                request = attrs.evolve(request, **{name: ids[-1]})
+                request = structs.replace(request, **{name: ids[-1]})
     return with_a_block(world, request)
 
 
@@ -93,7 +96,7 @@ def with_a_block(world: SmallWorld, request: Any) -> Any:
     if block is None:
         return request
     if isinstance(request, RemoveBlock) and core.find(request.kind, request.label) is None:
-        return attrs.evolve(request, kind=block.kind, label=block.label)
+        return structs.replace(request, kind=block.kind, label=block.label)
     if hasattr(request, "block") and find_authored(core, request.block, world.scope) is None:
-        return attrs.evolve(request, block=label)
+        return structs.replace(request, block=label)
     return request

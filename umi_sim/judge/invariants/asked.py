@@ -8,8 +8,6 @@ expect may name a row of others as well. Tasks of the model are free: a workflow
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
-
 from umi_core.conditions import Condition
 from umi_core.limits import PPM
 from umi_core.messages.effects import (
@@ -33,7 +31,7 @@ from umi_sim.record.broken import demand
 from umi_sim.target.machine import Machine
 
 NAMED_BY_USERS: Final = ("archival",)  # whatever a user calls a record is looked up
-FIELDS_OF: Final = {kind: {*cls.derived, *attrs.fields_dict(cls)} for kind, cls in BODIES.items()}
+FIELDS_OF: Final = {kind: {*cls.derived, *cls.__struct_fields__} for kind, cls in BODIES.items()}
 
 
 class ServiceQuestions(Observer):

@@ -7,8 +7,6 @@ and where each stands, are counted in the tier itself.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
-
 from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.messages.effects import Done, Effect, Reply
 from umi_core.messages.requests import Blocks, CoreBytes, GetBlock, InCore, LastRoutingDecisions, Request
@@ -38,11 +36,10 @@ DUE: Final[Mapping[type, Callable[[Any, Tiers], object]]] = {
 }
 
 
-@attrs.define
 class CoreShown(Observer):
     """`asked`: the reads of core that have no reply yet."""
 
-    asked: dict[str, Request] = attrs.field(factory=dict)
+    asked: dict[str, Request] = {}
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         if type(request) in DUE:

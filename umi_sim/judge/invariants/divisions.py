@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.ids import subcategory_id
 from umi_core.language.keywords import free_name, key_words, keywords, name_of
 from umi_core.limits import EVOLVE_MEMBER_COUNT_MAX
@@ -52,8 +53,7 @@ Made = tuple[dict[str, int], list[str], int]  # versions of vectors, ids in use,
 PARTIAL: Final = "contents:partial"
 
 
-@attrs.frozen
-class CategoryContents:
+class CategoryContents(Data):
     """All that was read of a category; entities, vectors and groups by id.
 
     `names`: by what a model was shown. `lost_count`: how many memberships could not be read.
@@ -79,19 +79,18 @@ class CategoryContents:
         ]
 
 
-@attrs.define
 class Divisions(Observer):
     """Observes all operations that put members into groups, and judges what each of them commits."""
 
     config: Config
-    plans: dict[str, PlanInputs] = attrs.field(factory=dict)  # by operation
-    forced: dict[str, None] = attrs.field(factory=dict)  # operations
-    told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
-    made: dict[str, Made] = attrs.field(factory=dict)  # by digest
-    links: dict[str, tuple[str, dict[str, int]]] = attrs.field(factory=dict)
+    plans: dict[str, PlanInputs] = {}  # by operation
+    forced: dict[str, None] = {}  # operations
+    told: dict[str, list[Telling]] = {}  # what each of its commits comes to
+    made: dict[str, Made] = {}  # by digest
+    links: dict[str, tuple[str, dict[str, int]]] = {}
     """By category, the digest and the members of its last division, unless it is being divided now."""
     dividing: PlanInputs | None = None  # whose contents have come, and are divided in this step
-    replies: list[tuple[str, Outcome]] = attrs.field(factory=list)  # of this step
+    replies: list[tuple[str, Outcome]] = []  # of this step
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         if isinstance(request, EvolveCategory) and request.force:
@@ -382,7 +381,7 @@ def rows_due(reading: CategoryContents, config: Config) -> Bodies:
         # a member beyond those that are looked at stays where it is, unless its group has ended
         is_kept = it.entity_id not in seen and rows.get(("subcategory", it.subcategory_id or "")) is not None
         rows["membership", it.id] = it if is_kept else place_member(it, homes.get(it.entity_id), reading)
-    category = attrs.evolve(reading.category, subcategory_ids=tuple(ids), evolved_digest=DIVIDED)
+    category = structs.replace(reading.category, subcategory_ids=tuple(ids), evolved_digest=DIVIDED)
     return rows | {("category", category.id): category}
 
 
@@ -428,7 +427,7 @@ def name_groups(
         said = [reading.entities[key].content for key in it.member_ids if key in reading.entities]
         words = keywords(said)
         if it.known:
-            yield attrs.evolve(reading.groups[it.known.id], keywords=words), it
+            yield structs.replace(reading.groups[it.known.id], keywords=words), it
             continue
         question = words[:SHOWN], tuple(cut(text, SHOWN_BYTES) for text in said[:SHOWN])
         # the answer is empty if it was no name: then the name is made of keywords
@@ -454,9 +453,11 @@ def hide_times(body: object) -> object:
     """Return a row without times, which are judged elsewhere; of a digest only that there is one."""
     match body:
         case Subcategory():
-            return attrs.evolve(body, created_ms=0, updated_ms=0)
+            return structs.replace(body, created_ms=0, updated_ms=0)
         case Category(evolved_digest=digest):
-            return attrs.evolve(body, evolved_digest=DIVIDED if digest else "", evolved_ms=None, updated_ms=0)
+            return structs.replace(
+                body, evolved_digest=DIVIDED if digest else "", evolved_ms=None, updated_ms=0
+            )
     return body
 
 

@@ -11,8 +11,6 @@ is counted as often as all of them have it, at most.
 from collections.abc import Iterator
 from typing import Final
 
-import attrs
-
 from umi_core.config import Config
 from umi_core.language.evolution import Evolution
 from umi_core.language.extraction import Extraction, own_words
@@ -42,7 +40,6 @@ DIVIDED: Final = "evolve_category"  # what it lacks of its members is judged by 
 Reason = tuple[str, int]
 
 
-@attrs.define
 class Lacks(Observer):
     """Observes what each operation is answered.
 
@@ -51,8 +48,8 @@ class Lacks(Observer):
 
     config: Config
     is_sole: bool
-    heard: dict[str, list[tuple[Call, Answer]]] = attrs.field(factory=dict)
-    speakers: dict[str, str] = attrs.field(factory=dict)
+    heard: dict[str, list[tuple[Call, Answer]]] = {}
+    speakers: dict[str, str] = {}
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         if speaker := getattr(request, "speaker", None):

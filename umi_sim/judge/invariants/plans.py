@@ -6,7 +6,7 @@ Law 2. A damaged row is known by its address alone.
 
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_core.language.keywords import parse_name
@@ -25,7 +25,6 @@ NEVER_MS: Final = -1  # before any use
 Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
 
 
-@attrs.define
 class PlanInputs(Owner):
     """The answers to an operation since it began to plan: rows by step, names by question.
 
@@ -34,11 +33,11 @@ class PlanInputs(Owner):
     later than that is in use.
     """
 
-    rows: dict[str, dict[Address, Row]] = attrs.field(factory=dict)
-    names: dict[Question, str] = attrs.field(factory=dict)
-    asked: dict[Address, None] = attrs.field(factory=dict)
-    ended: dict[str, bool] = attrs.field(factory=dict)
-    uses: dict[str, int] = attrs.field(factory=dict)
+    rows: dict[str, dict[Address, Row]] = {}
+    names: dict[Question, str] = {}
+    asked: dict[Address, None] = {}
+    ended: dict[str, bool] = {}
+    uses: dict[str, int] = {}
     unused_ms: int = NEVER_MS
 
     def read(self, step: str, effect: Read, answer: ReadDone) -> None:
@@ -48,7 +47,7 @@ class PlanInputs(Owner):
         """
         if not all(is_asked_for(effect, row) for row in answer.rows):
             return
-        rows = [attrs.evolve(row, body=None) if is_damaged(row) else row for row in answer.rows]
+        rows = [structs.replace(row, body=None) if is_damaged(row) else row for row in answer.rows]
         if step not in WHOLE and any(row.body is None for row in rows):
             return
         query = effect.query

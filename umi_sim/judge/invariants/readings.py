@@ -7,8 +7,6 @@ second time. Judges read with them what a memory was told, and demand that it do
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.language import (
@@ -31,7 +29,6 @@ from umi_core.values import DESCRIBED_BY, Turn
 from umi_sim.services.model.prompts import Inputs
 
 
-@attrs.frozen
 class PromptSubject(Data):
     """The inputs of a prompt that its reply is read with; inputs of other tasks are empty."""
 

@@ -6,8 +6,6 @@ time, from the rows alone.
 
 from collections.abc import Container, Mapping
 
-import attrs
-
 from umi_core import limits
 from umi_core.data import Owner
 from umi_core.ids import relation_id
@@ -34,7 +32,6 @@ from umi_sim.record.broken import demand
 Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source and target
 
 
-@attrs.define
 class StoredRows(Owner):
     """The stored rows of one scope, by kind and by the id that counts.
 
@@ -43,21 +40,21 @@ class StoredRows(Owner):
     """
 
     scope: Scope
-    misread: Mapping[Address, Container[str]] = attrs.field(factory=dict)
+    misread: Mapping[Address, Container[str]] = {}
     deleted: Container[Address] = ()
-    entities: dict[str, Entity] = attrs.field(factory=dict)
-    ended: dict[str, Ended] = attrs.field(factory=dict)
-    relations: list[Relation] = attrs.field(factory=list)
-    kinds: dict[Ends, list[str]] = attrs.field(factory=dict)
-    touching: dict[str, list[Relation]] = attrs.field(factory=dict)  # by entity
-    vectors: dict[str, Vector] = attrs.field(factory=dict)
-    access: dict[str, AccessRecord] = attrs.field(factory=dict)
-    resources: dict[str, Resource] = attrs.field(factory=dict)
-    categories: dict[str, Category] = attrs.field(factory=dict)
-    memberships: dict[str, Membership] = attrs.field(factory=dict)
-    groups: dict[str, Subcategory] = attrs.field(factory=dict)
-    reflections: dict[str, Reflection] = attrs.field(factory=dict)
-    records: dict[str, Archival] = attrs.field(factory=dict)
+    entities: dict[str, Entity] = {}
+    ended: dict[str, Ended] = {}
+    relations: list[Relation] = []
+    kinds: dict[Ends, list[str]] = {}
+    touching: dict[str, list[Relation]] = {}  # by entity
+    vectors: dict[str, Vector] = {}
+    access: dict[str, AccessRecord] = {}
+    resources: dict[str, Resource] = {}
+    categories: dict[str, Category] = {}
+    memberships: dict[str, Membership] = {}
+    groups: dict[str, Subcategory] = {}
+    reflections: dict[str, Reflection] = {}
+    records: dict[str, Archival] = {}
     core: Row | None = None
 
     @property

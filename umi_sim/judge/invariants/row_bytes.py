@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-import attrs
 import msgpack
+import msgspec
 
 from umi_core.errors import BadVersion, Error, Rejected, StateDamaged
 from umi_core.row_bytes import decode_row, encode_row
@@ -23,12 +23,11 @@ OF_A_KIND_MAX: Final = 6
 OF_A_LOOK_MAX: Final = 2
 
 
-@attrs.define
 class RowBytes(Observer):
     """`seen`: the versions of the rows that were looked at; `counts`: how many, by kind."""
 
-    seen: dict[Address, int] = attrs.field(factory=dict)
-    counts: Counter[str] = attrs.field(factory=Counter)
+    seen: dict[Address, int] = {}
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
 
     def observe_rows(self, rows: Iterable[Row]) -> None:
         now: Counter[str] = Counter()
@@ -68,7 +67,7 @@ def check_older(body: Body, version: int, tree: list[Any]) -> None:
     """Check a row as the release before wrote it, and one that only claims to be of that version."""
     # version 3 has one field more than 2: bytes of version 2 lack it, and it gets its default
     count = body.added[version - 1]
-    told = [getattr(body, field.name) for field in attrs.fields(type(body))[:-count]]
+    told = [getattr(body, name) for name in body.__struct_fields__[:-count]]
     read, wanted = (
         read_row(msgpack.packb([body.row_kind, version, msgpack.packb(tree[:-count])])),
         type(body)(*told),

@@ -6,10 +6,9 @@ Law 3. Written a second time, and simpler: ids, texts and chains are worked out 
 """
 
 from collections.abc import Iterable
-from typing import Final
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core import limits
 from umi_core.errors import Error, SnapshotDoesNotFit
@@ -51,6 +50,9 @@ from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.record.rules import Rule
 from umi_sim.services.storage import SimStorage
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 
 def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) -> None:
@@ -157,7 +159,7 @@ def check_leaving(asked: Commit, workflow: str, storage: SimStorage) -> None:
     for where, body in bodies.items():
         if body is not None or where.kind not in OTHER_STATE:
             continue
-        other = attrs.evolve(where, kind=OTHER_STATE[where.kind])
+        other = structs.replace(where, kind=OTHER_STATE[where.kind])
         if workflow not in DELETING:
             told = f"{workflow} deletes {where.id}, and was not asked to forget it"
             is_moved = where not in storage.rows or bodies.get(other) is not None
@@ -327,6 +329,8 @@ def check_shown(block: Block, entry: Entry, rows: StoredRows) -> None:
 
 def check_xml(core: CoreTier) -> None:
     """Demand that a standard parser reads the blocks that core has."""
+    from xml.etree import ElementTree  # only where a block was shown: it takes 5 ms to load
+
     try:
         root = ElementTree.fromstring(render_xml(core))
     except ElementTree.ParseError as error:
@@ -336,7 +340,7 @@ def check_xml(core: CoreTier) -> None:
     demand(got == expected, rules.RENDER_STANDARD_XML, "the blocks of the XML", expected, got)
 
 
-def read(element: ElementTree.Element) -> ShownBlock:
+def read(element: "Element") -> ShownBlock:
     entries = (ShownEntry(it.get("id", ""), it.get("name", ""), it.text or "") for it in element)
     body = (element.text or "").removeprefix("\n")
     text = body.removesuffix("\n") if body else None

@@ -6,8 +6,6 @@ commit with the same text leaves its vector alone.
 
 from typing import Final
 
-import attrs
-
 from umi_core.messages.answers import Answer, ReadDone
 from umi_core.messages.effects import Commit, Write
 from umi_core.rows import Category, Reflection
@@ -27,12 +25,11 @@ def text_of(body: object) -> str | None:
     return body.text if isinstance(body, Reflection) else None
 
 
-@attrs.define
 class ToldTexts(Observer):
     """`before`: by operation, and by id of a row, the text that it has read there."""
 
     is_hooked: bool
-    before: dict[str, dict[str, str]] = attrs.field(factory=dict)
+    before: dict[str, dict[str, str]] = {}
 
     def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_hooked or call.workflow not in FIRST_READS:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
+import msgspec
 
 from umi_core.answer_checks import is_whole_body
 from umi_core.data import Data, Owner
@@ -61,7 +61,6 @@ EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
 STARTS: Final = ("find", "raise", "read_outbox")  # without main there is no phase, and nothing is done
 
 
-@attrs.frozen
 class StoresView(Data):
     """The rows of one kind of one agent in both stores. A tombstone in main has no content.
 
@@ -114,7 +113,6 @@ def contents(storage: SimStorage, scope: Scope, kind: str) -> dict[str, str | No
     return found
 
 
-@attrs.define
 class Work(Owner):
     """The state of one request in flight.
 
@@ -125,9 +123,9 @@ class Work(Owner):
     """
 
     request: MigrationRequest
-    unheard: dict[int, tuple[str, str]] = attrs.field(factory=dict)
-    pages: set[Address] = attrs.field(factory=set)
-    written: dict[int, list[str]] = attrs.field(factory=dict)
+    unheard: dict[int, tuple[str, str]] = {}
+    pages: set[Address] = set()
+    written: dict[int, list[str]] = {}
     has_written: bool = False
     is_keyed: bool = False
 
@@ -155,7 +153,6 @@ class Work(Owner):
             self.unheard.pop(answer.request_id, None)
 
 
-@attrs.define
 class TwoStores(Observer):
     """Observes all agents of a run.
 
@@ -163,11 +160,11 @@ class TwoStores(Observer):
     those of which a migrator may not know that main has heard of a key.
     """
 
-    stores: Mapping[str, SimStore] = attrs.field(factory=dict)
-    phases: dict[tuple[str, str], str] = attrs.field(factory=dict)
-    works: dict[str, dict[str, Work]] = attrs.field(factory=lambda: defaultdict(dict))
-    doubted: dict[tuple[str, str], dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
-    keyed: dict[tuple[str, str], dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
+    stores: Mapping[str, SimStore] = {}
+    phases: dict[tuple[str, str], str] = {}
+    works: dict[str, dict[str, Work]] = msgspec.field(default_factory=lambda: defaultdict(dict))
+    doubted: dict[tuple[str, str], dict[str, None]] = msgspec.field(default_factory=lambda: defaultdict(dict))
+    keyed: dict[tuple[str, str], dict[str, None]] = msgspec.field(default_factory=lambda: defaultdict(dict))
 
     def meet(self, stores: Mapping[str, SimStore]) -> None:
         self.stores = stores

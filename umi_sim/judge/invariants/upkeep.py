@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, TypeGuard
 
-import attrs
+import msgspec
 
 from umi_core.config import Config
 from umi_core.messages.answers import Answer, Committed, ReadDone
@@ -78,7 +78,6 @@ Due = tuple[int, int | None]  # the version of a row, and when something of it i
 UNTOLD: Final[Due] = (0, None)
 
 
-@attrs.define
 class Tended(Observer):
     """Checks that a memory knows the work that commits leave to do.
 
@@ -92,12 +91,12 @@ class Tended(Observer):
 
     config: Config
     is_forged: bool
-    told: dict[str, dict[str, int | None]] = attrs.field(factory=dict)
-    newest: dict[str, dict[str, Due]] = attrs.field(factory=dict)
-    heard: Counter[str] = attrs.field(factory=Counter)
-    begun: dict[str, int] = attrs.field(factory=dict)
-    is_late: dict[str, bool] = attrs.field(factory=dict)
-    looks: dict[str, Kept] = attrs.field(factory=dict)
+    told: dict[str, dict[str, int | None]] = {}
+    newest: dict[str, dict[str, Due]] = {}
+    heard: Counter[str] = msgspec.field(default_factory=Counter)
+    begun: dict[str, int] = {}
+    is_late: dict[str, bool] = {}
+    looks: dict[str, Kept] = {}
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         self.begun[op_id] = self.heard[agent]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core import errors
 from umi_core.config import Config
@@ -42,7 +42,6 @@ from umi_sim.services.calls import Call
 # an operation whose batch has the key of another one is told that it is done, and none of it is stored.
 
 
-@attrs.define
 class CommitKeys(Owner):
     """Commit keys of all memories of a run.
 
@@ -50,8 +49,8 @@ class CommitKeys(Owner):
     operation that first sent a batch under it.
     """
 
-    request_keys: dict[tuple[str, str], str] = attrs.field(factory=dict)
-    committers: dict[str, str] = attrs.field(factory=dict)
+    request_keys: dict[tuple[str, str], str] = {}
+    committers: dict[str, str] = {}
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         key = getattr(request, "request_key", None)
@@ -197,7 +196,7 @@ class Closing(OracleModel):
             return True
         # The first reply under a key says `repeated=False`
         # and later ones say True: all else must be the same.
-        plain, now_ms = attrs.evolve(value, repeated=False), self.surroundings.world_ms()
+        plain, now_ms = structs.replace(value, repeated=False), self.surroundings.world_ms()
         self.keys.judge_done(op_id, key, plain, repeated=value.repeated, now_ms=now_ms)
         return not value.repeated
 
@@ -224,7 +223,6 @@ EPOCH: Final = "epoch"
 OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # what changes a working tier as a whole
 
 
-@attrs.define
 class ReplacedLife(Owner):
     """A life that another one has replaced. `keys`: of all batches that were durable when it woke up.
 
@@ -242,9 +240,9 @@ class ReplacedLife(Owner):
     keys: frozenset[str] = frozenset()
     told: bool = False
     is_purged: bool = False
-    is_switching: bool = attrs.field(init=False)
+    is_switching: bool = False
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         """Note whether a request of it may have raised the epoch without its knowledge."""
         self.is_switching = any(isinstance(it, AgentRequest) for it in self.requests.values())
 
@@ -345,7 +343,6 @@ def is_of_epoch(changed: Iterable[tuple[Address, object]]) -> bool:
     return any(address.kind == EPOCH for address, _ in changed)
 
 
-@attrs.define
 class Tampered(Owner):
     """Judges all agents after tampering. `requests` are in flight; `old`: names of replaced lives.
 
@@ -356,9 +353,9 @@ class Tampered(Owner):
     config: Config
     surroundings: Surroundings
     requests: dict[str, Request]
-    old: dict[str, None] = attrs.field(factory=dict)
-    told: dict[str, bool] = attrs.field(factory=dict)
-    ids: dict[str, dict[Scope, None]] = attrs.field(factory=dict)
+    old: dict[str, None] = {}
+    told: dict[str, bool] = {}
+    ids: dict[str, dict[Scope, None]] = {}
 
     def observe_answer(self, call: Call, answer: Answer) -> None:
         asker = call.old_asker if call.old_asker in self.old else call.agent

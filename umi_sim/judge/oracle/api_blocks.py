@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
+import msgspec
+from msgspec import structs
 
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Owner, is_struct
 from umi_core.errors import Error, TooBusy
 from umi_core.ids import block_id
 from umi_core.kelpie.requests import (
@@ -29,7 +30,6 @@ from umi_sim.record.broken import demand
 # Request keys of the API: under one key the world changes once, and every reply reports that change.
 
 
-@attrs.define
 class KeyedRequest(Owner):
     """A request with a key. `value`: in its first reply; `done_ms`: when that came, in the world's time.
 
@@ -43,15 +43,14 @@ class KeyedRequest(Owner):
     is_guess: bool = False
 
 
-@attrs.define
 class Keys(Owner):
     """The requests under each key, oldest first, but for those that surely did not happen."""
 
-    asked: dict[str, list[KeyedRequest]] = attrs.field(factory=dict)
+    asked: dict[str, list[KeyedRequest]] = {}
 
     def begin(self, op_id: str, key: str | None, request: Request) -> None:
         if key is not None:
-            self.asked.setdefault(key, []).append(KeyedRequest(op_id, attrs.evolve(request, op_id=0)))
+            self.asked.setdefault(key, []).append(KeyedRequest(op_id, structs.replace(request, op_id=0)))
 
     def drop(self, op_id: str, key: str | None) -> None:
         """Forget a request that changed nothing."""
@@ -120,12 +119,12 @@ def drop_reasons(value: Any) -> Any:
     The first reply under a key may have them, and the next one comes from the receipt.
     """
     if isinstance(value, RecordAdded):
-        return attrs.evolve(value, facts=drop_reasons(value.facts))
+        return structs.replace(value, facts=drop_reasons(value.facts))
     fields = {name: getattr(value, name, None) for name in REASONED}
-    return attrs.evolve(value, **{
-        name: tuple(attrs.evolve(one, reason="") for one in found)
+    return structs.replace(value, **{
+        name: tuple(structs.replace(one, reason="") for one in found)
         for name, found in fields.items() if found is not None
-    }) if attrs.has(type(value)) else value  # fmt: skip
+    }) if is_struct(type(value)) else value  # fmt: skip
 
 
 # Edits of a block, read from docs/spec/kelpie.md alone: block in, block out.
@@ -139,7 +138,6 @@ Slot = tuple[str, str]  # kind and label
 LIMIT_BYTES: Final = 20_000
 
 
-@attrs.frozen
 class VisibleBlock(Data):
     """A block as readers see it; without a text there is none."""
 
@@ -152,7 +150,6 @@ class VisibleBlock(Data):
 NONE: Final = VisibleBlock()
 
 
-@attrs.frozen
 class EditOutcome(Data):
     """The block after an edit that was accepted, and the name of the change in the reply."""
 
@@ -239,7 +236,9 @@ def append_text(text: str, before: VisibleBlock) -> EditOutcome:
     if before.text is None:
         return EditOutcome(VisibleBlock(text), "created")
     after = before.text + "\n" + text if before.text and text else before.text + text
-    return EditOutcome(attrs.evolve(before, text=after), "appended" if after != before.text else "unchanged")
+    return EditOutcome(
+        structs.replace(before, text=after), "appended" if after != before.text else "unchanged"
+    )
 
 
 def replace_text(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | None:
@@ -251,7 +250,7 @@ def replace_text(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | No
         return None
     after = line_ends(edit.new).join(parts)
     change = "replaced" if after != before.text else "unchanged"
-    return EditOutcome(attrs.evolve(before, text=after), change, count)
+    return EditOutcome(structs.replace(before, text=after), change, count)
 
 
 # Blocks as chains of versions: each is what one write made of the version before.
@@ -281,7 +280,6 @@ def place(slot: Slot) -> tuple[int, bytes]:
     return BLOCK_KINDS.index(slot[0]), slot[1].encode()
 
 
-@attrs.define
 class Chain(Owner):
     """One block. `states`: by known version, what it may be; `floor`: the newest acknowledged version.
 
@@ -290,10 +288,10 @@ class Chain(Owner):
     """
 
     slot: Slot
-    states: dict[int, list[VisibleBlock]] = attrs.field(factory=lambda: {0: [NONE]})
+    states: dict[int, list[VisibleBlock]] = msgspec.field(default_factory=lambda: {0: [NONE]})
     floor: int = 0
-    open: dict[str, Edit] = attrs.field(factory=dict)
-    told: dict[int, str] = attrs.field(factory=dict)
+    open: dict[str, Edit] = {}
+    told: dict[int, str] = {}
     is_foreign: bool = False
     erased_version: int = 0  # changes up to here have no text any more
     may_be_new: bool = False  # deleted and made again: its importance went with it (M3.3)
@@ -356,7 +354,6 @@ def is_closed(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
     return is_barred(edit, slot, before) or (found is not None and not fits(before, found.after))
 
 
-@attrs.frozen
 class CertainBlocks(Data):
     """The newest version of each block, and of erased texts, when something was asked for."""
 
@@ -364,13 +361,12 @@ class CertainBlocks(Data):
     erased: dict[Slot, int]
 
 
-@attrs.define
 class BlocksModel(Owner):
     scope: Scope
-    chains: dict[Slot, Chain] = attrs.field(factory=dict)
-    begun: dict[str, CertainBlocks] = attrs.field(factory=dict)
-    foreign: dict[Slot, None] = attrs.field(factory=dict)  # whose texts are written otherwise too
-    edits: dict[str, Edit] = attrs.field(factory=dict)  # of which it is not known how they ended
+    chains: dict[Slot, Chain] = {}
+    begun: dict[str, CertainBlocks] = {}
+    foreign: dict[Slot, None] = {}  # whose texts are written otherwise too
+    edits: dict[str, Edit] = {}  # of which it is not known how they ended
 
     def chain(self, slot: Slot) -> Chain:
         return self.chains.setdefault(slot, Chain(slot, is_foreign=slot in self.foreign))

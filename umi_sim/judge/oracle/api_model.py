@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core import errors
 from umi_core.data import Data, Owner
@@ -47,7 +47,6 @@ PAGE: Final = 50
 FOREVER: Final = 2**62  # later than any tick
 
 
-@attrs.frozen
 class RowContents(Data):
     """The contents of a row, without its number.
 
@@ -93,7 +92,6 @@ def told_nobody(query: str, key: str) -> tuple[int, int]:
     return 0, 0
 
 
-@attrs.frozen
 class LogPosition(Data):
     """When something was asked for: the tick, and the number that every later row is above."""
 
@@ -101,7 +99,6 @@ class LogPosition(Data):
     last: int
 
 
-@attrs.define
 class NumberedRow(Owner):
     """A row at its number. `sure`, `gone`: since which tick it surely is there, or not any more.
 
@@ -115,7 +112,6 @@ class NumberedRow(Owner):
     gone: int = FOREVER
 
 
-@attrs.define
 class LogModel(Owner):
     """The rows of one log by number, and requests that may have changed them.
 
@@ -125,11 +121,11 @@ class LogModel(Owner):
 
     name: str
     prefix: str
-    rows: dict[int, NumberedRow] = attrs.field(factory=dict)
-    open: dict[str, list[RowContents]] = attrs.field(factory=dict)
-    begun: dict[str, LogPosition] = attrs.field(factory=dict)
-    deletes: dict[str, int] = attrs.field(factory=dict)
-    unseen: dict[int, int] = attrs.field(factory=dict)
+    rows: dict[int, NumberedRow] = {}
+    open: dict[str, list[RowContents]] = {}
+    begun: dict[str, LogPosition] = {}
+    deletes: dict[str, int] = {}
+    unseen: dict[int, int] = {}
     is_elsewhere: Callable[[RowContents], bool] = nowhere
     told_fit: Callable[[str, str], tuple[int, int]] = told_nobody
     last: int = 0  # the greatest number that was acknowledged
@@ -318,7 +314,7 @@ class LogModel(Owner):
         due: list[Place] = [-seq for seq, it in rows if is_sought(request, seq, it.told.content, it.at_ms)]
         # The time of a row is known only once a reply has shown
         # it; until then it may be in the range asked for.
-        timeless = attrs.evolve(request, from_ms=None, until_ms=None)
+        timeless = structs.replace(request, from_ms=None, until_ms=None)
         known = [(seq, it, request if it.at_ms is not None else timeless) for seq, it in self.rows.items()]
         may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.told.content, it.at_ms)]
         self.judge_skip(op_id, request.skip, due, may_be, [-seq for seq in seqs])
@@ -570,7 +566,7 @@ class ApiModel(OracleModel):
 
     def judge_write(self, ending: Ending, value: Any) -> None:
         op_id, request, key = ending.op_id, ending.request, ending.request.request_key
-        plain, repeated, doer = attrs.evolve(value, repeated=False), value.repeated, op_id
+        plain, repeated, doer = structs.replace(value, repeated=False), value.repeated, op_id
         if key is not None:
             now_ms = self.surroundings.world_ms()
             found = self.keys.judge_done(op_id, key, plain, repeated=repeated, now_ms=now_ms)

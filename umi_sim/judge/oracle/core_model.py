@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
-
 from umi_core.config import Config
 from umi_core.data import Data, Owner
 from umi_core.errors import BlockNotFound, CoreFull, Error, TooManyBlocks
@@ -45,7 +43,6 @@ Slot = tuple[str, str]  # kind and label
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 
 
-@attrs.frozen
 class Meanwhile(Data):
     """The states a block may have had while a write was in flight, and the number of others.
 
@@ -149,12 +146,11 @@ DEFAULT_PPM = 500_000
 KEEP = object()
 
 
-@attrs.define
 class Register(Owner):
     """Values that a slot may show: each with when it was acknowledged, and those of writes still open."""
 
     settled: list[tuple[object, int]]
-    open: dict[str, tuple[object, int]] = attrs.field(factory=dict)
+    open: dict[str, tuple[object, int]] = {}
 
     def allows(self, value: object) -> bool:
         return any(value == known for known, _ in (*self.settled, *self.open.values()))

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Failed, Outcome, Refused, Reply
@@ -105,7 +103,6 @@ def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
     demand(not wrong, rules.WHOLE_VALUES, told, "", wrong)
 
 
-@attrs.define
 class AgentModel(Owner):
     """All models of one agent.
 
@@ -124,10 +121,10 @@ class AgentModel(Owner):
     migration: MigrationModel
     working: WorkingModel
     seen_ms: int = 0
-    requests: dict[str, Request] = attrs.field(factory=dict)
-    models: tuple[OracleModel, ...] = attrs.field(init=False)
+    requests: dict[str, Request] = {}
+    models: tuple[OracleModel, ...] = ()
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.core.api, self.api.told_fit = self.api.blocks_now, self.archive.told_fit
         self.closing.keys, self.closing.on_closed = self.api.keys, self.observe_closing
         self.models = (

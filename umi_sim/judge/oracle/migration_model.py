@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.data import Owner
 from umi_core.errors import KeyReused
@@ -40,26 +40,24 @@ WRITES: Final = (PutRow, DropRow, AddRow)
 
 def drop_op_id(request: RowWrite) -> RowWrite:
     """Return the request without its op_id, to compare it with others under its key."""
-    return attrs.evolve(request, op_id=0)
+    return structs.replace(request, op_id=0)
 
 
-@attrs.define
 class Use(Owner):
     """The requests under one key. `asked`: all of them; `doubted`: those with an unknown outcome.
 
     `done`: the request that was acknowledged, with its reply.
     """
 
-    asked: list[RowWrite] = attrs.field(factory=list)
-    doubted: list[RowWrite] = attrs.field(factory=list)
+    asked: list[RowWrite] = []
+    doubted: list[RowWrite] = []
     done: tuple[RowWrite, object] | None = None
 
 
-@attrs.define
 class MovedKeys(Owner):
     """Request keys; each kind of rows has its own."""
 
-    uses: dict[tuple[str, str], Use] = attrs.field(factory=dict)
+    uses: dict[tuple[str, str], Use] = {}
 
     def use(self, request: RowWrite) -> Use:
         """Return the requests under a key; a new, unrelated use for a request without one."""
@@ -112,7 +110,6 @@ AuditRead = tuple[str, dict[str, object]]
 Place = tuple[str, str]  # kind and id
 
 
-@attrs.define
 class KnownRow(Owner):
     """A row as clients know it. `may_be`: contents that writes may have left, or may still leave.
 
@@ -120,17 +117,16 @@ class KnownRow(Owner):
     """
 
     content: str | None = None
-    may_be: list[str | None] = attrs.field(factory=list)
-    repeated: list[str | None] = attrs.field(factory=list)
+    may_be: list[str | None] = []
+    repeated: list[str | None] = []
 
 
-@attrs.define
 class KnownLog(Owner):
     """A log as clients know it: contents by id, and contents that may have been added (`loose`)."""
 
-    told: dict[str, str] = attrs.field(factory=dict)
-    loose: list[str] = attrs.field(factory=list)
-    repeated: list[str] = attrs.field(factory=list)
+    told: dict[str, str] = {}
+    loose: list[str] = []
+    repeated: list[str] = []
 
 
 def content_of(request: RowWrite) -> str | None:
@@ -317,7 +313,8 @@ class MigrationModel(OracleModel):
 def must_lead_on(ending: Ending, outcome: Refused) -> None:
     """Demand that a switch in a healed world is refused at the end of the migration alone."""
     error = outcome.error
-    ends = ENDS.get(type(ending.request))
+    kind: Any = type(ending.request)
+    ends = ENDS.get(kind)
     if ends is None or not ending.op_id.startswith("audit:") or not isinstance(error, NotReady):
         return
     message = f"{ending.op_id}: a healed migration does not go on"

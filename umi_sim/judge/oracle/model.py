@@ -12,7 +12,7 @@ Law 2. A model knows what users and services see, and nothing of the faults behi
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final, TypeVar, cast
 
-import attrs
+import msgspec
 
 from umi_core.data import Owner
 from umi_core.declared import Incomplete
@@ -48,7 +48,6 @@ def no_keys() -> frozenset[str]:
     return frozenset()
 
 
-@attrs.define
 class Surroundings(Owner):
     """Questions that every model of a run may ask of the world.
 
@@ -66,10 +65,9 @@ class Surroundings(Owner):
     is_durable: Callable[[str], int] = never
     epoch_of: Callable[[Scope], int] = never
     entities: Callable[[], Iterable[Address]] = tuple
-    atlas: Atlas = attrs.field(factory=Atlas)
+    atlas: Atlas = msgspec.field(default_factory=Atlas)
 
 
-@attrs.define
 class Ending(Owner):
     """The end of a request.
 

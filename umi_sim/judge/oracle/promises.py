@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-import attrs
-
 from umi_core import errors, limits
 from umi_core.answer_checks import is_whole_body
 from umi_core.config import Config
-from umi_core.data import Owner, list_compared
+from umi_core.data import Owner, is_struct, list_compared, list_fields
 from umi_core.errors import Error
 from umi_core.ids import session_id
 from umi_core.kelpie import errors as kelpie_errors
@@ -95,7 +93,6 @@ TOLD_CHARS: Final = 20
 Causes = tuple[str, ...]
 
 
-@attrs.define
 class CallLog(Owner):
     """The time at which an operation was asked for, and the failures in each answer, by step.
 
@@ -103,7 +100,7 @@ class CallLog(Owner):
     """
 
     began_ms: int
-    answers: list[tuple[str, Causes]] = attrs.field(factory=list)
+    answers: list[tuple[str, Causes]] = []
 
     def of(self, step: str) -> list[Causes]:
         return [it for name, it in self.answers if name == step]
@@ -222,11 +219,10 @@ def is_damaged(row: Row) -> bool:
 # Sentences of errors.
 
 
-@attrs.define
 class Sentences(Owner):
     """Checks the sentence of each kind of error that a run meets. `told`: kinds that were complete."""
 
-    told: dict[type, None] = attrs.field(factory=dict)
+    told: dict[type, None] = {}
 
     def check(self, op_id: str, outcome: Refused | Failed) -> None:
         """Demand that an error holds what it declares, and names each of its printable values."""
@@ -255,7 +251,7 @@ class Sentences(Owner):
 @cache
 def scalars(cls: Any) -> tuple[tuple[str, type], ...]:
     """Return name and type of the fields of an error that hold a text or a number."""
-    fields = attrs.fields(cls) if attrs.has(cls) else ()
+    fields = list_fields(cls) if is_struct(cls) else ()
     return tuple((field.name, field.type) for field in fields if field.type in (str, int))
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core import errors
 from umi_core.config import Config
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Mutable, Owner
 from umi_core.declared import complete
 from umi_core.errors import Error, SessionConflict
 from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX, WORKING_VALUE_BYTES_MAX
@@ -41,8 +41,7 @@ DONE: Final = "done"
 ANY_TEXT: Final = object()
 
 
-@attrs.define
-class WorkingTwin:
+class WorkingTwin(Mutable):
     """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
 
     `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
@@ -50,7 +49,7 @@ class WorkingTwin:
     """
 
     config: Config
-    entries: dict[str, tuple[bytes, int]] = attrs.field(factory=dict)
+    entries: dict[str, tuple[bytes, int]] = {}
     expired: int = 0
     session_id: str | None = None
     started_ms: int | None = None
@@ -59,19 +58,20 @@ class WorkingTwin:
     last_query: str | None = None
     version: int = 0
     place: int = 0
-    dead: dict[str, int] = attrs.field(factory=dict)
-    origins: tuple[object, ...] = attrs.field(default=(), eq=False, repr=False)
+    dead: dict[str, int] = {}
+    origins: tuple[object, ...] = ()
+    beside = ("origins",)
 
     def copy(self) -> "WorkingTwin":
-        return attrs.evolve(self, entries=dict(self.entries), dead=dict(self.dead))
+        return structs.replace(self, entries=dict(self.entries), dead=dict(self.dead))
 
     def loaded_from(self, saved: object, version: int) -> "WorkingTwin":
         """Return this tier with the version and the save that it was loaded from."""
-        return attrs.evolve(self, version=version, origins=(saved,))
+        return structs.replace(self, version=version, origins=(saved,))
 
     def put_in_place_of(self, old: "WorkingTwin") -> "WorkingTwin":
         """Return this session, opened where another one was; expired entries there stay counted."""
-        return attrs.evolve(self.copy(), expired=old.expired, place=old.place + 1)
+        return structs.replace(self.copy(), expired=old.expired, place=old.place + 1)
 
     def bytes_used(self) -> int:
         return sum([len(key.encode()) + len(value) for key, (value, _) in self.entries.items()])
@@ -232,8 +232,7 @@ RULES: Final[Mapping[type, Callable[..., Answered]]] = complete("answer of the t
 #        a law at its first wrong reply (docs/decisions).
 
 
-@attrs.define
-class SavedTwin:
+class SavedTwin(Mutable):
     """A working tier as it may have been saved, with the saving clock. `is_refuted`: it was not saved."""
 
     twin: WorkingTwin
@@ -250,13 +249,12 @@ class SavedTwin:
             if self.saved_ms < expires_ms and expires_ms - self.saved_ms > rest_ms
         }
         alive_count = sum(self.saved_ms < expires_ms for _, expires_ms in self.twin.entries.values())
-        return attrs.evolve(self.twin, entries=live, dead={}), alive_count - len(live)
+        return structs.replace(self.twin, entries=live, dead={}), alive_count - len(live)
 
     def is_to_be(self, session_id: str, version: int) -> bool:
         return (self.twin.session_id, self.twin.version + 1) == (session_id, version)
 
 
-@attrs.define
 class Session(Owner):
     """One session: what each version may hold, and saves without an answer.
 
@@ -268,11 +266,10 @@ class Session(Owner):
     must: int
     members: dict[str, None]
     acknowledged: dict[int, None]
-    may: list[SavedTwin] = attrs.field(factory=list)
-    may_members: dict[str, None] = attrs.field(factory=dict)
+    may: list[SavedTwin] = []
+    may_members: dict[str, None] = {}
 
 
-@attrs.define
 class OpenSave(Owner):
     """A save on its way, and what it may have packed at its begin."""
 
@@ -285,7 +282,6 @@ class OpenSave(Owner):
         return [saved for saved in self.candidates if saved.is_to_be(session_id, version)]
 
 
-@attrs.frozen
 class OpenLoad(Data):
     """A load on its way: the version that must be there, and whether its agent may see the session."""
 
@@ -293,12 +289,11 @@ class OpenLoad(Data):
     is_member: bool
 
 
-@attrs.define
 class SessionsModel(Owner):
     """All sessions of a world. Agents are told apart by (user, agent part of the scope)."""
 
-    sessions: dict[str, Session] = attrs.field(factory=dict)
-    open: list[OpenSave] = attrs.field(factory=list)
+    sessions: dict[str, Session] = {}
+    open: list[OpenSave] = []
 
     def observe_wipe(self) -> None:
         """Forget all sessions: storage is empty and every life has ended."""
@@ -372,7 +367,7 @@ class SessionsModel(Owner):
         # A session loaded while the save was on its way stays at its own version (law 2):
         #   save   packs s1, version 2 ............................ told 3
         #   load           s2 takes its place, version 7            still 7
-        return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
+        return [structs.replace(it, version=version) if it.place in places else it for it in twins]
 
     def take_back(self, save: OpenSave) -> None:
         """Refute a save that changed nothing: no version is what it would have saved."""
@@ -634,7 +629,7 @@ def answer_of(outcome: Outcome) -> Answered:
     if not isinstance(outcome, Refused):
         return type(outcome).__name__, None
     name = type(outcome.error).__name__
-    return name, attrs.astuple(outcome.error) if name in OF_THE_TIER else None
+    return name, structs.astuple(outcome.error) if name in OF_THE_TIER else None
 
 
 def agrees(expected: Answered, got: Answered) -> bool:

@@ -8,22 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.values import Block
 
 KEPT: Final = 16  # renderings are looked at far more often than blocks change
 
 
-@attrs.frozen
 class ShownEntry(Data):
     entity_id: str
     name: str
     text: str
 
 
-@attrs.frozen
 class ShownBlock(Data):
     kind: str
     label: str

@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_core.policies.sufficiency import union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
@@ -24,7 +22,6 @@ SHOWN: Final = r'<hit id="([^"<>]*)" score="(\d+)"(?: name="([^"<>]+)")?>([^<>]*
 Shown = tuple[str, str, int, str, str]  # level, id, score, name and text of a hit in a context
 
 
-@attrs.frozen
 class LevelRow(Data):
     """A row that a level gives."""
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
@@ -209,7 +209,7 @@ def count_accesses(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping
     if isinstance(value, Retrieved):
         return Counter(hit.id for hit in value.hits if hit.level == "entities")
     if isinstance(value, RecordAdded):
-        value = attrs.evolve(value.facts, repeated=value.repeated)
+        value = structs.replace(value.facts, repeated=value.repeated)
     if heard is None or not isinstance(heard.asked, Commit):
         return {}
     if isinstance(value, Remembered | Memorized):

@@ -6,8 +6,6 @@ Law 1. References are kept, and what changes in place is copied; nothing is judg
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import attrs
-
 from umi_core.answer_checks import check_answer
 from umi_core.data import Owner
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone, Value
@@ -58,7 +56,6 @@ def total(lacks: Iterable[Degraded]) -> int:
     return sum(lack.count for lack in lacks)
 
 
-@attrs.define
 class StateSnapshot(Owner):
     """The state as the last step left it, to compare the next one with."""
 
@@ -82,7 +79,6 @@ def before_step(state: State) -> StateSnapshot:
     return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, stands)
 
 
-@attrs.define
 class StepInput(Owner):
     """The value that a step was given, as the memory takes it, and the operation that waited for it, or None.
 

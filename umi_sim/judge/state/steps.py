@@ -15,8 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
-import attrs
-
 from umi_core.config import Config
 from umi_core.errors import Error
 from umi_core.ids import pack
@@ -72,7 +70,7 @@ from umi_sim.record.broken import Broken, demand
 OF_BACKGROUND: Final = ("rebalance ", "recover ", "evolve_category ", "purge ")
 MAY_LEAVE: Final = ("forget", "remove_block", "delete_block", "delete_archival")
 Decisions = tuple[RoutingDecision, ...]
-TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
+TIERS: Final = Tiers.__struct_fields__
 
 
 def check_step(before: StateSnapshot, told: StepInput, state: State) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_core import limits
 from umi_core.config import Config
@@ -155,8 +155,8 @@ def check_scores(access: AccessTable, now_ms: int) -> None:
 def check_score(record: AccessRecord, now_ms: int) -> None:
     """Demand that neither higher importance nor another access lowers the score."""
     score = check_ppm("score", promotion.score_ppm(record, now_ms))
-    dearer = attrs.evolve(record, importance_ppm=min(PPM, record.importance_ppm + 1_000))
-    for raised in (dearer, attrs.evolve(record, count=record.count + 1)):
+    dearer = structs.replace(record, importance_ppm=min(PPM, record.importance_ppm + 1_000))
+    for raised in (dearer, structs.replace(record, count=record.count + 1)):
         more = promotion.score_ppm(raised, now_ms)
         demand(score <= more, rules.PROMOTION_PURE, "more of it lowers the score", f"at least {score}", more)
 

@@ -9,8 +9,6 @@ Law 3. A successor of an ended fact gets a place only if no entry has to leave f
 
 from collections.abc import Iterable, Sequence
 
-import attrs
-
 from umi_core.config import Config
 from umi_core.data import Data, Owner
 from umi_core.limits import BLOCK_BYTES_MAX, PPM, SELF_ENTRY_COUNT_MAX, SELF_SHARE_PPM
@@ -19,7 +17,6 @@ from umi_core.policies.routing import SELF_BLOCK
 Slot = tuple[str, str]
 
 
-@attrs.frozen
 class Seat(Data):
     """An entry in core, or one that asks for a place."""
 
@@ -33,7 +30,6 @@ class Seat(Data):
         return self.kind == SELF_BLOCK
 
 
-@attrs.define
 class Walk(Owner):
     """Reference eviction. `texts`: bytes of labels and authored texts by slot; these never leave."""
 

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.characters import lower, word_matches
 
@@ -73,7 +71,6 @@ CUE_ROWS: Final = (
 )  # fmt: skip
 
 
-@attrs.frozen
 class Cue(Data):
     """A phrase that tells the types of the names beside it; with a relation, what links them."""
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, pairwise, takewhile
 from typing import Final, TypeVar
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.characters import sentences
 from umi_sim.services.model.cues import words_of
@@ -82,7 +80,6 @@ ENDINGS_DENSE: Final = tuple((ended, re.compile(dense)) for ended, _, dense in E
 PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES, *ENDINGS)))
 
 
-@attrs.frozen
 class Assertion(Data):
     """A predicate with its value, said or denied. `is_ended`: it was true until now; the value goes on."""
 
@@ -92,7 +89,6 @@ class Assertion(Data):
     is_ended: bool = False
 
 
-@attrs.frozen
 class ParsedStatement(Data):
     """A statement read: its key, its lines and facts, its names, and whether it tells a change."""
 

@@ -4,8 +4,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.characters import lower, sentences, tokens
 from umi_sim.services.model.cast import KNOWN
@@ -25,7 +23,6 @@ RELATIONS_BYTES_MAX: Final = 7_900  # both and their frame: under 40 000
 Mention = tuple["Sentence", int]  # a name by its number in the sentence
 
 
-@attrs.frozen
 class Sentence(Data):
     """A sentence, its names and its cues in order; gap i stands before name i, the last one behind all."""
 

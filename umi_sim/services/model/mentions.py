@@ -10,7 +10,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
-import attrs
+from msgspec import structs
 
 from umi_sim.kernel.characters import is_upper
 from umi_sim.services.model.cast import KNOWN, known_nouns
@@ -47,7 +47,7 @@ def couples(found: list[Antecedent], text: str, word: str) -> Iterator[Anteceden
     for left, right in pairwise([mention for mention in found if mention.kind == "person"]):
         between = text[left.end : right.start]
         if between.startswith(word) and len(between.split()) <= 3:
-            yield attrs.evolve(left, text=left.text + word + right.text, start=right.start, kind="group")
+            yield structs.replace(left, text=left.text + word + right.text, start=right.start, kind="group")
 
 
 def in_words(text: str, language: str) -> Iterator[Antecedent]:

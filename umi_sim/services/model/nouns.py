@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.characters import is_upper, lower, word_matches
 from umi_sim.services.model.cast import known_nouns
@@ -25,7 +23,6 @@ A: Final = ("a", "an", "ein", "eine", "un", "una")
 PLURALS: Final = {"person": "group", "place": "things", "thing": "things"}
 
 
-@attrs.frozen
 class Antecedent(Data):
     """A phrase that a later word may mean.
 
@@ -42,7 +39,6 @@ class Antecedent(Data):
     has_article: bool = False
 
 
-@attrs.frozen
 class Token(Data):
     """A word and its lower-case form, which is empty for what parts two words, unless a blank or a hyphen."""
 

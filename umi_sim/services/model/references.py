@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import attrs
-
 from umi_core.data import Data
 from umi_sim.kernel.characters import is_upper, lower
 from umi_sim.services.model.cast import known_nouns
@@ -70,7 +68,6 @@ CHINESE_WANTS: Final = {
 }  # fmt: skip
 
 
-@attrs.frozen
 class Reference(Data):
     """A place of the query to fill: what fits, and the form that it takes there.
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any, Literal
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.engine.tables import X, Y, learns, row
 from tests.unit.core.engine.trial import (
@@ -23,6 +23,7 @@ from tests.unit.core.engine.trial import (
 )
 from tests.worlds import ALICE, Pair
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.engine.engine import fence
 from umi_core.engine.facts import Fact, Facts
 from umi_core.engine.middleware import (
@@ -57,13 +58,12 @@ from umi_core.values import RoutingDecision
 from umi_core.workflows import BUILT_IN
 
 
-@attrs.define
-class Looking:
+class Looking(Owner):
     """Interceptors of any name that note what they are told, and say what a script says, `pass` elsewhere."""
 
-    says: dict[str, Any] = attrs.field(factory=dict)
-    calls: list[str] = attrs.field(factory=list)
-    seen: dict[str, Any] = attrs.field(factory=dict)
+    says: dict[str, Any] = {}
+    calls: list[str] = []
+    seen: dict[str, Any] = {}
 
     def called(self, site: Literal["effect", "step"], name: str, **more: Any) -> Interceptor:
         def hook(kind: str) -> Callable[..., Any]:
@@ -126,14 +126,14 @@ def test_all_units_of_a_step_are_one_run_of_it() -> None:
 
 def test_a_skipped_step_calls_nobody() -> None:
     looking = Looking()
-    skipped = attrs.evolve(A, when=lambda facts: False, otherwise={"x": 5})
+    skipped = structs.replace(A, when=lambda facts: False, otherwise={"x": 5})
     assert hooked(looking, skipped, TELLS).outcome == Done(5)
     assert looking.calls == []
 
 
 def test_what_a_policy_mends_is_no_failure_of_the_step() -> None:
     looking = Looking()
-    run = hooked(looking, attrs.evolve(A, on_failure=retry(1, then=degrade("none", X(7)))), TELLS)
+    run = hooked(looking, structs.replace(A, on_failure=retry(1, then=degrade("none", X(7)))), TELLS)
     run.fail("unavailable")
     assert run.outcome == Done(7, (Degraded("a:none", "unavailable"),))
     assert (looking.calls[-1], looking.seen["s.after"][1][X]) == ("s.after a", 7)
@@ -141,7 +141,7 @@ def test_what_a_policy_mends_is_no_failure_of_the_step() -> None:
 
 def test_the_end_of_a_policy_is_told_with_its_error() -> None:
     looking = Looking()
-    run = hooked(looking, attrs.evolve(A, on_failure=retry(1)), TELLS)
+    run = hooked(looking, structs.replace(A, on_failure=retry(1)), TELLS)
     run.fail("unavailable")
     assert run.outcome == Failed(ModelFailed("a", "unavailable", 1))
     assert (looking.calls[-1], looking.seen["s.on_error"][1]) == (
@@ -255,7 +255,7 @@ def test_other_facts_afterwards_leave_tiers_and_jump_as_they_are() -> None:
 
 def test_a_fallback_is_a_degradation_and_the_step_goes_on() -> None:
     looking = Looking({"s.on_error": Substitute(X(3))})
-    run = hooked(looking, attrs.evolve(A, on_failure=retry(1)), TELLS)
+    run = hooked(looking, structs.replace(A, on_failure=retry(1)), TELLS)
     run.fail("too_long")
     assert run.outcome == Done(3, (Degraded("a:hook:s", "too_long"),))
     assert run.replies[0].hooks == (HookNote("s", "on_error", "substituted", "a"),)
@@ -263,7 +263,9 @@ def test_a_fallback_is_a_degradation_and_the_step_goes_on() -> None:
 
 def test_a_fallback_for_what_an_inner_one_refused_brings_no_tier_with_it() -> None:
     looking = Looking({"inner.after": Refuse("no"), "outer.on_error": Substitute(X(4))})
-    registry = Registry().register(Workflow("w", (), (MOVES, attrs.evolve(SKIPPED, take=learns(n=1)), TELLS)))
+    registry = Registry().register(
+        Workflow("w", (), (MOVES, structs.replace(SKIPPED, take=learns(n=1)), TELLS))
+    )
     for name in ("outer", "inner"):
         registry = registry.with_interceptor(looking.called("step", name, steps=("a",)))
     run = begun(registry, 1)
@@ -299,7 +301,7 @@ def test_a_refusal_after_a_durable_commit_does_not_say_that_nothing_happened() -
 
 def test_o16_the_cause_of_a_failure_stays_and_what_hooks_did_stands_beside_it() -> None:
     looking = Looking({"s.on_error": raises, "e.on_error": raises})
-    run = hooked(looking, attrs.evolve(A, on_failure=retry(1)), TELLS)
+    run = hooked(looking, structs.replace(A, on_failure=retry(1)), TELLS)
     run.fail("unavailable")
     assert run.outcome == Failed(ModelFailed("a", "unavailable", 1))
     assert run.replies[0].hooks == (
@@ -322,7 +324,7 @@ def test_o15_a_hook_that_has_to_fail_afterwards_names_the_success(site: Literal[
 
 def test_unusable_answers_are_told_as_every_failure() -> None:
     looking = Looking()
-    last = attrs.evolve(A, take=lambda *_: Unusable("no_json"), on_failure=retry(1))
+    last = structs.replace(A, take=lambda *_: Unusable("no_json"), on_failure=retry(1))
     run = hooked(looking, last, TELLS)
     run.answer(ModelReplied(0, "x"))
     assert looking.calls[-2:] == ["e.after a#1", "s.on_error a"]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final, get_args
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.spec_tables import rows, whole
 from tests.unit.core.engine.tables import learns
@@ -85,8 +85,8 @@ def test_waits_double_from_100_to_5000_and_the_same_question_is_sent_again() -> 
         run.at(run.due_ms)
     assert waits == [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]
     assert [effect.request_id for effect in run.sent] == list(range(1, 10))
-    assert {attrs.evolve(effect, request_id=0) for effect in run.sent} == {
-        attrs.evolve(READ, timeout_ms=10_000)
+    assert {structs.replace(effect, request_id=0) for effect in run.sent} == {
+        structs.replace(READ, timeout_ms=10_000)
     }
     run.fail("unavailable")
     assert run.outcome == Failed(StorageFailed("a", "unavailable", 9))
@@ -155,7 +155,7 @@ def test_an_answer_at_its_deadline_is_late(asked: Asked) -> None:
 def test_dues_are_handled_in_order_of_time_then_operation() -> None:
     run = trial(asking("a", READ, retry(1)), END)
     assert isinstance(run.operation.progress, Waiting)
-    run.operation.progress = attrs.evolve(run.operation.progress, due_ms=10_005)
+    run.operation.progress = structs.replace(run.operation.progress, due_ms=10_005)
     for op_id, now_ms in ((2, 0), (3, 5)):
         run.state.seen_ms = now_ms
         run.begin(op_id)
@@ -260,7 +260,7 @@ def lacking(digests: Sequence[bytes], read: Read = READ) -> Trial:
         digest = digests[view.plan_count - 1]
         return Commit((Write(RECEIPT, Receipt("key", b"request", digest, None, 0)),), (), "key")
 
-    first = asking("ask", read, retry(1), take=lambda *told: attrs.evolve(take(*told), facts={}))
+    first = asking("ask", read, retry(1), take=lambda *told: structs.replace(take(*told), facts={}))
     look = asking("look", read, retry(1), take=take, produces=(SEEN,))
     return trial(
         first,

@@ -1,6 +1,6 @@
 """Goal: operations begin, wait and end, and hosts see where they stand (EN3, EN4)."""
 
-import attrs
+from msgspec import structs
 
 from tests.unit.core.engine.trial import END, MODEL, asking, planned, trial
 from tests.worlds import SCOPE, Pair, id_of_fact
@@ -71,7 +71,7 @@ def test_each_attempt_of_model_and_embedder_leaves_a_call_without_user_text() ->
     ]
     assert calls[1].prompt_hash == calls[0].prompt_hash
     assert (calls[1].reply_bytes > 0, calls[2].texts_count, calls[2].profile) == (True, 1, "default")
-    assert not any("Alice" in str(value) for call in calls for value in attrs.astuple(call))
+    assert not any("Alice" in str(value) for call in calls for value in structs.astuple(call))
 
 
 def test_a_call_that_nobody_answered_stays_open() -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, is_within, unit_of
 from umi_core.rows import Address, Entity, Head, Row
@@ -47,7 +47,7 @@ def test_a_fact_admits_values_of_its_type_and_no_others(
 def test_a_fact_of_rows_admits_sound_ones_of_its_kinds() -> None:
     head, access = (Row(Address(SCOPE, kind, ""), 1, Head("")) for kind in ("head", "access"))
     fact = Fact("x", tuple[tuple[Row, ...], ...], ("head", "core"))
-    good, bad = ((), (head, head)), ((head, access), (attrs.evolve(head, body=None),))
+    good, bad = ((), (head, head)), ((head, access), (structs.replace(head, body=None),))
     assert fact.holds(good)
     assert [unit for unit in good if not fact.holds_unit(unit)] == []
     assert [unit for unit in bad if fact.holds_unit(unit) or fact.holds((unit,))] == []

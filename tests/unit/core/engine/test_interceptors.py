@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import ALICE, Pair
 from umi_core.engine.middleware import (
@@ -170,7 +170,7 @@ def test_after_hooks_see_the_request_that_was_sent() -> None:
 
     def shorten(place: Place, request: Asked) -> Rewrite:
         assert isinstance(request, AskModel)
-        return Rewrite(attrs.evolve(request, prompt='INPUT text = "Bob snores"', timeout_ms=5))
+        return Rewrite(structs.replace(request, prompt='INPUT text = "Bob snores"', timeout_ms=5))
 
     def look(place: Place, request: Asked, answer: Answer) -> Pass:
         seen.append(request)

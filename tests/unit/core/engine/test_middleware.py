@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.spec_tables import Row as Told
 from tests.spec_tables import plain, rows
 from tests.unit.core.engine.tables import X, learns
+from umi_core.data import Owner
 from umi_core.engine.facts import Fact, Facts
 from umi_core.engine.middleware import (
     Attempt,
@@ -55,15 +56,14 @@ class Raised(Exception):
     pass
 
 
-@attrs.define
-class Stack:
+class Stack(Owner):
     """Two interceptors, a outside b, with a word per hook for what it does; every call and what it saw."""
 
     site: Site
     script: dict[str, str]
     on_raise: OnRaise = "ignore"
-    calls: list[str] = attrs.field(factory=list)
-    seen: dict[str, Any] = attrs.field(factory=dict)
+    calls: list[str] = []
+    seen: dict[str, Any] = {}
 
     def hook(self, name: str) -> Callable[..., Any]:
         def run(place: Place, asked: object, *came: object) -> Any:
@@ -83,7 +83,7 @@ class Stack:
                 return Substitute(says(self.site, name[0]))
             case "rewrite":
                 assert isinstance(asked, AskModel)
-                return Rewrite(attrs.evolve(asked, prompt=name[0]))
+                return Rewrite(structs.replace(asked, prompt=name[0]))
             case "raise":
                 raise Raised
             case "assert":
@@ -239,7 +239,7 @@ def test_an_assertion_is_never_caught(site: Site) -> None:
 def test_hooks_that_do_not_apply_are_no_part_of_the_middleware() -> None:
     other = Interceptor("h", effects=("embed",))
     assert run_before([other, Interceptor("g")], WRAPPED["effect"]).names == ("g",)
-    plain = attrs.evolve(WRAPPED["step"], row=Step("s", learns()))
+    plain = structs.replace(WRAPPED["step"], row=Step("s", learns()))
     assert run_before(
         [Interceptor("h", "step", effects=("model",)), Interceptor("g", "step")], plain
     ).names == ("g",)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import conditions
 from umi_core.conditions import Condition
@@ -33,7 +33,7 @@ COMMIT = Commit((), (), "k", request_id=7)
 EMBED = Embed(("x", "y"), request_id=7, timeout_ms=100)
 BY_IDS = ByIds((Address(SCOPE, "entity", "e"),))
 FILTER = ByFilter(SCOPE, ("entity",), conditions(types=("person",)), 1_000)
-ALL = attrs.evolve(FILTER, limit=None)
+ALL = structs.replace(FILTER, limit=None)
 COUNT = CountRows(SCOPE, ("entity",))
 WORDS = ByWords(SCOPE, "tea", (), 20, 1)
 VECTOR = ByVector(SCOPE, (1, 2), (), 20, 1)
@@ -45,17 +45,17 @@ def read(query: Any) -> Read:
 
 def changed(request: Any, **fields: Any) -> Any:
     """Whatever a hook may make of it."""
-    return attrs.evolve(request, **fields)
+    return structs.replace(request, **fields)
 
 
 def narrower(query: Any, **changes: Any) -> tuple[Read, Read]:
-    return read(query), read(attrs.evolve(query, **changes))
+    return read(query), read(structs.replace(query, **changes))
 
 
 MAY_REWRITE: dict[str, tuple[Asked, Any]] = {
-    "prompt": (ASK, attrs.evolve(ASK, prompt="q")),
-    "timeout down": (ASK, attrs.evolve(ASK, timeout_ms=1)),
-    "texts, as many": (EMBED, attrs.evolve(EMBED, texts=("a", "b"))),
+    "prompt": (ASK, structs.replace(ASK, prompt="q")),
+    "timeout down": (ASK, structs.replace(ASK, timeout_ms=1)),
+    "texts, as many": (EMBED, structs.replace(EMBED, texts=("a", "b"))),
     "limit down": narrower(WORDS, limit=1),
     "a further condition": narrower(VECTOR, where=conditions(start_ms=5)),
     "both": narrower(FILTER, limit=10, where=conditions(types=("person",), end_ms=9)),
@@ -64,20 +64,20 @@ MAY_REWRITE: dict[str, tuple[Asked, Any]] = {
     "the same ids": (read(BY_IDS), read(BY_IDS)),
 }
 MAY_NOT: dict[str, tuple[Asked, Any]] = {
-    "task": (ASK, attrs.evolve(ASK, task="route")),
-    "profile": (ASK, attrs.evolve(ASK, profile="fast")),
-    "request_id": (ASK, attrs.evolve(ASK, request_id=8)),
-    "timeout up": (ASK, attrs.evolve(ASK, timeout_ms=101)),
-    "timeout zero": (ASK, attrs.evolve(ASK, timeout_ms=0)),
+    "task": (ASK, structs.replace(ASK, task="route")),
+    "profile": (ASK, structs.replace(ASK, profile="fast")),
+    "request_id": (ASK, structs.replace(ASK, request_id=8)),
+    "timeout up": (ASK, structs.replace(ASK, timeout_ms=101)),
+    "timeout zero": (ASK, structs.replace(ASK, timeout_ms=0)),
     "prompt that is no text": (ASK, changed(ASK, prompt=5)),
-    "prompt with a lone surrogate": (ASK, attrs.evolve(ASK, prompt="\ud800")),
+    "prompt with a lone surrogate": (ASK, structs.replace(ASK, prompt="\ud800")),
     "another effect": (ASK, EMBED),
     "nothing": (ASK, None),
-    "fewer texts": (EMBED, attrs.evolve(EMBED, texts=("a",))),
-    "a blank text": (EMBED, attrs.evolve(EMBED, texts=("a", " "))),
+    "fewer texts": (EMBED, structs.replace(EMBED, texts=("a",))),
+    "a blank text": (EMBED, structs.replace(EMBED, texts=("a", " "))),
     "a text that is none": (EMBED, changed(EMBED, texts=("a", b"b"))),
-    "timeout of an embed": (EMBED, attrs.evolve(EMBED, timeout_ms=5)),
-    "a commit": (COMMIT, attrs.evolve(COMMIT, key="")),
+    "timeout of an embed": (EMBED, structs.replace(EMBED, timeout_ms=5)),
+    "a commit": (COMMIT, structs.replace(COMMIT, key="")),
     "limit up": narrower(WORDS, limit=21),
     "limit zero": narrower(WORDS, limit=0),
     "no limit": narrower(FILTER, limit=None),
@@ -88,7 +88,7 @@ MAY_NOT: dict[str, tuple[Asked, Any]] = {
     "another text": narrower(WORDS, text="coffee"),
     "other ids": (read(BY_IDS), read(ByIds(()))),
     "another kind of query": (read(WORDS), read(VECTOR)),
-    "store": (read(WORDS), attrs.evolve(read(WORDS), store="legacy")),
+    "store": (read(WORDS), structs.replace(read(WORDS), store="legacy")),
     "scope of a count": narrower(COUNT, scope=Scope("u2", "a1")),
     "half a millisecond": (ASK, changed(ASK, timeout_ms=1.5)),
     "a timeout that is a bool": (ASK, changed(ASK, timeout_ms=True)),
@@ -130,11 +130,11 @@ ROW = Row(Address(SCOPE, "entity", "e"), 1, ENTITY, 500_000)
         (read(WORDS), ReadDone(0, ("row",)), False),  # type: ignore[arg-type]  # a hook may say anything
         (read(WORDS), changed(ReadDone(0), rows=iter(())), False),
         (read(WORDS), changed(ReadDone(0), rows=[ROW]), False),
-        (read(WORDS), ReadDone(0, (attrs.evolve(ROW, score_ppm=None),)), False),
+        (read(WORDS), ReadDone(0, (structs.replace(ROW, score_ppm=None),)), False),
         (read(BY_IDS), ReadDone(0, (changed(ROW, version="1"),)), False),
         (read(BY_IDS), ReadDone(0, (changed(ROW, body="text"),)), False),
-        (read(BY_IDS), ReadDone(0, (attrs.evolve(ROW, body=attrs.evolve(ENTITY, id="f")),)), False),
-        (read(BY_IDS), ReadDone(0, (attrs.evolve(ROW, address=Address(SCOPE, "entity", "f")),)), False),
+        (read(BY_IDS), ReadDone(0, (structs.replace(ROW, body=structs.replace(ENTITY, id="f")),)), False),
+        (read(BY_IDS), ReadDone(0, (structs.replace(ROW, address=Address(SCOPE, "entity", "f")),)), False),
         (read(COUNT), changed(ReadDone(0), count=2.0), False),
         (read(COUNT), ReadDone(0, count=2), True),
         (EMBED, changed(Embedded(0, ()), vectors=[(1,), (2,)]), False),

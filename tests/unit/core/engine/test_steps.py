@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.core.engine.tables import X, Y, learns, named, row
 from tests.unit.core.engine.trial import (
@@ -72,7 +72,7 @@ BROKEN: dict[str, tuple[tuple[Step, ...], str, str, tuple[str, ...]]] = {
     "undeclared": ((Step("a", learns(outcome=Done(), z=1)), END), "a", "undeclared", ("outcome", "z")),
     "a given fact": ((row("a", take=learns(given=2)), END), "a", "undeclared", ("given",)),
     "skip": ((row("a", take=lambda *_: Learned({}, "end")), END), "a", "skip", ("end",)),
-    "effect": ((attrs.evolve(asking("a", READ, retry(1)), effect=Embed), END), "a", "effect", ("Read",)),
+    "effect": ((structs.replace(asking("a", READ, retry(1)), effect=Embed), END), "a", "effect", ("Read",)),
     "type": ((Step("a", learns(n=True), (), (COUNT,)), END), "a", "type", ("n",)),
     "type of a unit": (
         (
@@ -159,7 +159,7 @@ def test_a_skip_runs_no_row_between_and_leaves_their_otherwise() -> None:
 
 
 def test_an_ask_that_gives_none_is_taken_without_an_answer() -> None:
-    ask_nothing = attrs.evolve(asking("a", READ, retry(1)), ask=lambda *_: None)
+    ask_nothing = structs.replace(asking("a", READ, retry(1)), ask=lambda *_: None)
     assert trial(ask_nothing, END).outcome == Done("fine")
 
 
@@ -263,7 +263,7 @@ def test_what_a_take_leaves_out_is_summed_by_name_and_reason() -> None:
     def take(facts: Any, answer: Any, view: Any) -> Learned:
         return Learned(degraded=(("partial", "bad", 2), ("partial", "worse", 1)))
 
-    run = trial(row("a", take=take), attrs.evolve(row("b", take=take), id="a2"), END)
+    run = trial(row("a", take=take), structs.replace(row("b", take=take), id="a2"), END)
     assert run.outcome == Done(
         "fine",
         (

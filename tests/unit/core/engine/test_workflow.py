@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.spec_tables import Row, plain, rows
 from tests.unit.core.engine.tables import X, Y, Z, named
@@ -297,7 +297,7 @@ def test_an_option_keeps_its_type() -> None:
 
 
 def test_revisions_are_bounded() -> None:
-    full = attrs.evolve(FIRST, revisions={"w": (W,) * REVISION_COUNT_MAX})
+    full = structs.replace(FIRST, revisions={"w": (W,) * REVISION_COUNT_MAX})
     assert told(lambda: full.remove("w", "a")) == ["MissingFact(b, ('y',))"]
     assert told(lambda: full.insert_after("w", "b", row("c"))) == ["RevisionsFull(w, ())"]
 
@@ -342,11 +342,11 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 VARIANTS: dict[str, Workflow] = {
     "as it is": W,
-    "name": attrs.evolve(W, name="v"),
-    "given": attrs.evolve(W, given=(X, Z)),
-    "order": attrs.evolve(W, steps=W.steps[::-1]),
+    "name": structs.replace(W, name="v"),
+    "given": structs.replace(W, given=(X, Z)),
+    "order": structs.replace(W, steps=W.steps[::-1]),
     **{
-        name: attrs.evolve(W, steps=(attrs.evolve(W.steps[0], **change), W.steps[1]))
+        name: structs.replace(W, steps=(structs.replace(W.steps[0], **change), W.steps[1]))
         for name, change in CHANGES.items()
     },
 }

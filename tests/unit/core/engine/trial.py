@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import attrs
+from msgspec import structs
 
 from tests.unit.core.engine.tables import learns, named, row
 from tests.worlds import SCOPE
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.engine.engine import Engine, begin, handle_due, resume
 from umi_core.engine.facts import Fact
 from umi_core.engine.registry import Registry
@@ -54,15 +55,14 @@ N, PLAN, SEEN, UNITS = named("n plan seen units")
 COUNT, COUNTS = Fact("n", int), Fact("n", tuple[int, ...])
 
 
-@attrs.define
-class Trial:
+class Trial(Owner):
     """One operation of a table of its own, stepped by hand."""
 
     state: State
     registry: Registry
-    sent: list[Asked] = attrs.field(factory=list)
-    replies: list[Reply] = attrs.field(factory=list)
-    marks: list[str] = attrs.field(factory=list)
+    sent: list[Asked] = []
+    replies: list[Reply] = []
+    marks: list[str] = []
 
     def engine(self, call: Callable[[Engine], object]) -> list[Asked]:
         engine = Engine(self.state, self.registry)
@@ -78,7 +78,7 @@ class Trial:
 
     def answer(self, answer: Answer) -> list[Asked]:
         """The answer to what was asked last."""
-        answer = attrs.evolve(answer, request_id=self.sent[-1].request_id)
+        answer = structs.replace(answer, request_id=self.sent[-1].request_id)
         return self.engine(lambda engine: resume(engine, answer))
 
     def fail(self, kind: FailureKind, retry_after_ms: int = 0, changed: Any = ()) -> list[Asked]:

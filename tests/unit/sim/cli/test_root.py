@@ -8,13 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 import pytest
 from click.testing import Result
+from msgspec import structs
 
 from tests.spec_tables import rows, whole
 from tests.unit.sim.commands import OWN, refused, umi
+from umi_core.data import is_struct
 from umi_sim.cli.root import HEADINGS, PLACES, cli
 from umi_sim.cli.source import hunt_report, summary
 from umi_sim.kernel.report import laid_out
@@ -217,10 +218,10 @@ def test_another_trace_is_diverged_in_strict_and_good_in_relaxed() -> None:
 
 def test_blocks_are_compared_where_both_runs_have_one() -> None:
     verdict = runner.run(scenario.draw(scenario.find("own.toml"), 1))
-    theirs = attrs.evolve(verdict, prefix=(b"a", b"b", b"c", b"d"), prefix_every=16)
+    theirs = structs.replace(verdict, prefix=(b"a", b"b", b"c", b"d"), prefix_every=16)
     for prefix, place in (((b"b", b"d"), ""), ((b"b", b"x"), "33 to 64"), ((b"x", b"d"), "1 to 32")):
-        expect = attrs.evolve(seed_file.of_verdict(verdict).expect, prefix=prefix, every=32)
-        seed = attrs.evolve(seed_file.of_verdict(verdict), expect=expect)
+        expect = structs.replace(seed_file.of_verdict(verdict).expect, prefix=prefix, every=32)
+        seed = structs.replace(seed_file.of_verdict(verdict), expect=expect)
         told = replay.difference(seed, theirs, "passes")
         assert told == (f"the first difference is in steps {place}" if place else "")
 
@@ -474,7 +475,7 @@ def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch)
 
 def test_edits_of_the_source_are_told_as_lines() -> None:
     found = SourceHunt("text.py:8:0", "return a", "return b", NO_START, "calm", 3, 1, 1)
-    survived = attrs.evolve(found, how="", runs=400, met=12)
+    survived = structs.replace(found, how="", runs=400, met=12)
     reports = (hunt_report(found), hunt_report(survived), summary([found, survived]))
     assert [line.split() for report in reports for line in laid_out(report, 80)] == [
         ["text.py:8:0", "does", "not", "start", "1", "run"],
@@ -574,7 +575,7 @@ def test_every_command_is_registered() -> None:
     }
     assert told == PLACES
     assert commands().keys() == {"run", "show", *(name for names in PLACES.values() for name in names)}
-    assert attrs.has(MutantHunt)
+    assert is_struct(MutantHunt)
 
 
 def test_a_failure_is_written_and_then_made_small() -> None:

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import refused, umi
 from umi_sim.record import trace
@@ -16,7 +16,7 @@ from umi_sim.seedfile.files import SeedFile
 
 @pytest.fixture(scope="module")
 def failing() -> SeedFile:
-    config = attrs.evolve(scenario.draw(scenario.find("canary"), 0), planted="get-alive-at-expiry")
+    config = structs.replace(scenario.draw(scenario.find("canary"), 0), planted="get-alive-at-expiry")
     verdict = runner.run(config)
     assert verdict.failure is not None
     return seed_file.of_verdict(verdict)
@@ -33,7 +33,7 @@ def path(failing: SeedFile, own_folder: Path) -> str:
 
 def mend(path: str) -> None:
     seed = seed_file.read(Path(path))
-    seed_file.write(Path(path), attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None)))
+    seed_file.write(Path(path), structs.replace(seed, config=structs.replace(seed.config, planted=None)))
 
 
 def test_an_open_bug_is_kept_and_listed_with_its_ticket(path: str) -> None:
@@ -123,7 +123,7 @@ def test_what_is_kept_for_good_is_not_replaced(path: str) -> None:
     assert kept.read_bytes() == before
     assert umi("corpus", "keep", kept.as_posix(), "--notes", "new").exit_code == 0
     longer = seed_file.read(again)
-    seed_file.write(kept, attrs.evolve(longer, items=longer.items[:1]))
+    seed_file.write(kept, structs.replace(longer, items=longer.items[:1]))
     before = kept.read_bytes()
     assert umi("corpus", "keep", "again.json", "--ticket", "3").exit_code == 0
     assert kept.read_bytes() == before

@@ -1,6 +1,6 @@
 """Goal: a failure says what its step changed in the memory, and never makes something up."""
 
-import attrs
+from msgspec import structs
 
 from tests.unit.sim.commands import lines_of
 from umi_core.values import Scope
@@ -11,17 +11,17 @@ from umi_sim.record.verdict import Verdict
 from umi_sim.runs import runner
 from umi_sim.seedfile.fields import PLAIN
 
-CONFIG = attrs.evolve(PLAIN, scenario="working")
+CONFIG = structs.replace(PLAIN, scenario="working")
 
 
 def failed(items: tuple[Item, ...], planted: str, **fields: object) -> Verdict:
-    verdict = runner.run(attrs.evolve(CONFIG, planted=planted, **fields), items)  # type: ignore[arg-type]
+    verdict = runner.run(structs.replace(CONFIG, planted=planted, **fields), items)
     assert verdict.failure is not None
     return verdict
 
 
 SET = Op("o1", 5_000, "a", "set", {"key": "k", "value": b"1", "ttl_ms": 1_000})
-PADDED = attrs.evolve(SET, args={**SET.args, "value": b" 5"})
+PADDED = structs.replace(SET, args={**SET.args, "value": b" 5"})
 
 
 def test_the_step_that_failed_is_told_with_what_it_changed() -> None:
@@ -44,9 +44,9 @@ def test_a_step_that_changed_nothing_is_passed_over() -> None:
 
 def test_of_several_agents_the_one_is_named() -> None:
     agents = (AgentConfig("a", Scope("u1", "a1")), AgentConfig("b", Scope("u2", "a2")))
-    items = (attrs.evolve(SET, agent="b"), Op("o2", 6_000, "b", "get", {"key": "k"}))
+    items = (structs.replace(SET, agent="b"), Op("o2", 6_000, "b", "get", {"key": "k"}))
     assert failed(items, "get-alive-at-expiry", agents=agents).changed[0].endswith(" in b:")
 
 
 def test_a_run_that_passes_has_nothing_to_tell() -> None:
-    assert runner.run(attrs.evolve(CONFIG, planted=None), (SET,)).changed == ()
+    assert runner.run(structs.replace(CONFIG, planted=None), (SET,)).changed == ()

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import lines_of
 from umi_core.values import Scope, Turn
@@ -26,7 +26,7 @@ from umi_sim.seedfile.parts import Minimised
 from umi_sim.testing.script import Script
 
 SCOPE = Scope("u1", "a1")
-CONFIG = attrs.evolve(PLAIN, scenario="storage_storm", seed=45, mode="swarm")
+CONFIG = structs.replace(PLAIN, scenario="storage_storm", seed=45, mode="swarm")
 ITEMS: tuple[Item, ...] = (
     Op("o1", 0, "a", "set", {"key": "k", "value": b"\xff", "ttl_ms": None}),
     Op("o3", 250, "a", "remember", {"text": "Alice works at Acme."}),
@@ -54,11 +54,11 @@ def verdict(failure: Failure | None = None, items: tuple[Item, ...] = ITEMS, **f
         {"crashed": 1}, {"commit: outcome unknown": 1}, 1, 33 * 60_000, 371, 19, "e22f7d10c3b8964a",
         TAIL if failure else (),
     )  # fmt: skip
-    return attrs.evolve(blank, **fields)  # type: ignore[arg-type]
+    return structs.replace(blank, **fields)
 
 
 def test_a_run_that_passed() -> None:
-    config = attrs.evolve(
+    config = structs.replace(
         CONFIG, agents=(AgentConfig("a", SCOPE), AgentConfig("b", SCOPE, -86_400_000)),
         memory={"working_entry_count_max": 4, "semantic_routing": True}, land=(3, 8), latency="spread",
         policy="random", faults={"storage_lost": (1, 4), "storage_full": (1, 4), "model_truncated": (1, 4)},
@@ -100,7 +100,7 @@ def test_what_most_people_want_to_know_of_a_run_that_passed_is_five_lines() -> N
 
 def test_of_many_kinds_that_did_not_strike_the_first_are_named_and_the_rest_counted() -> None:
     rates = dict.fromkeys(list(KINDS)[: report.NEVER_COUNT_MAX + 1], (1, 4))
-    config = attrs.evolve(CONFIG, faults=rates)
+    config = structs.replace(CONFIG, faults=rates)
     told = report.of_run(verdict(config=config, fired={}, without_effect={}), "x", with_details=True)
     lines = lines_of(told, 999)
     assert "  struck   no fault" in lines
@@ -113,7 +113,7 @@ def test_what_was_lost_is_listed() -> None:
 
 
 def test_a_run_of_one_kind_names_it_and_what_else_the_seed_decided() -> None:
-    config = attrs.evolve(
+    config = structs.replace(
         CONFIG, mode="one_kind", faults={"storage_torn": (1, 4)}, in_flight_max=3, start_ms=0, repeat=(0, 16),
         revise_every=5,
     )  # fmt: skip
@@ -155,14 +155,14 @@ def test_a_run_that_failed() -> None:
 
 
 def test_of_two_long_values_the_place_where_they_differ_is_shown() -> None:
-    failure = attrs.evolve(FAILURE, expected="x" * 500 + "A", got="x" * 500 + "B")
+    failure = structs.replace(FAILURE, expected="x" * 500 + "A", got="x" * 500 + "B")
     lines = lines_of(report.of_run(verdict(failure), "x"))
     assert f"  due      ...{'x' * report.ALIKE_CHARS_MAX}A" in lines
     assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
 
 
 def test_of_two_long_values_of_which_one_continues_the_other_the_ends_are_shown() -> None:
-    failure = attrs.evolve(FAILURE, expected="x" * 500, got="x" * 500 + "B")
+    failure = structs.replace(FAILURE, expected="x" * 500, got="x" * 500 + "B")
     lines = lines_of(report.of_run(verdict(failure), "x"))
     assert f"  due      ...{'x' * report.ALIKE_CHARS_MAX}" in lines
     assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
@@ -171,7 +171,7 @@ def test_of_two_long_values_of_which_one_continues_the_other_the_ends_are_shown(
 def long_lines(all_items: bool) -> list[str]:
     items = tuple(Op(f"o{n}", 1_000, "a", "remember", {"text": "x" * 500}) for n in range(100))
     tail = tuple(Event(n, n, "event" * 9, "y" * 500) for n in range(60))
-    failure = attrs.evolve(FAILURE, item="o99", message="m" * 5_000, expected="e" * 500, got="g" * 500)
+    failure = structs.replace(FAILURE, item="o99", message="m" * 5_000, expected="e" * 500, got="g" * 500)
     told = report.ReportedFailure(
         CONFIG, items, failure, "0" * 12, "umi-sim replay x.json", "umi-sim run", "x.json", tail=tail
     )
@@ -229,7 +229,7 @@ def test_a_world_as_its_seed_draws_it_is_named_by_its_seed() -> None:
     config = scenario.draw(scenario.find("canary"), 0)
     (told,) = lines_of(Report("", [world_call(config)]))
     assert told.strip() == 'script = Script("canary", seed=0, agents=["a"], latency="instant")'
-    other = attrs.evolve(config, off=("progress",))
+    other = structs.replace(config, off=("progress",))
     assert "plain=True" in world_call(other).parts
 
 
@@ -253,7 +253,7 @@ def test_hostile_texts_stay_on_their_line() -> None:
     items = (
         Op("o3", 1_000, "a", "remember", {"text": "\u202e\n\x1b[2J\ud800", "source": Turn("user", "\n")}),
     )
-    failure = attrs.evolve(FAILURE, message="\x1b]0;owned\x07", expected="a\nb", got="\u2028")
+    failure = structs.replace(FAILURE, message="\x1b]0;owned\x07", expected="a\nb", got="\u2028")
     text = "\n".join(lines_of(report.of_run(verdict(failure, items), "x")))
     assert text.encode()
     assert not wording.UNSEEN.search(text.replace("\n", ""))
@@ -262,7 +262,7 @@ def test_hostile_texts_stay_on_their_line() -> None:
 
 def test_a_crash_names_its_frames_without_folders() -> None:
     told = 'File "/home/me/umi_core/tiers/core.py", line 7, in put\n  x\nFile "/x/json/a.py", line 3, in y\n'
-    crash = attrs.evolve(
+    crash = structs.replace(
         FAILURE, kind="crash", rule="crash", rule_id="crash", frame="umi_core.x", traceback=told
     )
     lines = lines_of(report.of_run(verdict(crash), "x"))

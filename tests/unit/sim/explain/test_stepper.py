@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import lines_of, umi
 from umi_sim.explain import playback
@@ -22,9 +22,9 @@ ITEMS: tuple[Item, ...] = (
     Fault("f1", "storage_lost", "o2/commit#1", {"told": "nothing"}),
     Op("o3", 6_000, "a", "incr", {"key": "a.b\x1b", "delta": 1}),
 )
-CONFIG = attrs.evolve(PLAIN, scenario="working", mode="swarm", faults={"storage_lost": (1, 4)})
+CONFIG = structs.replace(PLAIN, scenario="working", mode="swarm", faults={"storage_lost": (1, 4)})
 PLAYBACK = Playback(CONFIG, ITEMS)
-FAILING = Playback(attrs.evolve(CONFIG, planted="lenient-counter-text"), ITEMS)
+FAILING = Playback(structs.replace(CONFIG, planted="lenient-counter-text"), ITEMS)
 
 
 def said(*commands: str, of: Playback = PLAYBACK) -> list[str]:

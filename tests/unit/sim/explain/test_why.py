@@ -3,10 +3,11 @@
 from functools import partial
 from pathlib import Path
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import lines_of, refused, umi
+from umi_core.data import SET_LATER
 from umi_core.ids import entity_id, fact_id
 from umi_core.values import Scope
 from umi_sim.cli.progress import StageView
@@ -25,7 +26,7 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.shrink.candidate import Candidate
 
-RETRIES = attrs.evolve(PLAIN, scenario="retries", seed=10, mode="swarm", faults={"storage_slow": (1, 256)})
+RETRIES = structs.replace(PLAIN, scenario="retries", seed=10, mode="swarm", faults={"storage_slow": (1, 256)})
 SLOW: tuple[Item, ...] = (
     Op("o19", 0, "a", "remember", {"text": "a"}),
     Fault("f1", "storage_slow", "o19/commit#1", {"after_ms": 10_000}),
@@ -33,7 +34,7 @@ SLOW: tuple[Item, ...] = (
 )
 HOME = Scope("u1", "a1")
 ALICE = fact_id(HOME, (entity_id(HOME, "Alice"),), "Alice")
-DAMAGED = attrs.evolve(RETRIES, faults={"storage_damaged": (1, 8)})
+DAMAGED = structs.replace(RETRIES, faults={"storage_damaged": (1, 8)})
 EARLY: tuple[Item, ...] = (  # what was told as durable is read as damaged, and taken for absent
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
     Op("o2", 1, "a", "len", {}),
@@ -49,7 +50,7 @@ DAMAGE: tuple[Item, ...] = (
 
 def failing(planted: str, items: tuple[Item, ...], config: RunConfig = RETRIES) -> seed_file.SeedFile:
     """The seed file of a run that must fail."""
-    verdict = runner.run(attrs.evolve(config, planted=planted), items)
+    verdict = runner.run(structs.replace(config, planted=planted), items)
     assert verdict.failure is not None
     return seed_file.of_verdict(verdict)
 
@@ -91,7 +92,7 @@ def test_the_fault_that_damages_a_row_is_to_blame_for_its_absence() -> None:
 
 
 def test_an_option_is_needed_if_the_run_passes_with_it_plain() -> None:
-    tight = attrs.evolve(
+    tight = structs.replace(
         PLAIN, scenario="working", memory={"working_entry_count_max": 1, "core_bytes_max": 4_096}
     )
     items = (
@@ -105,22 +106,22 @@ def test_an_option_is_needed_if_the_run_passes_with_it_plain() -> None:
 
 def test_an_option_that_another_one_needs_is_not_put_to_plain() -> None:
     """`why` stopped with an error of its own: groups merge at what they form at, or above."""
-    near = attrs.evolve(PLAIN, memory={"cluster_ppm": 1, "merge_ppm": 2, "recall_limit_default": 3})
+    near = structs.replace(PLAIN, memory={"cluster_ppm": 1, "merge_ppm": 2, "recall_limit_default": 3})
     found = {name for name, _, _ in why.plainer(Candidate(near, SLOW))}
     assert {"cluster_ppm", "merge_ppm", "recall_limit_default"} - found == {"cluster_ppm"}
 
 
 def test_another_failure_that_takes_its_place_is_named() -> None:
-    verdict = runner.run(attrs.evolve(DAMAGED, planted="damage-is-absence"), EARLY)
+    verdict = runner.run(structs.replace(DAMAGED, planted="damage-is-absence"), EARLY)
     failure = verdict.failure
     assert failure is not None
-    other = attrs.evolve(failure, rule="ttl-boundary", rule_id="TTL-1")
+    other = structs.replace(failure, rule="ttl-boundary", rule_id="TTL-1")
     assert why.instead(verdict, other) == f"acknowledged-is-durable (STO-1) at step {failure.step}"
     assert why.instead(verdict, failure) == f"the same rule, otherwise at step {failure.step}"
 
 
 def test_items_are_told_in_the_order_in_which_they_came_about() -> None:
-    config = attrs.evolve(RETRIES, planted="new-key-on-retry")
+    config = structs.replace(RETRIES, planted="new-key-on-retry")
     o1, f1, f4 = SLOW
     jump = ClockMove("c2", 5, "a", "jump", {"by_ms": 3})
     never = Fault("f9", "storage_lost", "o77/commit#1", {})
@@ -133,7 +134,7 @@ def test_items_are_told_in_the_order_in_which_they_came_about() -> None:
 
 def test_a_share_that_rises_by_a_fifth_is_where_it_was_decided() -> None:
     counts = [0, 1, 39, 40, 79, 119, 200]
-    found = Analysis((), attrs.NOTHING, attrs.NOTHING)  # type: ignore[arg-type]  # only its shares are looked at
+    found = Analysis((), SET_LATER, SET_LATER)  # only its shares are looked at
     found.shares = [Share(kept, failed, 200) for kept, failed in enumerate(counts)]
     assert found.find_decisions() == [5, 6]
 
@@ -188,7 +189,7 @@ def test_the_command_ends_after_its_seconds() -> None:
 def test_what_is_kept_happens_as_recorded_and_then_something_else_does(name: str, seed: int) -> None:
     config = scenario.draw(scenario.find(name), seed, {"workload.operations": "5"})
     recorded, whole = runner.run_once(config, keep_trace=True)
-    fresh = attrs.evolve(config, seed=seed + 1_000)
+    fresh = structs.replace(config, seed=seed + 1_000)
     items = why.as_happened(recorded.items, whole)
     for kept in (len(items) // 3, 2 * len(items) // 3):
         source = partial(Continued, items[:kept], fresh)
@@ -240,9 +241,9 @@ def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_does_not_fail_as_it_says_has_no_why() -> None:
     seed = failing("damage-is-absence", EARLY, DAMAGED)
-    passing = attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
+    passing = structs.replace(seed, config=structs.replace(seed.config, planted=None))
     seed_file.write(Path("fixed.json"), passing)
-    seed_file.write(Path("other.json"), attrs.evolve(seed, fingerprint="0" * 12))
+    seed_file.write(Path("other.json"), structs.replace(seed, fingerprint="0" * 12))
     seed_file.write(Path("golden.json"), runner.run(passing.config, EARLY))
     assert "fixed.json: it passes now" in refused("why", "fixed.json")
     assert "other.json: it fails in another way" in refused("why", "other.json")

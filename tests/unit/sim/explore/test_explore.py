@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.ids import pack
 from umi_core.workflows import BUILT_IN
@@ -215,7 +215,7 @@ def test_a_failure_is_a_list_of_items_that_fails_as_a_run() -> None:
     verdict = explore(find("explore_working"), 3, mutant="get-alive-at-expiry").verdict
     assert verdict is not None
     assert run(verdict.config, verdict.items).failure == verdict.failure
-    assert run(attrs.evolve(verdict.config, planted=None), verdict.items).failure is None
+    assert run(structs.replace(verdict.config, planted=None), verdict.items).failure is None
 
 
 # The table.

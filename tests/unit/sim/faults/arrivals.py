@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.messages.effects import Asked
 from umi_sim.faults.kinds import KINDS
@@ -20,7 +20,7 @@ def services(loss_max: int = 0) -> Services:
 
 
 def call(effect: Asked, event: str = "o1/step#1") -> Call:
-    asked = attrs.evolve(effect, request_id=7, timeout_ms=1_000)
+    asked = structs.replace(effect, request_id=7, timeout_ms=1_000)
     return Call(event, "a", 1, "o1", "remember", "step", asked, AT_MS)
 
 

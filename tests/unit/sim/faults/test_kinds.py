@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_sim.faults.arguments import below
 from umi_sim.faults.embedder import OtherVectors, Vectors
@@ -48,7 +48,9 @@ def configs(scenario: str, seeds: range, **overrides: str) -> list[RunConfig]:
 
 
 def without(config: RunConfig) -> RunConfig:
-    return attrs.evolve(config, faults={name: rate for name, rate in config.faults.items() if name != ADDED})
+    return structs.replace(
+        config, faults={name: rate for name, rate in config.faults.items() if name != ADDED}
+    )
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -71,7 +73,7 @@ def test_a_run_with_one_kind_has_the_kind_it_had_unless_the_new_one_takes_it() -
     ]
     for at in taken:
         faults, loss_max = before[at].faults, before[at].loss_max
-        assert attrs.evolve(after[at], faults=faults, loss_max=loss_max) == before[at]
+        assert structs.replace(after[at], faults=faults, loss_max=loss_max) == before[at]
 
 
 def lived(config: RunConfig) -> Verdict:
@@ -90,7 +92,7 @@ def test_a_run_in_which_it_is_off_is_the_same(scenario: str) -> None:
 def test_it_strikes_where_it_is_on() -> None:
     config = draw(find("embedder_storm"), 3, {"workload.operations": "20"})
     with one_kind_more():
-        verdict = lived(attrs.evolve(config, faults={ADDED: (1, 1)}, everywhere=True))
+        verdict = lived(structs.replace(config, faults={ADDED: (1, 1)}, everywhere=True))
     assert list(verdict.fired) == [ADDED]
     assert verdict.failure is None
 

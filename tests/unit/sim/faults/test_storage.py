@@ -1,7 +1,7 @@
 """Goal: each fault of storage does what its class says, from its arguments, and destroys what may go."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.faults.arrivals import AT_MS, DIMS, call, drawn, services, strike, struck
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
@@ -219,7 +219,7 @@ def test_a_field_is_unfit_once_or_under_loss_for_good(loss_max: int, stays: bool
     assert isinstance(ann, Entity)
     (unfit,) = spoilt = bodies(struck(world, LOOK, "storage_unfit", at=1))
     assert isinstance(unfit, Entity)
-    assert unfit == attrs.evolve(ann, type=unfit.type) != ann
+    assert unfit == structs.replace(ann, type=unfit.type) != ann
     assert bodies(world.handle(LOOK, AT_MS)) == (spoilt if stays else [ann])
     flushed(world, call(batch("Ann", "again")))
     assert bodies(world.handle(LOOK, AT_MS)) == [ann]
@@ -229,7 +229,7 @@ def test_a_field_is_unfit_once_or_under_loss_for_good(loss_max: int, stays: bool
 def test_a_bit_of_a_session_flips_once_or_under_loss_for_good(loss_max: int, stays: bool) -> None:
     world = services(loss_max)
     flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))
-    spoilt = [attrs.evolve(SAVED, snapshot=b"scved")]
+    spoilt = [structs.replace(SAVED, snapshot=b"scved")]
     assert bodies(struck(world, LOAD, "storage_bit_flip", at=1)) == spoilt
     assert bodies(world.handle(LOAD, AT_MS)) == (spoilt if stays else [SAVED])
 
@@ -263,7 +263,7 @@ def test_what_is_told_too_early_is_not_there_and_listed() -> None:
 
 def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_allow() -> None:
     core = Write(Address(HOME, "core", "core"), Core(()))
-    with_core = attrs.evolve(batch("Ann"), writes=(*batch("Ann").writes, core))
+    with_core = structs.replace(batch("Ann"), writes=(*batch("Ann").writes, core))
     assert drawn(services(1), call(with_core), "storage_ack_early") is None
     assert drawn(services(0), call(batch("Ann")), "storage_ack_early") is None
     world = services(0)
@@ -285,7 +285,7 @@ def test_what_was_on_its_way_to_a_wiped_store_never_arrives() -> None:
     world = told_of("Ann", loss_max=1)
     strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 1})
     assert world.handle(call(batch("Bob")), AT_MS + 100) is None
-    later = attrs.evolve(call(batch("Bob")), sent_ms=AT_MS + 1)
+    later = structs.replace(call(batch("Bob")), sent_ms=AT_MS + 1)
     assert isinstance(world.handle(later, AT_MS + 100), Flush)
 
 

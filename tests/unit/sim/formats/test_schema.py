@@ -4,16 +4,17 @@ import json
 from collections import Counter
 from typing import Annotated, Any, Literal
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
+from umi_core.data import Data
 from umi_sim.formats.schema import FINDING_COUNT_MAX, Schema, Seed, Wrong, list_of, of, table, text, whole
 
 
-@attrs.frozen
-class Player:
+class Player(Data):
     name: Annotated[str, text("[a-z]{1,9}", "a name")]
     kind: Literal["human", "bot"]
     seed: Seed = 0
@@ -24,12 +25,11 @@ class Player:
     span: tuple[int, int] = (0, 1)
 
 
-@attrs.frozen
-class Game:
+class Game(Data):
     players: tuple[Player, ...]
-    scores: Counter[str] = attrs.field(factory=Counter)
-    moves: dict[tuple[str, Seed], Player] = attrs.field(factory=dict)
-    best: dict[str, tuple[bool | int | str, bool | int | str]] = attrs.field(factory=dict)
+    scores: Counter[str] = msgspec.field(default_factory=Counter)
+    moves: dict[tuple[str, Seed], Player] = {}
+    best: dict[str, tuple[bool | int | str, bool | int | str]] = {}
 
 
 GAME = of(Game)
@@ -50,7 +50,7 @@ GAMES = st.builds(
 def test_what_is_written_is_read_back(game: Game) -> None:
     found = GAME.read(json.loads(json.dumps(GAME.write(game))))
     assert repr(found) == repr(
-        attrs.evolve(game, moves=dict(sorted(game.moves.items())))
+        structs.replace(game, moves=dict(sorted(game.moves.items())))
     )  # repr tells True from 1
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.judge.test_equivalences import Told
 from tests.worlds import SCOPE
@@ -52,11 +52,11 @@ def test_a_life_that_was_told_too_little_is_not_compared() -> None:
 
 
 def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
-    again = [attrs.evolve(TOLD[0], op_id=f"again {number}") for number in range(3)]
+    again = [structs.replace(TOLD[0], op_id=f"again {number}") for number in range(3)]
     many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
     told = list_told(life(*again, *many), afresh.TELLING)
     assert [request.op_id for request in told] == [f"told:{at}" for at in range(afresh.TOLD_COUNT_MAX)]
-    assert told[0] == attrs.evolve(TOLD[0], op_id="told:0")
+    assert told[0] == structs.replace(TOLD[0], op_id="told:0")
 
 
 def test_an_archive_that_says_something_else_is_named_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_each_planted_bug_is_seen_by_its_comparison(bug: str, compare: Any) -> N
     lived = life(*TOLD)
     registry = lived.steps[0].registry
     with MUTANTS[bug].plant(registry) as changed:
-        lived = attrs.evolve(lived, steps=tuple(step._replace(registry=changed) for step in lived.steps))
+        lived = structs.replace(lived, steps=tuple(step._replace(registry=changed) for step in lived.steps))
         with pytest.raises(Broken) as broken:
             compare(lived)
     assert broken.value.rule in MUTANTS[bug].rules
@@ -142,6 +142,6 @@ def test_a_category_whose_last_fact_has_ended_is_still_found_by_what_describes_i
     assert afresh.find_left(world) == {}
     row = world.storage.rows[where]
     assert isinstance(row.body, Vector)
-    other = attrs.evolve(row.body, components=row.body.components[::-1])
-    world.storage.put_back({where: attrs.evolve(row, body=other)}, 0)
+    other = structs.replace(row.body, components=row.body.components[::-1])
+    world.storage.put_back({where: structs.replace(row, body=other)}, 0)
     assert afresh.find_left(world) == {("vector", where.id): other}

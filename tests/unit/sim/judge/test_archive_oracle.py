@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import (
     ACME,
@@ -79,7 +79,7 @@ def test_an_acknowledged_entity_survives_a_crash() -> None:
 def test_a_row_is_what_was_told(lie: dict[str, Any]) -> None:
     told = two_known()
     with broken("reference-agrees"):
-        told.get(TEA, attrs.evolve(entity(ALICE, "likes tea"), **lie))
+        told.get(TEA, structs.replace(entity(ALICE, "likes tea"), **lie))
 
 
 def test_explicit_options_are_kept_and_nothing_else_is() -> None:
@@ -92,7 +92,7 @@ def test_explicit_options_are_kept_and_nothing_else_is() -> None:
     )
     told.get(TEA, row)
     told.store((ALICE, "likes tea"), change="unchanged", importance_ppm=8)
-    told.get(TEA, attrs.evolve(row, importance_ppm=8))
+    told.get(TEA, structs.replace(row, importance_ppm=8))
     with broken("reference-agrees"):
         told.get(TEA, row)
 
@@ -105,7 +105,7 @@ def test_a_statement_that_is_told_again_stays_as_it_was_told_first() -> None:
     told.get(TEA, entity(*LIKES_TEA))
     for lie in ({"name": "ALICE"}, {"content": "LIKES tea"}, {"updated_ms": NOW_MS + 9}):
         with broken("reference-agrees"):
-            told.get(TEA, attrs.evolve(entity(*LIKES_TEA), **lie))
+            told.get(TEA, structs.replace(entity(*LIKES_TEA), **lie))
 
 
 def test_a_bad_request_is_refused_and_a_good_one_is_not() -> None:
@@ -153,9 +153,9 @@ def test_what_belongs_to_another_scope_is_not_shown() -> None:
     told = two_known()
     told.context.is_elsewhere = lambda key: key == "fct_theirs"
     with broken("scope-apart"):
-        told.get(TEA, attrs.evolve(entity(*LIKES_TEA), id="fct_theirs"))
+        told.get(TEA, structs.replace(entity(*LIKES_TEA), id="fct_theirs"))
     with broken("scope-apart"):
-        told.recall("tea", attrs.evolve(hit(*LIKES_TEA, 600_000), id="fct_theirs"))
+        told.recall("tea", structs.replace(hit(*LIKES_TEA, 600_000), id="fct_theirs"))
     with broken("acknowledged-is-durable"):
         told.get(TEA, None)
 
@@ -191,7 +191,7 @@ def test_what_was_dropped_is_told() -> None:
 
 LOST = Degraded("extract:uncovered", "passed_over")
 NAPS, REST = as_stored((ALICE, "naps")), note("I rest.")[1]
-BOTH = attrs.evolve(NAPS, entities=NAPS.entities + REST.entities, routing=NAPS.routing + REST.routing)
+BOTH = structs.replace(NAPS, entities=NAPS.entities + REST.entities, routing=NAPS.routing + REST.routing)
 
 
 @pytest.mark.parametrize(
@@ -342,9 +342,9 @@ BEST, SECOND = hit(*LIKES_TEA, 900_000), hit(ACME, "sells tea", 800_000)
         ("hits-ordered", (SECOND, BEST)),
         ("hits-ordered", (BEST, BEST)),
         ("hits-ordered", (BEST, SECOND, hit(ACME, "sells tea", 700_000))),
-        ("filter-before-cut", (attrs.evolve(BEST, score_ppm=299_999, relevance_ppm=299_999),)),
-        ("filter-before-cut", (attrs.evolve(BEST, score_ppm=1_000_001, relevance_ppm=1_000_001),)),
-        ("fusion-rule", (attrs.evolve(BEST, score_ppm=899_999),)),
+        ("filter-before-cut", (structs.replace(BEST, score_ppm=299_999, relevance_ppm=299_999),)),
+        ("filter-before-cut", (structs.replace(BEST, score_ppm=1_000_001, relevance_ppm=1_000_001),)),
+        ("fusion-rule", (structs.replace(BEST, score_ppm=899_999),)),
     ],
 )
 def test_hits_are_those_of_a_search_where_storage_has_lost_rows(rule: str, hits: tuple[Hit, ...]) -> None:
@@ -357,7 +357,7 @@ def test_hits_are_those_of_a_search_where_storage_has_lost_rows(rule: str, hits:
 
 def level_hit(found: Hit, **more: Any) -> LevelHit:
     it = LevelHit("entities", found.id, 1, found.score_ppm, None, found.name, found.content)
-    return attrs.evolve(it, **more)
+    return structs.replace(it, **more)
 
 
 ONE, TWO = level_hit(BEST), level_hit(SECOND)
@@ -383,9 +383,9 @@ def test_hits_of_a_retrieve_are_facts_in_order_whatever_storage_gave(
     request = Search("", "tea", limit_per_level=2, total_limit=2, min_score_ppm=100_000)
     damaged = Degraded("read:damaged_rows", "damaged", 1)
     right, wrong = (told.ask(request) for _ in range(2))
-    told.reply(right, attrs.evolve(NO_HITS, hits=(ONE, TWO)), damaged)
+    told.reply(right, structs.replace(NO_HITS, hits=(ONE, TWO)), damaged)
     with broken(rule):
-        told.reply(wrong, attrs.evolve(NO_HITS, hits=hits), damaged)
+        told.reply(wrong, structs.replace(NO_HITS, hits=hits), damaged)
 
 
 def test_forget_says_whether_there_was_something() -> None:
@@ -509,12 +509,12 @@ def test_a_failed_extraction_keeps_the_whole_text() -> None:
     key, value = note(text)
     op_id = told.ask(Remember("", text, embed=False))
     told.hear(op_id, "extract", None)
-    told.reply(op_id, value, attrs.evolve(ONE_NOTE, reason="refused"))
+    told.reply(op_id, value, structs.replace(ONE_NOTE, reason="refused"))
     row = Entity(key, "note", auto_name(text), text, 1, 500_000, 500_000, "scratch", NOW_MS, NOW_MS)
-    row = attrs.evolve(row, is_direct=True)
+    row = structs.replace(row, is_direct=True)
     told.get(key, row)
     with broken("reference-agrees"):
-        told.get(key, attrs.evolve(row, content=text[:200]))
+        told.get(key, structs.replace(row, content=text[:200]))
 
 
 def test_a_failed_extraction_stores_no_other_note() -> None:
@@ -544,7 +544,7 @@ def test_no_model_or_embedder_makes_a_remember_fail(error: Any) -> None:
 def routed(told: History, **lie: Any) -> None:
     op_id = told.tell((ALICE, "likes tea"), embed=False)
     value = as_stored(LIKES_TEA)
-    told.reply(op_id, attrs.evolve(value, routing=(attrs.evolve(value.routing[0], **lie),)))
+    told.reply(op_id, structs.replace(value, routing=(structs.replace(value.routing[0], **lie),)))
 
 
 @pytest.mark.parametrize(
@@ -570,16 +570,16 @@ def test_each_entity_has_one_decision_in_order() -> None:
         op_id = told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
         value = as_stored(LIKES_TEA, (ACME, "sells tea"))
         with broken("route-per-entity"):
-            told.reply(op_id, attrs.evolve(value, routing=change(value.routing)))
+            told.reply(op_id, structs.replace(value, routing=change(value.routing)))
 
 
 def test_what_did_not_change_keeps_its_block() -> None:
     told = two_known()
     value = as_stored(LIKES_TEA, change="unchanged")
     told.reply(told.tell((ALICE, "likes tea")), value)
-    moved = attrs.evolve(value.routing[0], block="facts")
+    moved = structs.replace(value.routing[0], block="facts")
     with broken("route-per-entity"):
-        told.reply(told.tell((ALICE, "likes tea")), attrs.evolve(value, routing=(moved,)))
+        told.reply(told.tell((ALICE, "likes tea")), structs.replace(value, routing=(moved,)))
 
 
 def test_only_what_wants_to_is_promoted() -> None:
@@ -593,7 +593,7 @@ def test_only_what_wants_to_is_promoted() -> None:
 def by_model(block: str, **more: Any) -> tuple[str, RoutingDecision]:
     reply = json.dumps([{"entity_id": TEA, "block": block, "promote": True, "confidence": 0.9}])
     made = RoutingDecision(TEA, block, True, 900_000, "", "model", None, "promoted")
-    return reply, attrs.evolve(made, **more)
+    return reply, structs.replace(made, **more)
 
 
 @pytest.mark.parametrize(
@@ -608,7 +608,7 @@ def test_a_sound_row_of_the_model_routes(heard: str, told_block: str, rule: str 
     told = History(semantic_routing=True)
     op_id = told.tell((ALICE, "likes tea"), embed=False)
     told.hear(op_id, "route", by_model(heard)[0])
-    value = attrs.evolve(as_stored(LIKES_TEA, promoted=(TEA,)), routing=(by_model(told_block)[1],))
+    value = structs.replace(as_stored(LIKES_TEA, promoted=(TEA,)), routing=(by_model(told_block)[1],))
     if rule is None:
         told.reply(op_id, value)
         told.get(TEA, entity(ALICE, "likes tea", block=told_block))
@@ -762,6 +762,6 @@ def test_one_reply_does_not_tell_that_a_write_has_happened_and_that_it_has_not(
     told.land(op_id)
     told.reply(op_id, Unknown())
     one, other = (as_stored(it, change=change) for it, change in zip(both, changes, strict=True))
-    value = attrs.evolve(one, entities=one.entities + other.entities, routing=one.routing + other.routing)
+    value = structs.replace(one, entities=one.entities + other.entities, routing=one.routing + other.routing)
     with broken("all-or-nothing"):
         told.reply(told.tell(*both, embed=False), value)

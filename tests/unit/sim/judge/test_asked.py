@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.messages.effects import (
@@ -36,7 +36,7 @@ def look(effect: Effect) -> None:
 
 
 def at(**changed: Any) -> ByIds:
-    return ByIds((AT, attrs.evolve(AT, **changed)))
+    return ByIds((AT, structs.replace(AT, **changed)))
 
 
 @pytest.mark.parametrize(
@@ -57,21 +57,21 @@ def test_what_can_be_asked_passes(effect: Effect) -> None:
     [
         (Read(at(scope=OTHER)), "scope-apart"),
         (Read(at(scope=OTHER, kind="session")), "scope-apart"),
-        (Read(ByIds((attrs.evolve(SESSION, scope=Scope("v", "ses_1")),))), "scope-apart"),
-        (Read(attrs.evolve(WALK, scope=OTHER)), "scope-apart"),
-        (Read(attrs.evolve(WORDS, scope=Scope("v", "a"))), "scope-apart"),
-        (Commit((), (Expect(attrs.evolve(AT, scope=OTHER), 1),), "k"), "scope-apart"),
+        (Read(ByIds((structs.replace(SESSION, scope=Scope("v", "ses_1")),))), "scope-apart"),
+        (Read(structs.replace(WALK, scope=OTHER)), "scope-apart"),
+        (Read(structs.replace(WORDS, scope=Scope("v", "a"))), "scope-apart"),
+        (Commit((), (Expect(structs.replace(AT, scope=OTHER), 1),), "k"), "scope-apart"),
         (Read(ByIds(())), "whole-values"),
         (Read(at(id="")), "whole-values"),
         (Read(at(id="ent_\ud800")), "whole-values"),
         (Read(at(kind="entities")), "whole-values"),
-        (Read(attrs.evolve(WALK, kinds=())), "whole-values"),
-        (Read(attrs.evolve(WALK, kinds=("entity", "note"))), "whole-values"),
-        (Read(attrs.evolve(WALK, limit=0)), "whole-values"),
-        (Read(attrs.evolve(WALK, limit="10")), "whole-values"),  # type: ignore[arg-type]
-        (Read(attrs.evolve(WORDS, min_score_ppm=1_000_001)), "whole-values"),
-        (Read(attrs.evolve(WORDS, where=(Condition("kind", "eq", "person"),))), "whole-values"),
-        (Read(attrs.evolve(WORDS, where=(Condition("type", "=", "person"),))), "whole-values"),
+        (Read(structs.replace(WALK, kinds=())), "whole-values"),
+        (Read(structs.replace(WALK, kinds=("entity", "note"))), "whole-values"),
+        (Read(structs.replace(WALK, limit=0)), "whole-values"),
+        (Read(structs.replace(WALK, limit="10")), "whole-values"),
+        (Read(structs.replace(WORDS, min_score_ppm=1_000_001)), "whole-values"),
+        (Read(structs.replace(WORDS, where=(Condition("kind", "eq", "person"),))), "whole-values"),
+        (Read(structs.replace(WORDS, where=(Condition("type", "=", "person"),))), "whole-values"),
         (Commit((), (Expect(AT, -1),), "k"), "whole-values"),
         (Commit((), (Expect(AT, "1"),), "k"), "whole-values"),  # type: ignore[arg-type]
         (AskModel("", "?"), "whole-values"),

@@ -1,7 +1,7 @@
 """Refusals of writes to blocks, judged by what users have written: rightly given, wrongly, and not given."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import broken
 from tests.unit.sim.judge.test_core_oracle import Told, written
@@ -55,7 +55,7 @@ def test_entries_may_make_a_block_of_which_nobody_wrote_a_text() -> None:
 
 
 def test_the_block_that_is_not_found_is_named_as_it_was_asked_for() -> None:
-    Told().write(attrs.evolve(WORK, label=" work "), refused("human/ work "))
+    Told().write(structs.replace(WORK, label=" work "), refused("human/ work "))
     with broken("reference-agrees"):
         Told().write(WORK, refused("human"))
 
@@ -79,7 +79,7 @@ def test_a_write_of_which_nobody_knows_may_have_made_a_block() -> None:
 
 def test_one_block_too_many_is_refused() -> None:
     full().write(ONE_MORE, Refused(TooManyBlocks(32, 32)))
-    large = attrs.evolve(ONE_MORE, text="x" * 4_000)
+    large = structs.replace(ONE_MORE, text="x" * 4_000)
     for outcome in (Done(None), Refused(CoreFull(96, 4_096, 4_008))):
         with broken("core-limits"):
             full().write(large, outcome)
@@ -108,7 +108,7 @@ def test_too_many_are_counted_rightly(error: Error) -> None:
 
 def lived(old: str = "", new: str = "") -> Failure | None:
     edits = changes((TextEdit("umi_core/tiers/core.py", old, new),)) if old else ()
-    config = attrs.evolve(draw(find("calm"), 0), off=("tables-bounded",))
+    config = structs.replace(draw(find("calm"), 0), off=("tables-bounded",))
     items = [
         Op(
             f"o{n}",

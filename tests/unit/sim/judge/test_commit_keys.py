@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 
-import attrs
+from msgspec import structs
 
 from tests.histories import broken
 from umi_core.kelpie.requests import AddArchival
@@ -23,7 +23,7 @@ LOST = EffectFailed(0, "timeout")
 
 def oracle() -> Oracle:
     agents = tuple(AgentConfig(name, Scope("u", name)) for name in "ab")
-    return Oracle(attrs.evolve(PLAIN, agents=agents))
+    return Oracle(structs.replace(PLAIN, agents=agents))
 
 
 def commit(heard: Oracle, op_id: str, key: str, agent: str = "a", attempt: int = 1) -> None:

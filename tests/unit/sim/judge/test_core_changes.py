@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import attrs
+from msgspec import structs
 
 from tests.worlds import QUIET, Pair, id_of_fact
 from umi_core.messages.requests import Rebalance, Remember
@@ -15,7 +15,7 @@ ROME, PARIS = (id_of_fact("Alice", f"lives in {city}") for city in ("Rome", "Par
 
 def test_a_successor_of_an_earlier_commit_asks_for_no_place() -> None:
     """Another agent has ended Rome; core still shows it, and a forget here takes a relation from its row."""
-    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice lives in Rome"))
     pair.ask(Rebalance(2))
     core = pair.memory.state.tiers.core

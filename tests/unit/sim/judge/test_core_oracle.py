@@ -1,10 +1,12 @@
 """Goal: the judge knows what authored text may be shown, and names the rule a lie breaks."""
 
-import attrs
+import msgspec
 import pytest
+from msgspec import structs
 
 from tests.histories import broken
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.errors import CoreFull, StorageFailed
 from umi_core.kelpie.errors import ReadOnly
 from umi_core.limits import BLOCK_BYTES_MAX
@@ -29,9 +31,8 @@ from umi_sim.judge.oracle.model import Ending
 FAILED = Failed(StorageFailed("commit", "unavailable", 3))
 
 
-@attrs.define
-class Told:
-    oracle: CoreModel = attrs.field(factory=lambda: CoreModel(Config(core_bytes_max=4_096)))
+class Told(Owner):
+    oracle: CoreModel = msgspec.field(default_factory=lambda: CoreModel(Config(core_bytes_max=4096)))
     count: int = 0
 
     def begin(self, request: BlockWrite) -> str:
@@ -175,7 +176,7 @@ def test_a_model_never_writes_system(request_: SetBlock | RemoveBlock | SetImpor
     with broken("system-is-authored"):
         Told().write(request_, Done(None))
     with broken("no-spurious-refusal"):
-        Told().write(attrs.evolve(request_, author="user"), Refused(ReadOnly("", "user")))
+        Told().write(structs.replace(request_, author="user"), Refused(ReadOnly("", "user")))
 
 
 def test_nothing_but_authored_text_is_in_system() -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import pytest
 
+from umi_core.data import Data
 from umi_core.errors import BadKind
 from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.kelpie.results import Prompt
@@ -32,8 +32,7 @@ PLAN = Block("human", "plan", "swim", 700_000)
 WAS = (RoutingDecision("ent_1", "facts", True, None, "", "table", None, "promoted"),)
 
 
-@attrs.frozen
-class Memory:
+class Memory(Data):
     """As far as it is looked at."""
 
     tiers: Tiers

@@ -1,7 +1,7 @@
 """Goal: a division is judged by what the world has answered, and a damaged row tells nothing."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE
 from umi_core.conditions import Condition
@@ -37,7 +37,7 @@ def planned(*pages: ReadDone, entity_ids: tuple[str, ...] = ("ent_1", "ent_2")) 
     query = MEMBERS.query
     assert isinstance(query, ByFilter)
     for before, page in zip((None, *(it.cursor for it in pages)), pages, strict=False):
-        plan.read("members", attrs.evolve(MEMBERS, query=attrs.evolve(query, cursor=before)), page)
+        plan.read("members", structs.replace(MEMBERS, query=structs.replace(query, cursor=before)), page)
     wanted = tuple(Address(SCOPE, kind, key) for key in entity_ids for kind in ("entity", "vector"))
     plan.read("contents", Read(ByIds(wanted)), ReadDone(0, ()))
     return plan
@@ -48,7 +48,7 @@ def members(plan: PlanInputs) -> list[Membership]:
 
 
 def test_a_damaged_membership_is_no_member() -> None:
-    damaged = attrs.evolve(row("membership", OTHER), body=None)
+    damaged = structs.replace(row("membership", OTHER), body=None)
     assert members(planned(ReadDone(0, (damaged, row("membership", MEMBER))))) == [MEMBER]
 
 
@@ -65,12 +65,12 @@ def test_whoever_is_left_out_of_what_is_read_is_missed() -> None:
     with pytest.raises(Broken, match="not asked for"):
         members(planned(whole, entity_ids=("ent_1",)))
     with pytest.raises(Broken, match="were not read"):
-        members(planned(attrs.evolve(whole, cursor="next")))
+        members(planned(structs.replace(whole, cursor="next")))
 
 
 def test_the_vector_of_a_group_that_is_made_again_as_it_was_stays() -> None:
     """Its row could not be read, so it is no group before. A run of `categories` had no verdict by that."""
-    reading = attrs.evolve(
+    reading = structs.replace(
         reading_of(planned(ReadDone(0, (row("membership", MEMBER),))), SCOPE, 2, is_afresh=False),
         vectors={"sub_1": (1, 2), "sub_2": (3, 4)},
     )
@@ -113,8 +113,8 @@ def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
         },
         asked={Address(SCOPE, "subcategory", "sub_1"): None},
     )
-    near = attrs.evolve(MEMBER, subcategory_id="sub_1", confidence_ppm=PPM)
-    bodies = (attrs.evolve(centre, entity_id="ent_1"), near)
+    near = structs.replace(MEMBER, subcategory_id="sub_1", confidence_ppm=PPM)
+    bodies = (structs.replace(centre, entity_id="ent_1"), near)
     writes = tuple(Write(Address(SCOPE, it.row_kind, it.own_id()), it) for it in bodies)
     with pytest.raises(Broken, match="entity written with its membership mem_1"):
         check_assignment(plan, Commit(writes, ()), Config())

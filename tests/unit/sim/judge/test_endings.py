@@ -4,8 +4,8 @@ import json
 from contextlib import nullcontext
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import (
     ALICE,
@@ -134,7 +134,7 @@ def test_a_verdict_that_is_not_sure_enough_ends_nothing() -> None:
 def test_an_ended_fact_is_shown_as_it_ended(lie: dict[str, Any]) -> None:
     told = in_berlin()
     with broken("once-only" if lie == {"fact": entity(*PARIS, 2)} else "reference-agrees"):
-        told.get(OLD, attrs.evolve(ended(), **lie))
+        told.get(OLD, structs.replace(ended(), **lie))
 
 
 def test_an_ended_fact_is_not_current_and_not_gone() -> None:
@@ -197,7 +197,7 @@ def test_the_fact_that_happened_first_ends(old_ms: int | None, new_ms: int | Non
         said = relation(first, last, "update", **BY_MODEL)
         value = as_stored(BERLIN, relations=(said,), ended=(first[0] if is_right else last[0],))
         # A fact that ends as it comes has no decision.
-        value = attrs.evolve(value, routing=()) if is_past else value
+        value = structs.replace(value, routing=()) if is_past else value
         with nullcontext() if is_right else broken("ended-as-named"):
             told.reply(op_id, value)
         if is_right and is_past:
@@ -347,7 +347,7 @@ def test_an_update_ends_the_fact_and_makes_another_one() -> None:
     told.get(NEW, entity(*BERLIN, vector_missing=True, **more))
     for lie in ({"importance_ppm": 8}, {"metadata": ()}, {"block": "scratch"}, {"is_direct": False}):
         with broken("reference-agrees"):
-            told.get(NEW, attrs.evolve(entity(*BERLIN, vector_missing=True, **more), **lie))
+            told.get(NEW, structs.replace(entity(*BERLIN, vector_missing=True, **more), **lie))
 
 
 def test_an_update_with_another_content_is_another_fact() -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import attrs
 import msgpack
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import lines_of
 from tests.worlds import QUIET, SCOPE, Pair, saying
@@ -47,8 +47,8 @@ class Nobody(RecordingHead):
 class Told(Pair):
     """A pair whose memory is recorded."""
 
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.recorder = LifeRecorder()
         self.recorder.begin("a")
         step = self.memory.step
@@ -125,9 +125,9 @@ def test_a_life_that_was_told_otherwise_is_no_replay() -> None:
     steps = list(life.steps)
     steps[-1] = steps[-1]._replace(effects=(Reply("end", Done(b"else")),))
     with broken("replay-inputs"):
-        check(attrs.evolve(life, steps=tuple(steps)), ("E-REPLAY",), Counter())
+        check(structs.replace(life, steps=tuple(steps)), ("E-REPLAY",), Counter())
     with broken("replay-inputs"):
-        check(attrs.evolve(life, digest=b"another"), ("E-REPLAY",), Counter())
+        check(structs.replace(life, digest=b"another"), ("E-REPLAY",), Counter())
 
 
 def stepped(memory: Memory, now_ms: int, value: Value) -> RecordedStep:
@@ -180,7 +180,7 @@ def test_a_small_memory_is_copied_before_each_step_and_a_large_one_as_often_as_i
 
 
 def test_requests_that_compete_for_room_are_not_exchanged() -> None:
-    memory = Memory(SCOPE, attrs.evolve(QUIET, working_entry_count_max=1))
+    memory = Memory(SCOPE, structs.replace(QUIET, working_entry_count_max=1))
     values: list[Value] = [Wake(), Set(1, "a", b"1"), Set(2, "b", b"2")]
     steps = tuple(stepped(memory, 0, value) for value in values)
     life = RecordedLife("a", 1, SCOPE, memory.state.config, steps, memory.digest())
@@ -220,7 +220,7 @@ def life_of_sets(count: int) -> RecordedLife:
 
 def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> None:
     """Tiny 8: once the embedder is given up, storage is asked, and is given up before any backoff is over."""
-    pair = Told(config=attrs.evolve(QUIET, model_timeout_ms=20, store_timeout_ms=30), now_ms=1_000)
+    pair = Told(config=structs.replace(QUIET, model_timeout_ms=20, store_timeout_ms=30), now_ms=1_000)
     pair.run()
     pair.step(Recall("late", "tea"))
     for _ in range(2):  # the embedder does not answer, and is asked again
@@ -339,7 +339,7 @@ def test_plain_runs_restore_and_swarm_runs_draw_each_in_an_eighth_of_the_seeds()
 
 
 def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> None:
-    config = attrs.evolve(draw(find("working"), 3), equivalences=("E-REPLAY", "E-EXPIRE"))
+    config = structs.replace(draw(find("working"), 3), equivalences=("E-REPLAY", "E-EXPIRE"))
     verdict = run(config)
     told = " ".join(" ".join(lines_of(report.of_run(verdict, "", with_details=True))).split())
     assert told.count(f"(E-REPLAY): equal {verdict.steps} times") == 1

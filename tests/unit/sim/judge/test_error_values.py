@@ -3,8 +3,8 @@
 from contextlib import nullcontext
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core import errors
 from umi_core.config import Config
@@ -77,7 +77,7 @@ def check(request: Any, error: Error) -> None:
 def test_an_error_is_about_what_was_asked(request_: Any, error: Error, changed: dict[str, Any]) -> None:
     check(request_, error)
     with pytest.raises(Broken, match="o1") as broken:
-        check(request_, attrs.evolve(error, **changed))
+        check(request_, structs.replace(error, **changed))
     assert broken.value.rule == "error-says-it"
 
 

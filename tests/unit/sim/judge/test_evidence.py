@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import (
     ACME,
@@ -67,7 +67,7 @@ def route(*rows: dict[str, Any]) -> str:
     return json.dumps([made | row for row in rows])
 
 
-BY_MODEL = attrs.evolve(decision(TEA, kind="person"), routed_by="model", confidence_ppm=900_000)
+BY_MODEL = structs.replace(decision(TEA, kind="person"), routed_by="model", confidence_ppm=900_000)
 CASES: list[tuple[Any, str]] = [
     (lambda: evolved(None), "evolve:none"),
     (lambda: evolved("no idea"), "evolve:none no_json"),
@@ -235,7 +235,7 @@ def test_what_was_malformed_in_routes_is_named(
 ) -> None:
     for name in ("", "route:partial"):
         told, op_id, value = routed(route(*rows))
-        value = attrs.evolve(value, routing=(cause_of(rows, by),))
+        value = structs.replace(value, routing=(cause_of(rows, by),))
         if name == due:
             told.reply(op_id, value, *named(name))
         else:
@@ -248,8 +248,8 @@ def cause_of(rows: list[dict[str, Any]], by: RoutingDecision) -> RoutingDecision
     if by.routed_by == "model":
         return by
     if len(rows) > 1:
-        return attrs.evolve(by, cause="duplicate_id")
-    return attrs.evolve(by, cause="bad_block" if "block" in rows[0] else "low_confidence")
+        return structs.replace(by, cause="duplicate_id")
+    return structs.replace(by, cause="bad_block" if "block" in rows[0] else "low_confidence")
 
 
 # In a search.

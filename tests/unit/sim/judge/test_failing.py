@@ -1,7 +1,7 @@
 """Goal: what fails is tried as its policy says, and what is not so is told with step and kind."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.judge.test_afresh import TOLD, life
 from umi_core.config import Config
@@ -75,7 +75,7 @@ def test_an_agent_begins_again_while_its_rows_go() -> None:
     turns = tuple((("role", "user"), ("content", f"Turn {n}.")) for n in range(3))
     ended = life(AddMessages(1, turns), DeleteAgent(2), OpenAgent(3), AddMessages(4, turns))
     for seed in range(8):
-        failing.compare_failing(attrs.evolve(ended, seed=seed))
+        failing.compare_failing(structs.replace(ended, seed=seed))
 
 
 def test_every_kind_has_a_name_that_the_memory_knows() -> None:
@@ -101,7 +101,7 @@ def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice(
 
 def test_what_lands_late_and_meets_nobody_is_told_with_both_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(landing, "ONE_IN", 1)
-    told = attrs.evolve(life(*TOLD, Forget(8, landing.ABSENT)), seed=9)  # some make it no new member
+    told = structs.replace(life(*TOLD, Forget(8, landing.ABSENT)), seed=9)  # some make it no new member
     assert failing.compare_failing(told)
     monkeypatch.setattr(engine, "UNGUARDED", (*engine.UNGUARDED, "membership", "category"))
     monkeypatch.setattr(forget, "expect_memberships", lambda *_: ())

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.known_seeds import seeds_of
 from umi_sim.mutants.registry import MUTANTS
@@ -14,7 +14,7 @@ from umi_sim.scenario.files import draw, find
 
 
 def rule_broken(config: RunConfig, *off: str) -> str:
-    failure = run_once(attrs.evolve(config, off=off))[0].failure
+    failure = run_once(structs.replace(config, off=off))[0].failure
     return failure.rule if failure else ""
 
 
@@ -22,7 +22,7 @@ def shown(bug: str, rule: str) -> Iterator[RunConfig]:
     """Runs in which this rule sees the bug."""
     mutant = MUTANTS[bug]
     for seed in seeds_of(mutant):
-        config = attrs.evolve(draw(find(mutant.scenario), seed, mutant.overrides), planted=bug)
+        config = structs.replace(draw(find(mutant.scenario), seed, mutant.overrides), planted=bug)
         if rule_broken(config) == rule:
             yield config
 

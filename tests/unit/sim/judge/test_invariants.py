@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final, get_args
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import broken
 from tests.worlds import BOB, QUIET, SCOPE, Pair, id_of_fact, input_of
@@ -37,7 +37,7 @@ from umi_core.rows import (
 )
 from umi_core.state_checks import Promise
 from umi_core.tiers import session
-from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.archive import AccessRecords, AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.equivalences import NAMES
@@ -52,7 +52,7 @@ from umi_sim.judge.invariants.store import check_renderings
 from umi_sim.record.broken import Broken
 from umi_sim.record.rules import ALSO, RULES, declared_rules, id_of, rule_named
 
-EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
+EASY = structs.replace(QUIET, promote_score_min_ppm=0)
 ROOT = Path(__file__).resolve().parents[4]
 
 # The table. Names and ids are permanent: lines are added here, and never changed.
@@ -143,7 +143,7 @@ def test_every_rule_that_is_checked_is_named_by_a_check() -> None:
 
 
 def test_two_rules_cannot_share_a_name() -> None:
-    one, two = RULES[0], attrs.evolve(RULES[1], name=RULES[0].name)
+    one, two = RULES[0], structs.replace(RULES[1], name=RULES[0].name)
     with pytest.raises(ValueError, match=r"ttl-boundary is the name of two rules in here"):
         declared_rules({"__name__": "here", "ONE": one, "TWO": two})
 
@@ -190,7 +190,7 @@ def put(pair: Pair, kind: str, row_id: str, body: Body | None, scope: Scope = SC
 def put_relation(pair: Pair, body: Relation) -> None:
     """Under the id that its ends and its kind give."""
     row_id = relation_id(SCOPE, body.source, body.target, body.kind)
-    put(pair, "relation", row_id, attrs.evolve(body, id=row_id))
+    put(pair, "relation", row_id, structs.replace(body, id=row_id))
 
 
 def change(row_kind: str, row_id: str, **changes: Any) -> Callable[[Pair], None]:
@@ -198,7 +198,7 @@ def change(row_kind: str, row_id: str, **changes: Any) -> Callable[[Pair], None]
         row = pair.row(row_kind, row_id)
         assert row is not None
         assert row.body is not None
-        put(pair, row_kind, row_id, attrs.evolve(row.body, **changes))
+        put(pair, row_kind, row_id, structs.replace(row.body, **changes))
 
     return apply
 
@@ -216,7 +216,7 @@ def add_access(record: AccessRecord) -> Callable[[Pair], None]:
 
     def apply(pair: Pair) -> None:
         tiers = pair.memory.state.tiers
-        tiers.access = attrs.evolve(tiers.access, is_due=False)
+        tiers.access = structs.replace(tiers.access, is_due=False)
         put(pair, "access", record.entity_id, record)
 
     return apply
@@ -241,7 +241,9 @@ def change_entry(**changes: Any) -> Callable[[Pair], None]:
     def apply(pair: Pair) -> None:
         core = pair.memory.state.tiers.core
         blocks = tuple(
-            attrs.evolve(block, entries=tuple(attrs.evolve(entry, **changes) for entry in block.entries))
+            structs.replace(
+                block, entries=tuple(structs.replace(entry, **changes) for entry in block.entries)
+            )
             for block in core.blocks
         )
         put(pair, "core", "core", Core(blocks))
@@ -255,7 +257,7 @@ def change_entry(**changes: Any) -> Callable[[Pair], None]:
 def set_tier(**changes: Any) -> Callable[[Pair], None]:
     def apply(pair: Pair) -> None:
         tiers = pair.memory.state.tiers
-        tiers.core = attrs.evolve(tiers.core, **changes)
+        tiers.core = structs.replace(tiers.core, **changes)
 
     return apply
 
@@ -267,7 +269,7 @@ def change_session(**changes: Any) -> Callable[[Pair], None]:
         where = rows[0].address
         body = rows[0].body
         assert isinstance(body, SessionRow)
-        body = attrs.evolve(body, **changes)
+        body = structs.replace(body, **changes)
         put(pair, "session", where.id, body, where.scope)
 
     return apply
@@ -280,7 +282,7 @@ def change_ended(key: str, **changes: Any) -> Callable[[Pair], None]:
         row = pair.row("ended", key)
         assert row is not None
         assert isinstance(row.body, Ended)
-        put(pair, "ended", key, attrs.evolve(row.body, fact=attrs.evolve(row.body.fact, **changes)))
+        put(pair, "ended", key, structs.replace(row.body, fact=structs.replace(row.body.fact, **changes)))
 
     return apply
 
@@ -289,7 +291,7 @@ def current_as_well(pair: Pair) -> None:
     row = pair.row("ended", TEA)
     assert row is not None
     assert isinstance(row.body, Ended)
-    put(pair, "entity", TEA, attrs.evolve(row.body.fact, vector_missing=True))
+    put(pair, "entity", TEA, structs.replace(row.body.fact, vector_missing=True))
 
 
 def another_fact_in_it(pair: Pair) -> None:
@@ -329,8 +331,8 @@ BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
     ("deleted-stays-deleted", add("vector", CARL_SNORES, Vector(CARL_SNORES, 1, UNIT))),
     ("deleted-stays-deleted", add_access(RECORD)),
     ("deleted-stays-deleted", add("relation", "rel_x", relation((CARL_SNORES, 1), (COFFEE, 1), "knows"))),
-    ("access-truth", add_access(attrs.evolve(RECORD, entity_id="fct_x"))),
-    ("access-truth", add_access(attrs.evolve(RECORD, entity_id=TEA))),
+    ("access-truth", add_access(structs.replace(RECORD, entity_id="fct_x"))),
+    ("access-truth", add_access(structs.replace(RECORD, entity_id=TEA))),
     ("access-truth", change("access", BOB_SNORES, count=9)),
     ("access-truth", drop("access", BOB_SNORES)),
     ("index-follows-row", add("vector", "fct_x", Vector("fct_x", 1, UNIT))),
@@ -415,7 +417,7 @@ def test_a_tier_that_is_older_than_its_row_is_no_fault() -> None:
     row = pair.row("core", "core")
     assert row is not None
     put(pair, "core", "core", row.body)
-    pair.memory.state.tiers.core = attrs.evolve(pair.memory.state.tiers.core, blocks=())
+    pair.memory.state.tiers.core = structs.replace(pair.memory.state.tiers.core, blocks=())
     check_store(pair.storage, pair.memory.state)
 
 
@@ -486,9 +488,9 @@ def test_a_batch_that_forgets_a_fact_deletes_the_row_that_it_has(
 def test_a_segment_tells_no_fact_and_a_text_does() -> None:
     fact, text = entity_of(lived(), COFFEE), Resource("res_1", "text", "x", "", "", 0, 0, 1, 1)
     for parent_id, rule in ((None, nullcontext()), ("res_0", broken("facts-name-records"))):
-        told = attrs.evolve(fact, sources=("res_1",), is_direct=False)
+        told = structs.replace(fact, sources=("res_1",), is_direct=False)
         rows = StoredRows(
-            SCOPE, entities={COFFEE: told}, resources={"res_1": attrs.evolve(text, parent_id=parent_id)}
+            SCOPE, entities={COFFEE: told}, resources={"res_1": structs.replace(text, parent_id=parent_id)}
         )
         with rule:
             store.check_sources(rows)
@@ -500,7 +502,7 @@ def test_a_snapshot_for_a_larger_tier_is_no_damage() -> None:
     large.memory.state.tiers.working.entries |= {str(n): (b"x", 100) for n in range(3)}
     snapshot = session.encode(large.memory.state.tiers.working, large.memory.state.tiers.session, 0)
     change_session(snapshot=snapshot)(pair)
-    pair.memory.state.config = attrs.evolve(EASY, working_entry_count_max=2)
+    pair.memory.state.config = structs.replace(EASY, working_entry_count_max=2)
     check_store(pair.storage, pair.memory.state)
 
 
@@ -522,7 +524,7 @@ def test_an_access_record_may_be_another_one_while_the_memory_means_to_write_it_
     pair = lived()
     tiers, before = pair.memory.state.tiers, pair.memory.state.tiers.access
     change("access", BOB_SNORES, count=9)(pair)
-    tiers.access = attrs.evolve(before, unsaved={BOB_SNORES: None})
+    tiers.access = structs.replace(before, unsaved={BOB_SNORES: None})
     check_store(pair.storage, pair.memory.state)
     tiers.access = before
     with pytest.raises(Broken, match="access-truth"):
@@ -604,8 +606,13 @@ def contradicted_by_a_hundred() -> tuple[Pair, tuple[str, ...]]:
     for n in range(2, 102):
         about = (entity_id(SCOPE, f"p{n}"),)
         other = fact_id(SCOPE, about, "snores loudly")
-        body = attrs.evolve(entity_of(pair, SNORES), id=other, name=f"p{n}", about=about, relation_count=1)
-        put(pair, "entity", other, attrs.evolve(body, contradicts=(f"{SNORES_NOT}@1",), vector_missing=True))
+        body = structs.replace(entity_of(pair, SNORES), id=other, name=f"p{n}", about=about, relation_count=1)
+        put(
+            pair,
+            "entity",
+            other,
+            structs.replace(body, contradicts=(f"{SNORES_NOT}@1",), vector_missing=True),
+        )
         put_relation(pair, relation((SNORES_NOT, 1), (other, 1), "contradict"))
         others.append(other)
     refs = tuple(f"{other}@1" for other in others)
@@ -684,7 +691,7 @@ def test_a_relation_under_an_id_that_is_not_its_own_is_caught() -> None:
     row = next(row for row in pair.rows("relation") if isinstance(row.body, Relation))
     assert isinstance(row.body, Relation)
     drop("relation", row.address.id)(pair)
-    put(pair, "relation", "rel_x", attrs.evolve(row.body, id="rel_x"))
+    put(pair, "relation", "rel_x", structs.replace(row.body, id="rel_x"))
     with broken("unique-rows"):
         check_store(pair.storage, pair.memory.state)
 
@@ -698,7 +705,7 @@ def test_an_access_record_of_a_damaged_row_is_caught(name: str, value: object) -
     record = AccessRecord("ent_a", "person", 500_000, 3, 0, 5)
     object.__setattr__(record, name, value)
     with broken("whole-values"):
-        store.check_records(AccessTable({"ent_a": record}))
+        store.check_records(AccessTable(AccessRecords({"ent_a": record})))
 
 
 @pytest.mark.parametrize("form", ["render_xml", "render_markdown"])

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE
 from umi_core.conditions import Condition
@@ -22,6 +22,7 @@ from umi_core.messages.effects import (
     Read,
 )
 from umi_core.messages.requests import Remember
+from umi_core.messages.results import Forgotten
 from umi_core.rows import Address, Entity, Row
 from umi_sim.judge.invariants.lacks import Lacks
 from umi_sim.record.broken import Broken
@@ -36,7 +37,7 @@ SEARCH = Read(ByVector(SCOPE, (1, 2), (), 5, 0, kind="category"))
 
 
 def row(kind: str, key: str, **changed: Any) -> Row:
-    return attrs.evolve(Row(Address(SCOPE, kind, key), 1, None), **changed)
+    return structs.replace(Row(Address(SCOPE, kind, key), 1, None), **changed)
 
 
 def look(
@@ -84,7 +85,7 @@ ALL = ReadDone(1, tuple(row("entity", f"ent_{n}") for n in range(202)))  # all d
             "settle:core_unread",
             "damaged",
             1,
-            [(Read(ByIds((ALL.rows[0].address,))), attrs.evolve(ALL, rows=ALL.rows[:1]))],
+            [(Read(ByIds((ALL.rows[0].address,))), structs.replace(ALL, rows=ALL.rows[:1]))],
         ),
     ],
 )
@@ -111,8 +112,8 @@ PERSON = row("entity", "ent_1", body=BARE, score_ppm=8)
 @pytest.mark.parametrize(
     "stranger",
     [
-        attrs.evolve(PERSON, body=attrs.evolve(BARE, type="location")),
-        *(attrs.evolve(PERSON, score_ppm=score) for score in (None, 7, 1_000_001)),
+        structs.replace(PERSON, body=structs.replace(BARE, type="location")),
+        *(structs.replace(PERSON, score_ppm=score) for score in (None, 7, 1_000_001)),
     ],
 )
 def test_a_hit_that_the_search_leaves_out_is_foreign(stranger: Row) -> None:
@@ -131,7 +132,7 @@ def test_a_summary_leaves_out_what_is_more_than_two_hundred() -> None:
 
 
 def members_of(count: int) -> ReadDone:
-    bodies = (attrs.evolve(BARE, id=f"ent_{n}") for n in range(count))
+    bodies = (structs.replace(BARE, id=f"ent_{n}") for n in range(count))
     return ReadDone(1, tuple(row("entity", it.id, body=it) for it in bodies))
 
 
@@ -158,5 +159,5 @@ def test_what_interceptors_and_steps_of_ones_own_say_is_theirs_and_a_repeated_re
     silent = Lacks(CONFIG, is_sole=False)
     silent.observe_reply("a", SCOPE, "o1", Done(None, (Degraded("extract:notes", "empty"),)))
     again = Lacks(CONFIG, is_sole=True)
-    value = attrs.make_class("Again", {"repeated": attrs.field(default=True)})()
+    value = Forgotten(existed=False, repeated=True)
     again.observe_reply("a", SCOPE, "o1", Done(value, (Degraded("extract:notes", "empty"),)))

@@ -1,7 +1,7 @@
 """Goal: a life that was replaced writes nothing more, is deposed when it is told so, and not before."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import broken
 from umi_core.errors import Deposed, StorageRefused
@@ -22,7 +22,7 @@ TOLD = EffectFailed(0, "conflict", changed=((Address(Scope("u", "a"), "epoch", "
 
 def oracle(*durable_ops: str) -> Oracle:
     """Its memory is of epoch 7, has a remember in flight, and is replaced by another; then it wakes up."""
-    heard = Oracle(attrs.evolve(PLAIN, mode="swarm", agents=(AgentConfig("a", Scope("u", "a")),)))
+    heard = Oracle(structs.replace(PLAIN, mode="swarm", agents=(AgentConfig("a", Scope("u", "a")),)))
     near = heard.surroundings
     near.epoch_of, near.durable_keys = lambda scope: 7, lambda: frozenset({"before"})
     near.is_durable = durable_ops.__contains__

@@ -3,8 +3,8 @@
 from contextlib import nullcontext
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import ACME, ALICE, NOW_MS, History, as_stored, broken, entity, extraction
 from umi_core.kelpie.requests import RecentEntities
@@ -13,7 +13,7 @@ from umi_core.messages.results import Listed
 from umi_core.rows import Entity
 
 OLD = entity(ALICE, "likes tea")
-NEW = attrs.evolve(entity(ACME, "sells rum"), created_ms=NOW_MS + 5, updated_ms=NOW_MS + 5)
+NEW = structs.replace(entity(ACME, "sells rum"), created_ms=NOW_MS + 5, updated_ms=NOW_MS + 5)
 TEA, RUM = OLD.id, NEW.id
 
 

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import (
     ACME,
@@ -95,10 +95,10 @@ def test_without_a_sure_verdict_nothing_is_related(verdict: str | None) -> None:
 )
 def test_no_relation_is_told_that_was_not_stated(lie: dict[str, Any]) -> None:
     told, op_id = extending()
-    wrong = attrs.evolve(EXTENDED, **lie)
+    wrong = structs.replace(EXTENDED, **lie)
     right_id = relation(wrong.source, wrong.target, wrong.kind).id
     with broken("relation-ends"):
-        told.reply(op_id, extended(attrs.evolve(wrong, **({"id": right_id} | lie))))
+        told.reply(op_id, extended(structs.replace(wrong, **({"id": right_id} | lie))))
 
 
 def test_without_evolving_no_model_is_asked() -> None:
@@ -124,7 +124,7 @@ def full() -> History:
     told.store(LIKES_TEA)
     state = told.log.state(TEA)
     assert state.entity is not None
-    crowded = state.with_fact(attrs.evolve(state.entity, relation_count=RELATION_COUNT_MAX))
+    crowded = state.with_fact(structs.replace(state.entity, relation_count=RELATION_COUNT_MAX))
     told.log.facts.put(TEA, told.log.position, crowded)
     return told
 
@@ -211,7 +211,7 @@ def test_what_is_contradicted_is_shown_as_it_was_said(refs: tuple[str, ...], rul
 def test_an_ended_fact_shows_what_it_contradicts(refs: tuple[str, ...], rule: str) -> None:
     told = clashed()
     with broken(rule):
-        told.get(TEA, ended(attrs.evolve(CLASHED, contradicts=refs)))
+        told.get(TEA, ended(structs.replace(CLASHED, contradicts=refs)))
 
 
 def test_a_read_in_flight_may_show_what_was_before_the_contradiction() -> None:

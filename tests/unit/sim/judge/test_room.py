@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE, Pair, saying
 from umi_core.config import Config
@@ -48,8 +48,8 @@ def test_a_memory_that_cannot_recover_says_nothing() -> None:
     address = next(it for it in storage.rows if it.kind == "core")
     copy, body = copy_storage(storage, 0), storage.rows[address].body
     assert isinstance(body, Core)
-    damaged = attrs.evolve(body, blocks=(3,))  # type: ignore[arg-type]  # that is the damage
-    copy.rows[address] = attrs.evolve(storage.rows[address], body=damaged)
+    damaged = structs.replace(body, blocks=(3,))
+    copy.rows[address] = structs.replace(storage.rows[address], body=damaged)
     life = room.Lives(SCOPE, BUILT_IN, copy, 0)
     assert life.list_replies(Config(), room.SHOWN) is None
 

@@ -6,10 +6,11 @@ A search over all orders, after Wing and Gong, stands here beside the oracle, wh
 from functools import cache
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import believing
+from umi_core.data import Data, Owner
 from umi_core.errors import SessionConflict, SessionNotFound, StorageFailed
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import CreateSession, Get, LoadSession, Request, SaveSession, Set
@@ -30,7 +31,7 @@ Event = tuple[str, str, Request | Outcome]  # op id, agent, what
 
 
 def oracle(*agents: AgentConfig) -> Oracle:
-    config = attrs.evolve(
+    config = structs.replace(
         PLAIN, mode="swarm", agents=agents or tuple(AgentConfig(it, Scope("u1", it)) for it in AGENTS)
     )
     return believing(Oracle(config))
@@ -47,7 +48,7 @@ class Told:
     def ask(self, agent: str, request: Any) -> str:
         self.count += 1
         op_id = f"o{self.count}"
-        self.hear((op_id, agent, attrs.evolve(request, op_id=op_id)))
+        self.hear((op_id, agent, structs.replace(request, op_id=op_id)))
         return op_id
 
     def reply(self, op_id: str, agent: str, outcome: Outcome) -> None:
@@ -202,8 +203,7 @@ def test_another_user_does_not_see_the_session_whatever_its_agent_is_called() ->
 # Every history, against a search over all orders.
 
 
-@attrs.frozen
-class Operation:
+class Operation(Data):
     """One operation on the session: when it was called and answered, and what it is said to have done."""
 
     called: int
@@ -265,7 +265,7 @@ def history_of(events: list[Event]) -> tuple[Operation, ...]:
             done = what.value if isinstance(what, Done) else None
             if made_from == -1:  # the value of what was loaded last
                 number = next(n for n in reversed(range(len(found))) if found[n].value == f"?{agent}")
-                found[number] = attrs.evolve(found[number], value=done.decode() if done else "")  # type: ignore[attr-defined]
+                found[number] = structs.replace(found[number], value=done.decode() if done else "")  # type: ignore[attr-defined]
             elif isinstance(done, SessionLoaded):
                 base[agent] = done.version
                 found.append(Operation(begun, at, "load", 0, done.version, f"?{agent}"))
@@ -280,13 +280,12 @@ def history_of(events: list[Event]) -> tuple[Operation, ...]:
     return (*found, *(Operation(at, NEVER, "maybe", made_from, 0, value) for at, made_from, value in waiting))
 
 
-@attrs.define
-class Store:
+class Store(Owner):
     """The session as it truly is; saves that nobody heard of may still land."""
 
     version: int = 1
     value: str = ""
-    floating: list[tuple[int, str]] = attrs.field(factory=list)
+    floating: list[tuple[int, str]] = []
 
     def land(self, made_from: int, value: str) -> bool:
         if made_from != self.version:
@@ -352,9 +351,9 @@ def lie(stream: Stream, events: list[Event]) -> list[Event]:
     if isinstance(what, Refused):
         error = what.error
         assert isinstance(error, SessionConflict)
-        lied: Outcome = Refused(attrs.evolve(error, found=max(1, error.found + by)))
+        lied: Outcome = Refused(structs.replace(error, found=max(1, error.found + by)))
     elif isinstance(what.value, SessionLoaded | SessionSaved):
-        lied = Done(attrs.evolve(what.value, version=max(1, what.value.version + by)))
+        lied = Done(structs.replace(what.value, version=max(1, what.value.version + by)))
     else:
         others = [it.value for _, _, it in events if isinstance(it, Set)]
         lied = Done(stream.pick([None, *others]))

@@ -3,10 +3,12 @@
 from contextlib import nullcontext
 from typing import Any
 
-import attrs
+import msgspec
 import pytest
+from msgspec import structs
 
 from tests.histories import believing, broken
+from umi_core.data import Owner
 from umi_core.errors import Conflict, SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
 from umi_core.ids import fact_id, session_id
 from umi_core.messages.answers import Committed, EffectFailed
@@ -56,11 +58,10 @@ def config(mode: str = "swarm", **faults: Any) -> RunConfig:
     )
 
 
-@attrs.define
-class Told:
+class Told(Owner):
     """What a judge has heard: each request is begun, and answered at once or later."""
 
-    oracle: Oracle = attrs.field(factory=lambda: believing(Oracle(config(storage_conflict=(1, 8)))))
+    oracle: Oracle = msgspec.field(default_factory=lambda: believing(Oracle(config(storage_conflict=(1, 8)))))
     now_ms: int = 1_000
     count: int = 0
 
@@ -297,7 +298,7 @@ def test_a_snapshot_is_only_damaged_where_bytes_are() -> None:
     ],
 )
 def test_who_is_far_away_may_be_given_up(latency: str, memory: dict[str, int], rule: str | None) -> None:
-    far = attrs.evolve(config("plain"), latency=latency, memory=memory)
+    far = structs.replace(config("plain"), latency=latency, memory=memory)
     with broken(rule) if rule else nullcontext():
         Told(believing(Oracle(far))).tell("a", SetBlock("", "human", "x"), Unknown())
 

@@ -2,8 +2,8 @@
 
 from contextlib import nullcontext
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import ACME, ALICE, DIMS, SCOPE, History, broken, entity, fact
 from umi_core.ids import fact_id
@@ -22,7 +22,7 @@ def told_by(*sources: str, is_direct: bool = False) -> History:
     told.store((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
     state = told.log.state(TEA)
     assert state.entity is not None
-    known = attrs.evolve(state.entity, sources=sources, is_direct=is_direct, reinforced_count=len(sources))
+    known = structs.replace(state.entity, sources=sources, is_direct=is_direct, reinforced_count=len(sources))
     told.log.facts.put(TEA, told.log.position, state.with_fact(known))
     return told
 
@@ -51,7 +51,7 @@ def test_a_fact_that_was_told_otherwise_stays(sources: tuple[str, ...], is_direc
     row = entity(ALICE, "likes tea", sources=sources[1:], is_direct=is_direct)
     told.get(TEA, row)
     with broken("delete-only-its-own"):
-        told.get(TEA, attrs.evolve(row, sources=sources))
+        told.get(TEA, structs.replace(row, sources=sources))
     with broken("delete-only-its-own"):
         forgotten(told_by(*sources, is_direct=is_direct), GONE)
 

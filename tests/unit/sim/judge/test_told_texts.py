@@ -2,8 +2,8 @@
 
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Read, Write
@@ -21,7 +21,7 @@ VECTOR: Final = Write(Address(SCOPE, "vector", "cat_1"), Vector("cat_1", 1, (1,)
 
 def stores(summary: str, *others: Write) -> None:
     """A summarise that has read the category stores it with this summary."""
-    told, after = ToldTexts(is_hooked=False), attrs.evolve(BEFORE, summary=summary)
+    told, after = ToldTexts(is_hooked=False), structs.replace(BEFORE, summary=summary)
     read, commit = Read(ByIds((WHERE,))), Commit((Write(WHERE, after), *others), ())
     rows = ReadDone(1, (Row(WHERE, 1, BEFORE),))
     told.observe_answer(Call("e", "a", 1, "o1", "summarise", "home", read, 0), rows, SCOPE)
@@ -30,7 +30,7 @@ def stores(summary: str, *others: Write) -> None:
 
 def test_a_new_text_brings_its_vector_or_takes_the_old_one_away() -> None:
     stores("new", VECTOR)
-    stores("new", attrs.evolve(VECTOR, body=None))
+    stores("new", structs.replace(VECTOR, body=None))
     with pytest.raises(Broken, match="the vector of the text of cat_1"):
         stores("new")
 

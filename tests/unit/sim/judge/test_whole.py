@@ -3,8 +3,8 @@
 from contextlib import nullcontext
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import ALICE, entity
 from umi_core.declared import Incomplete
@@ -40,7 +40,7 @@ def receipt(value: Any) -> Write:
 
 
 def odd(it: Any, **changed: Any) -> Any:
-    return attrs.evolve(it, **changed) if changed else it
+    return structs.replace(it, **changed) if changed else it
 
 
 @pytest.mark.parametrize(

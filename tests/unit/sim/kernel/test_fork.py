@@ -4,10 +4,9 @@ from collections import Counter, defaultdict, deque
 from functools import partial
 from typing import Any
 
-import attrs
 import pytest
 
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Owner, list_fields
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Read
@@ -17,12 +16,10 @@ from umi_sim.judge.equivalences.lives import twin
 from umi_sim.kernel.fork import fork_graph
 
 
-@attrs.frozen
 class Note(Data):
     text: str
 
 
-@attrs.define
 class Box(Owner):
     notes: list[Note]
     table: dict[str, list[int]]
@@ -32,7 +29,7 @@ class Box(Owner):
     pair: tuple[Note, list[int]]
     add: Any = None
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.add = partial(self.keep, times=2)
 
     def keep(self, text: str, times: int) -> None:
@@ -63,7 +60,7 @@ def test_a_change_of_a_fork_is_its_own(change: Any) -> None:
 
 
 def told(it: Box) -> str:
-    return repr([getattr(it, field.name) for field in attrs.fields(Box)[:-1]])
+    return repr([getattr(it, field.name) for field in list_fields(Box)[:-1]])
 
 
 def test_values_are_shared_and_what_two_hold_is_still_one() -> None:

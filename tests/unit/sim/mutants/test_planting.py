@@ -3,8 +3,8 @@
 import re
 from importlib import import_module
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.language.pronouns import read
 from umi_core.tiers import working
@@ -170,7 +170,7 @@ def test_a_row_is_a_mutant_with_one_edit_or_several() -> None:
     assert mutant("n", ROW, "x.toml: n") == one
     several = {key: ROW[key] for key in ("area", "behaviour", "rules", "scenario")}
     edits = [{"file": "e", "old": "f", "new": "g"}] * 2
-    assert mutant("n", {**several, "edit": edits}, "x.toml: n") == attrs.evolve(one, edits=one.edits * 2)
+    assert mutant("n", {**several, "edit": edits}, "x.toml: n") == structs.replace(one, edits=one.edits * 2)
 
 
 def test_a_row_that_names_a_test_needs_neither_rules_nor_a_scenario() -> None:

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-import attrs
+from msgspec import structs
 
 from umi_sim.pages import seed_page
 from umi_sim.runs import runner
@@ -15,7 +15,7 @@ from umi_sim.shrink import shrink
 
 @cache
 def canary() -> SeedFile:
-    config = attrs.evolve(scenario.draw(scenario.find("canary"), 1), planted="get-alive-at-expiry")
+    config = structs.replace(scenario.draw(scenario.find("canary"), 1), planted="get-alive-at-expiry")
     return shrink(seed_file.of_verdict(runner.run(config)))
 
 

@@ -1,7 +1,7 @@
 """Goal: what a store raises is its failure, but for a machine that has no room left: that is nobody's."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value
@@ -55,7 +55,7 @@ def test_on_a_memory_that_holds_what_none_can_hold_the_judge_may_stumble(
 
     full_step = Memory.full_step
     monkeypatch.setattr(Memory, "full_step", step)
-    config = attrs.evolve(draw(find("memorize"), 1), memory={"upkeep_interval_ms": 1_000})
+    config = structs.replace(draw(find("memorize"), 1), memory={"upkeep_interval_ms": 1_000})
     verdict, _ = run_once(config)
     assert verdict.failure is not None
     assert verdict.failure.kind == "crash"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_sim.record.items import Deviation
 from umi_sim.runs import corpus, replay, runner
@@ -19,7 +19,7 @@ def failing() -> SeedFile:
     """A failure with one item more than it needs."""
     found = scenario.find("working")
     for number in range(50):
-        config = attrs.evolve(scenario.draw(found, number), planted="get-alive-at-expiry")
+        config = structs.replace(scenario.draw(found, number), planted="get-alive-at-expiry")
         verdict = runner.run(config)
         if verdict.failure is not None:
             return seed_file.of_verdict(verdict)
@@ -33,11 +33,11 @@ def folder(own_folder: Path) -> Path:
 
 def longer(seed: SeedFile) -> SeedFile:
     """The same failure with an item more, whose moment never comes."""
-    return attrs.evolve(seed, items=(*seed.items, Deviation("s999999", "o1", "never")))
+    return structs.replace(seed, items=(*seed.items, Deviation("s999999", "o1", "never")))
 
 
 def mended(seed: SeedFile) -> SeedFile:
-    return attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
+    return structs.replace(seed, config=structs.replace(seed.config, planted=None))
 
 
 # The ephemeral folder.
@@ -45,7 +45,7 @@ def mended(seed: SeedFile) -> SeedFile:
 
 def test_the_smallest_run_of_a_failure_is_kept_and_hits_add_up(failing: SeedFile, folder: Path) -> None:
     path = keep(longer(failing), folder)
-    shrunk = attrs.evolve(failing, original=longer(failing).items)
+    shrunk = structs.replace(failing, original=longer(failing).items)
     assert keep(shrunk, folder) == path
     assert keep(longer(failing), folder) == path
     kept = seed_file.read(path)
@@ -56,7 +56,7 @@ def test_the_smallest_run_of_a_failure_is_kept_and_hits_add_up(failing: SeedFile
 
 def test_a_run_that_passes_now_is_not_replaced(failing: SeedFile, folder: Path) -> None:
     path = keep(failing, folder)
-    fixed = attrs.evolve(failing, items=failing.items[:1])  # it passes, with the name of the failure
+    fixed = structs.replace(failing, items=failing.items[:1])  # it passes, with the name of the failure
     seed_file.write(path, fixed)
     other = keep(failing, folder)
     assert other != path
@@ -71,7 +71,7 @@ def test_a_larger_run_of_something_else_is_not_replaced(failing: SeedFile, folde
     other = keep(failing, folder)
     assert other != path
     assert seed_file.read(path).items == longer(failing).items
-    assert keep(attrs.evolve(failing, original=longer(failing).items), folder) == path
+    assert keep(structs.replace(failing, original=longer(failing).items), folder) == path
     assert seed_file.read(path).items == failing.items
 
 
@@ -97,7 +97,7 @@ def test_a_file_that_passes_stays_until_it_is_pruned(failing: SeedFile, folder: 
 
 def test_a_failure_in_between_forgets_the_passes(failing: SeedFile, folder: Path) -> None:
     path = folder / "a.json"
-    seed_file.write(path, attrs.evolve(failing, history=History(passes=2)))
+    seed_file.write(path, structs.replace(failing, history=History(passes=2)))
     list(replay_kept(folder))
     assert seed_file.read(path).history.passes == 0
 
@@ -147,7 +147,7 @@ def test_a_failure_that_is_gone_is_expected_to_stay_away(failing: SeedFile) -> N
 
 def test_a_bug_that_came_back_needs_a_ticket(failing: SeedFile) -> None:
     fixed = bless(mended(failing)).seed
-    back = attrs.evolve(fixed, config=failing.config)
+    back = structs.replace(fixed, config=failing.config)
     with pytest.raises(NotBlessed, match="it passed and fails now, "):
         bless(back)
     again = bless(back, "18").seed
@@ -155,12 +155,12 @@ def test_a_bug_that_came_back_needs_a_ticket(failing: SeedFile) -> None:
 
 
 def test_another_failure_is_not_taken_for_the_recorded_one(failing: SeedFile) -> None:
-    stranger = attrs.evolve(failing, fingerprint="0" * 12)
+    stranger = structs.replace(failing, fingerprint="0" * 12)
     with pytest.raises(NotBlessed, match=r"fails otherwise than recorded, .*--other"):
         bless(stranger)
     assert bless(stranger, other=True).seed.fingerprint == failing.fingerprint
 
 
 def test_a_file_edited_by_hand_is_whole_again(failing: SeedFile) -> None:
-    done = bless(attrs.evolve(failing, is_edited=True))
+    done = bless(structs.replace(failing, is_edited=True))
     assert (done.is_new, done.changes, done.seed.is_edited) == (True, (), False)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.rows import Address, Row
 from umi_core.tiers.core import CoreTier
@@ -59,7 +59,7 @@ def test_an_entity_or_something_that_is_due_is_enough_to_be_scanned() -> None:
         for agent in agents:
             memory = memory_of(agent.machine)
             assert memory is not None
-            memory.state.tiers.access = attrs.evolve(memory.state.tiers.access, is_due=False)
+            memory.state.tiers.access = structs.replace(memory.state.tiers.access, is_due=False)
         assert rest.with_something_to_scan(run.world) == []
         where = Address(agents[0].config.scope, "access", "ent_1")
         run.world.services.storage.rows[where] = Row(where, 1, None)
@@ -68,6 +68,6 @@ def test_an_entity_or_something_that_is_due_is_enough_to_be_scanned() -> None:
 
 
 def test_a_run_that_reaches_its_last_step_is_a_timeout() -> None:
-    failure = run_once(attrs.evolve(CONFIG, steps_max=9))[0].failure
+    failure = run_once(structs.replace(CONFIG, steps_max=9))[0].failure
     assert failure is not None
     assert (failure.kind, failure.message) == ("timeout", "not finished after 9 steps")

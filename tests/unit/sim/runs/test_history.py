@@ -4,7 +4,7 @@ import json
 from itertools import takewhile
 from pathlib import Path
 
-import attrs
+from msgspec import structs
 
 from tests.unit.sim.commands import refused, umi
 from umi_sim.record.items import ClockMove, Fault, Item, Op
@@ -20,7 +20,7 @@ SET = Op("o1", 0, "a", "set", {"key": "k", "value": b"tea", "ttl_ms": 10})
 
 
 def recorded(*items: Item, bug: str | None = None) -> SeedFile:
-    config: RunConfig = attrs.evolve(PLAIN, scenario="smoke", planted=bug)
+    config: RunConfig = structs.replace(PLAIN, scenario="smoke", planted=bug)
     return seed_file.of_verdict(run_once(config, items)[0])
 
 

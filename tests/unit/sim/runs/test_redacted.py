@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, get_args, get_origin
 
-import attrs
 import pytest
 from hypothesis import given
+from msgspec import structs
 
 from tests.worlds import Pair
 from umi_core.codec import encode
 from umi_core.config import Config
+from umi_core.data import is_struct, list_fields
 from umi_core.kelpie.requests import AddArchival, GetArchival
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone, Value
@@ -35,8 +36,8 @@ def sample(kind: Any) -> Any:
         return MARK
     if kind is bytes:
         return MARK.encode()
-    if attrs.has(kind):
-        return kind(*(sample(field.type) for field in attrs.fields(kind)))
+    if is_struct(kind):
+        return kind(*(sample(field.type) for field in list_fields(kind)))
     if get_origin(kind) is tuple:
         return tuple(sample(part) for part in get_args(kind) if part is not ...)
     parts = get_args(kind)
@@ -52,12 +53,8 @@ def marked(it: Any) -> Any:
             return it + MARK.encode()
         case tuple():
             return tuple(marked(part) for part in it)
-    fields = attrs.fields(type(it)) if attrs.has(type(it)) else ()
-    return (
-        attrs.evolve(it, **{field.name: marked(getattr(it, field.name)) for field in fields})
-        if fields
-        else it
-    )
+    fields = it.__struct_fields__ if is_struct(type(it)) else ()
+    return structs.replace(it, **{name: marked(getattr(it, name)) for name in fields}) if fields else it
 
 
 def is_told(value: object) -> bool:
@@ -190,8 +187,8 @@ def texts_in(it: Any) -> Iterator[str]:
     elif isinstance(it, list | tuple):
         for part in it:
             yield from texts_in(part)
-    elif attrs.has(type(it)):
-        yield from texts_in([getattr(it, field.name) for field in attrs.fields(type(it))])
+    elif is_struct(type(it)):
+        yield from texts_in(structs.astuple(it))
 
 
 def test_categories_of_ones_own_are_told_in_other_words(lives: dict[Memory, Life]) -> None:

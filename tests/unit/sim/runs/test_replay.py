@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.messages.effects import AskModel
 from umi_sim.record import trace
@@ -36,7 +36,7 @@ TALE = '{kind = "transcript", transcript = "data/small.jsonl"}'
 
 
 def recorded(name: str = "smoke", seed: int = 1, planted: str | None = None) -> SeedFile:
-    config = attrs.evolve(scenario.draw(scenario.find(name), seed), planted=planted)
+    config = structs.replace(scenario.draw(scenario.find(name), seed), planted=planted)
     return seed_file.of_verdict(run(config))
 
 
@@ -53,7 +53,7 @@ def failing() -> SeedFile:
 
 
 def mended(seed: SeedFile) -> SeedFile:
-    return attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
+    return structs.replace(seed, config=structs.replace(seed.config, planted=None))
 
 
 # The answers of the model.
@@ -67,9 +67,9 @@ def test_a_short_run_keeps_what_the_model_said(talk: SeedFile) -> None:
 
 
 def test_strict_says_whose_prompt_changed_and_relaxed_counts_it(talk: SeedFile) -> None:
-    other = attrs.evolve(talk.model[0], prompt="0" * 16)
-    expect = attrs.evolve(talk.expect, trace="00" * 16)
-    seed = attrs.evolve(talk, model=(other, *talk.model[1:]), expect=expect)
+    other = structs.replace(talk.model[0], prompt="0" * 16)
+    expect = structs.replace(talk.expect, trace="00" * 16)
+    seed = structs.replace(talk, model=(other, *talk.model[1:]), expect=expect)
     assert f"the prompt of {other.at} is another; " in replay(seed).why
     done = replay(seed, relaxed=True)
     assert (done.what, done.exit_code) == ("passes", 0)
@@ -78,12 +78,12 @@ def test_strict_says_whose_prompt_changed_and_relaxed_counts_it(talk: SeedFile) 
 
 def test_relaxed_gives_the_recorded_answer_where_event_and_task_agree(talk: SeedFile) -> None:
     at = next(n for n, said in enumerate(talk.model) if said.task == "extract")
-    silent = attrs.evolve(talk.model[at], text='{"entities":[],"relations":[]}')
+    silent = structs.replace(talk.model[at], text='{"entities":[],"relations":[]}')
     model = (*talk.model[:at], silent, *talk.model[at + 1 :])
-    done = replay(attrs.evolve(talk, model=model), relaxed=True)
+    done = replay(structs.replace(talk, model=model), relaxed=True)
     assert silent in done.verdict.model
-    elsewhere = attrs.evolve(silent, at="o9/extract#9")
-    done = replay(attrs.evolve(talk, model=(elsewhere,)), relaxed=True)
+    elsewhere = structs.replace(silent, at="o9/extract#9")
+    done = replay(structs.replace(talk, model=(elsewhere,)), relaxed=True)
     assert done.verdict.model == talk.model
 
 
@@ -102,7 +102,7 @@ def test_the_step_in_which_a_run_parts_is_named_with_its_records(talk: SeedFile)
     assert talk.expect.every == 1
     prefix = list(talk.expect.prefix)
     prefix[6:] = [b"\0" * 6] * len(prefix[6:])
-    done = replay(attrs.evolve(talk, expect=attrs.evolve(talk.expect, prefix=tuple(prefix))))
+    done = replay(structs.replace(talk, expect=structs.replace(talk.expect, prefix=tuple(prefix))))
     assert (done.what, done.exit_code) == ("diverged", 4)
     assert done.why.startswith("the first difference is in step 7; ")
     kept = [trace.decode(record) for record in trace_of(talk).kept]
@@ -124,10 +124,10 @@ def test_a_failure_that_is_gone_is_gone_though_its_mending_changed_earlier_steps
 def test_a_pass_that_is_another_run_each_time_is_no_pass(
     failing: SeedFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expect = attrs.evolve(failing.expect, prefix=(b"\0" * 6,), every=1)
-    once = attrs.evolve(run(mended(failing).config, failing.items), trace_hash="00" * 16)
+    expect = structs.replace(failing.expect, prefix=(b"\0" * 6,), every=1)
+    once = structs.replace(run(mended(failing).config, failing.items), trace_hash="00" * 16)
     monkeypatch.setattr("umi_sim.runs.replay.run", lambda *_, **__: once)
-    done = replay(attrs.evolve(mended(failing), expect=expect))
+    done = replay(structs.replace(mended(failing), expect=expect))
     assert (done.what, done.exit_code) == ("diverged", 4)
     assert "not deterministic" in done.why
 
@@ -164,7 +164,7 @@ def test_settings_count_when_a_run_is_drawn_anew() -> None:
     seed = seed_file.loads(seed_file.text_of(seed_file.of_verdict(run(config))).encode(), "x")
     assert seed.config.settings == settings
     assert regenerate(seed).why == "same items; as recorded"
-    without = attrs.evolve(seed, config=attrs.evolve(seed.config, settings={}))
+    without = structs.replace(seed, config=structs.replace(seed.config, settings={}))
     assert regenerate(without).why.startswith("generator changed at ")
 
 
@@ -184,25 +184,25 @@ def test_settings_count_when_a_run_is_drawn_anew() -> None:
     ],
 )
 def test_settings_that_cannot_be_drawn_with_are_refused(changes: dict[str, Any], message: str) -> None:
-    config = attrs.evolve(PLAIN, scenario="smoke", **changes)
+    config = structs.replace(PLAIN, scenario="smoke", **changes)
     with pytest.raises(NotRegenerated, match=message):
         regenerate(SeedFile(config, (), ExpectedResult("pass")))
 
 
 def test_the_first_item_that_is_drawn_otherwise_is_named() -> None:
     seed = recorded()
-    other = attrs.evolve(seed.items[2], id="x9")
-    done = regenerate(attrs.evolve(seed, items=(*seed.items[:2], other, *seed.items[3:])))
+    other = structs.replace(seed.items[2], id="x9")
+    done = regenerate(structs.replace(seed, items=(*seed.items[:2], other, *seed.items[3:])))
     assert done.why.startswith("generator changed at x9; ")
-    shorter = regenerate(attrs.evolve(seed, items=seed.items[:-1]))
+    shorter = regenerate(structs.replace(seed, items=seed.items[:-1]))
     assert shorter.why.startswith(f"generator changed at {seed.items[-1].id}; ")
 
 
 def test_a_shrunk_file_is_compared_by_the_items_it_had_before(failing: SeedFile) -> None:
     counts = {"op": 1}
     shrunk = seed_file.Minimised(1, counts, counts, True)
-    small = attrs.evolve(failing, items=failing.items[:1], minimised=shrunk)
-    assert regenerate(attrs.evolve(small, original=failing.items)).why == "same items; as recorded"
+    small = structs.replace(failing, items=failing.items[:1], minimised=shrunk)
+    assert regenerate(structs.replace(small, original=failing.items)).why == "same items; as recorded"
     assert regenerate(small).why.startswith("the items before shrinking are not in the file; ")
 
 
@@ -211,7 +211,7 @@ def test_a_shrunk_file_is_compared_by_the_items_it_had_before(failing: SeedFile)
     [("smoke", 99, "version 99, it is at version 1 now"), ("mine", 1, "mine is your own")],
 )
 def test_a_seed_that_means_something_else_is_refused(name: str, version: int, message: str) -> None:
-    seed = SeedFile(attrs.evolve(PLAIN, scenario=name, version=version), (), ExpectedResult("pass"))
+    seed = SeedFile(structs.replace(PLAIN, scenario=name, version=version), (), ExpectedResult("pass"))
     with pytest.raises(NotRegenerated, match=message):
         regenerate(seed)
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.config import OPTIONS
 from umi_core.memory import Memory
@@ -217,7 +217,7 @@ def test_an_option_that_is_pinned_moves_no_other(option: str) -> None:
         again = {option: getattr(free, option)}
         if free.mode == "one_kind":
             again["loss_max"] = free.loss_max  # whether the one kind destroys
-        assert attrs.evolve(pinned, **again) == free
+        assert structs.replace(pinned, **again) == free
         assert getattr(pinned, option) != getattr(free, option) or pinned.mode != "swarm"
 
 

@@ -4,8 +4,8 @@ import json
 from collections import Counter
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import umi
 from umi_sim.faults.kinds import KINDS
@@ -61,7 +61,7 @@ def whole(runs: int = 100, **changes: Any) -> Summary:
     summary.fired.update(dict.fromkeys(floors.enabled_kinds(made()), 1))
     summary.ends = dict.fromkeys(OPEN, (0, 1))
     summary.pairs.update([(first, second) for first in ("get", "set") for second in ("get", "set")])
-    return attrs.evolve(summary, **changes)
+    return structs.replace(summary, **changes)
 
 
 def lacks(summary: Summary, run_count_min: int = 100, pair_run_count_min: int = 100) -> list[str]:
@@ -123,7 +123,7 @@ def test_a_pair_of_requests_that_may_follow_each_other_and_never_did_is_missed()
 
 def test_few_runs_prove_nothing() -> None:
     assert lacks(Summary(99, 990, 0)) == []
-    assert lacks(attrs.evolve(whole(), pairs=Counter()), pair_run_count_min=101) == []
+    assert lacks(structs.replace(whole(), pairs=Counter()), pair_run_count_min=101) == []
 
 
 @pytest.mark.parametrize(

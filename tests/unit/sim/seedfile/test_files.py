@@ -8,12 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.spec_tables import text as exact
+from umi_core.data import list_fields
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope, Turn
 from umi_sim.faults.arguments import FaultArgument
@@ -47,8 +48,8 @@ TIMES = st.integers(0, 2**52)
 @st.composite
 def ops(draw: st.DrawFn) -> Op:
     name = draw(st.sampled_from(sorted(REQUESTS)))
-    fields = attrs.fields(REQUESTS[name])[1:]
-    given_ = [field for field in fields if field.default is attrs.NOTHING or draw(st.booleans())]
+    fields = list_fields(REQUESTS[name])[1:]
+    given_ = [field for field in fields if field.required or draw(st.booleans())]
     return Op("o1", draw(TIMES), "a", name, {field.name: draw(value_of(field.type)) for field in given_})
 
 
@@ -119,7 +120,7 @@ def test_a_rewritten_file_is_the_same_run_and_keeps_what_the_reader_does_not_kno
 
 def test_the_layout_is_one_line_for_each_key_and_item_in_ascii() -> None:
     items = (Op("o1", 0, "a", "remember", {"text": "日 \ud800"}), Op("o2", 0, "a", "len", {}))
-    text = text_of(SeedFile(attrs.evolve(PLAIN, scenario="smoke"), items, ExpectedResult("pass")))
+    text = text_of(SeedFile(structs.replace(PLAIN, scenario="smoke"), items, ExpectedResult("pass")))
     assert text.isascii()
     assert text.endswith("\n}\n")
     assert '\n  {"id":"o1","kind":"op",' in text
@@ -127,7 +128,7 @@ def test_the_layout_is_one_line_for_each_key_and_item_in_ascii() -> None:
 
 
 def with_original(items: tuple[Item, ...]) -> SeedFile:
-    return attrs.evolve(example(), original=items)
+    return structs.replace(example(), original=items)
 
 
 def test_the_items_before_shrinking_survive_their_file() -> None:
@@ -158,7 +159,7 @@ def test_of_a_shrunk_file_too_large_the_answers_go_then_the_original(
 
 
 def test_a_resolved_configuration_survives_its_file() -> None:
-    config = attrs.evolve(
+    config = structs.replace(
         PLAIN, scenario="smoke", seed=2**64 - 1, mode="swarm", memory={"semantic_routing": True},
         agents=(AgentConfig("a", Scope("u", "日"), -5), AgentConfig("b", Scope("u", "b"))),
         weights={"set": 3}, faults={"storage_lost": (3, 1024)}, planted="get-alive-at-expiry",
@@ -181,7 +182,7 @@ def test_an_edited_file_is_read_and_says_so() -> None:
 
 
 def test_a_scenario_of_ones_own_is_marked() -> None:
-    seed = SeedFile(attrs.evolve(PLAIN, scenario="mine"), (), ExpectedResult("pass"))
+    seed = SeedFile(structs.replace(PLAIN, scenario="mine"), (), ExpectedResult("pass"))
     assert '"own":true' in text_of(seed)
     assert loads(text_of(seed).encode(), "x").config.scenario == "mine"
 
@@ -192,7 +193,7 @@ def test_limits_are_capped_by_the_reader() -> None:
 
 
 def test_a_run_too_large_goes_without_its_schedule_and_says_so() -> None:
-    config = attrs.evolve(PLAIN, scenario="smoke")
+    config = structs.replace(PLAIN, scenario="smoke")
     many = tuple(Deviation(f"s{n}", "o1", "x" * 250) for n in range(8_000))
     seed = loads(
         text_of(SeedFile(config, (Op("o1", 0, "a", "len", {}), *many), ExpectedResult("pass"))).encode(), "x"
@@ -207,7 +208,9 @@ def test_a_run_far_too_large_is_refused_before_anything_is_written(tmp_path: Pat
     items = tuple(Op(f"o{n}", 0, "a", "remember", {"text": counting}) for n in range(100))
     path = tmp_path / "x.json"
     with pytest.raises(BadSeedFile, match="too large for a seed file"):
-        seed_file.write(path, SeedFile(attrs.evolve(PLAIN, scenario="smoke"), items, ExpectedResult("pass")))
+        seed_file.write(
+            path, SeedFile(structs.replace(PLAIN, scenario="smoke"), items, ExpectedResult("pass"))
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -387,7 +390,7 @@ def damage(data: bytearray, stream: Stream) -> None:
 
 def failed(message: str = "o1 is lost") -> SeedFile:
     failure = Failure("safety", "acknowledged-is-durable", "STO-1", 3, 0, "o1", message)
-    return SeedFile(attrs.evolve(PLAIN, scenario="smoke"), (), ExpectedResult("fail"), failure, "0" * 12)
+    return SeedFile(structs.replace(PLAIN, scenario="smoke"), (), ExpectedResult("fail"), failure, "0" * 12)
 
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from contextlib import nullcontext
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.histories import ALICE, NOW_MS, History, as_stored, believing, broken, entity, fact
 from umi_core.errors import SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
@@ -36,12 +36,12 @@ class Judged:
     """One agent that is judged, on services that may lose two keys."""
 
     def __init__(self) -> None:
-        config = attrs.evolve(PLAIN, mode="swarm", faults={"storage_bit_flip": (1, 4)})
+        config = structs.replace(PLAIN, mode="swarm", faults={"storage_bit_flip": (1, 4)})
         self.oracle, self.services = believing(Oracle(config)), Services({"a": 64}, loss_max=2)
         self.oracle.meet(lambda: 0, self.services)
 
     def tell(self, op_id: str, request: Request, outcome: Outcome) -> "Judged":
-        request = attrs.evolve(request, op_id=op_id)
+        request = structs.replace(request, op_id=op_id)
         self.oracle.observe_request("a", op_id, request, 0)
         self.oracle.observe_reply("a", op_id, Reply(op_id, outcome), 0)
         return self

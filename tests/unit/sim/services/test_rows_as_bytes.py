@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import attrs
 import msgpack
 import pytest
+from msgspec import structs
 
 from umi_core.codec import STRICT, encode
 from umi_core.ids import pack
@@ -31,7 +31,7 @@ class Bytes:
         self.old_count = 0
 
     def through(self, row: Row) -> Row:
-        return row if row.body is None else attrs.evolve(row, body=decode_row(self.written(row.body)))
+        return row if row.body is None else structs.replace(row, body=decode_row(self.written(row.body)))
 
     def written(self, body: Body) -> bytes:
         """By the first release, if it could have: it knew nothing of the newest fields."""
@@ -47,12 +47,12 @@ def test_rows_of_an_earlier_release_change_nothing(
     monkeypatch: pytest.MonkeyPatch, scenario: str, seed: int
 ) -> None:
     plain, kept = lived(scenario, seed), Bytes()
-    assert [field.name for field in attrs.fields(Resource)][-len(NEWEST) :] == NEWEST
+    assert list(Resource.__struct_fields__)[-len(NEWEST) :] == NEWEST
     read = SimStorage.read
 
     def read_bytes(self: SimStorage, request_id: int, query: Query) -> ReadDone:
         answer = read(self, request_id, query)
-        return attrs.evolve(answer, rows=tuple([kept.through(row) for row in answer.rows]))
+        return structs.replace(answer, rows=tuple([kept.through(row) for row in answer.rows]))
 
     monkeypatch.setattr(SimStorage, "read", read_bytes)
     assert told(lived(scenario, seed)) == told(plain)

@@ -8,8 +8,8 @@ import pickle
 from functools import partial
 from unittest import mock
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import conditions
 from umi_core.conditions import Where
@@ -188,7 +188,7 @@ def test_odd_rows_are_found_like_all_others() -> None:
 def test_entities_to_be_left_out_are_left_out() -> None:
     storage = holding(entity("a"), entity("b"), entity("c"))
     assert by_words(storage, "tea", conditions(without=("b", "never"))) == ["a", "c"]
-    odd = attrs.evolve(entity("d"), address=Address(HOME, "entity", "elsewhere"))
+    odd = structs.replace(entity("d"), address=Address(HOME, "entity", "elsewhere"))
     put(storage, odd)
     assert by_words(storage, "tea", conditions(without=("elsewhere",))) == ["a", "b", "c", "elsewhere"]
     assert by_words(storage, "tea", conditions(without=("d",))) == ["a", "b", "c"]

@@ -1,7 +1,7 @@
 """Goal: one golden per rule of the simulated storage; its contract at random is in tests/conformance."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import conditions
 from umi_core.conditions import Where
@@ -325,7 +325,7 @@ def test_conditions_on_type_time_and_mark_all_hold() -> None:
 def test_the_time_of_an_entity_is_its_event_time_if_it_has_one() -> None:
     write = entity("a", time_ms=5)
     assert isinstance(write.body, Entity)
-    storage = holding(attrs.evolve(write, body=attrs.evolve(write.body, event_time_ms=0)))
+    storage = holding(structs.replace(write, body=structs.replace(write.body, event_time_ms=0)))
     assert found_by(storage, conditions(end_ms=0)) == ["a"]
     assert found_by(storage, conditions(start_ms=5)) == []
 
@@ -345,8 +345,8 @@ def test_relations_touch_both_their_ends() -> None:
     relation = Relation("", "knows", ("a", 0), ("b", 0), 500_000, "", "model", 0)
     storage = holding(
         Write(at("r1", "relation"), relation),
-        Write(at("r2", "relation"), attrs.evolve(relation, target=("a", 1), source=("c", 2))),
-        Write(at("r3", "relation"), attrs.evolve(relation, source=("c", 0))),
+        Write(at("r2", "relation"), structs.replace(relation, target=("a", 1), source=("c", 2))),
+        Write(at("r3", "relation"), structs.replace(relation, source=("c", 0))),
     )
     assert found_by(storage, conditions(touches="a"), ("relation",)) == ["r1", "r2"]
 
@@ -488,7 +488,7 @@ def test_searches_do_not_know_what_was_told_after_the_horizon() -> None:
     storage = SimStorage()
     flush(storage, entity("e1"), vector("e1", 1, 0), now_ms=10)
     flush(storage, entity("e2"), vector("e2", 1, 0), now_ms=20)
-    flush(storage, attrs.evolve(entity("e1"), body=None), now_ms=20)
+    flush(storage, structs.replace(entity("e1"), body=None), now_ms=20)
     flush(storage, entity("e1"), now_ms=21)
     for query in (ByWords(HOME, "tea", ANYTHING, 9, 1), ByVector(HOME, (1, 0), ANYTHING, 9, 1)):
         for horizon_ms, known in ((None, ["e1", "e2"]), (21, ["e1", "e2"]), (20, ["e2"]), (19, [])):
@@ -525,7 +525,7 @@ def test_a_rotten_vector_is_seen_by_searches_that_use_it() -> None:
     (by_words,) = storage.read(1, ByWords(HOME, "tea", ANYTHING, 9, 1)).rows
     assert (by_vector.address, by_vector.body) == (at("e1", "entity"), None)
     assert by_words.body is not None
-    flush(storage, attrs.evolve(vector("e1"), body=None))
+    flush(storage, structs.replace(vector("e1"), body=None))
     assert storage.rotten == {}
 
 
@@ -533,7 +533,7 @@ def test_of_a_rotten_session_one_bit_is_another_one() -> None:
     where, body = at("s", "session"), SessionRow("s", "ann", "a1", ("a1",), 1, "a1", b"\x00\x00")
     storage = holding(Write(where, body))
     storage.rot(where, (3, 9))
-    assert storage.read(1, ByIds((where,))).rows[0].body == attrs.evolve(body, snapshot=b"\x00\x02")
+    assert storage.read(1, ByIds((where,))).rows[0].body == structs.replace(body, snapshot=b"\x00\x02")
     storage.check()
 
 

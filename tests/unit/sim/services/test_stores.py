@@ -1,7 +1,7 @@
 """Goal: stores of one world share nothing: no row, no window, no loss."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import EffectFailed, ReadDone
@@ -95,7 +95,7 @@ def test_a_full_store_leaves_room_in_the_other_one(world: Services) -> None:
     struck = strike(world, "storage_full", sent, spare_bytes=0, for_ms=10)
     assert isinstance(struck, Later)
     assert isinstance(struck.answer, EffectFailed)
-    again = attrs.evolve(commit("main"), sent_ms=5)
+    again = structs.replace(commit("main"), sent_ms=5)
     handled = world.handle(again, 5)
     assert isinstance(handled, Flush)
     assert not isinstance(getattr(world.flush(again, handled, 5), "answer", None), EffectFailed)

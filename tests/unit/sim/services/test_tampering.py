@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE, Pair, id_of_fact
 from umi_core.messages.effects import Done
@@ -68,7 +68,7 @@ def test_a_row_that_is_put_back_is_found_and_one_that_was_never_there_is_gone() 
     at = Address(SCOPE, "entity", ALICE)
     row = pair.storage.rows[at]
     assert isinstance(row.body, Entity)
-    other = Row(at, 7, attrs.evolve(row.body, content="likes poison"))
+    other = Row(at, 7, structs.replace(row.body, content="likes poison"))
     pair.storage.put_back({at: other}, 9)
     assert pair.ask(GetEntity(2, ALICE)) == Done(other.body)
     pair.storage.put_back({at: None}, 9)
@@ -95,7 +95,7 @@ def test_a_scope_is_put_back_alone() -> None:
     storage = everything()
     stranger = Address(Scope("u9", "a9"), "entity", "ent_x")
     rows = dict(storage.rows)
-    storage.put_back({stranger: attrs.evolve(rows[Address(SCOPE, "entity", ALICE)], address=stranger)}, 0)
+    storage.put_back({stranger: structs.replace(rows[Address(SCOPE, "entity", ALICE)], address=stranger)}, 0)
     assert {it: row for it, row in storage.rows.items() if it != stranger} == rows
 
 

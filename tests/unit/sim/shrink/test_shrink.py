@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.known_seeds import seeds_of
 from umi_core.ids import session_id
@@ -61,7 +61,7 @@ def _one_more_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def failing(mutant: str, *items: Item, **options: Any) -> SeedFile:
-    config: RunConfig = attrs.evolve(PLAIN, scenario="working", planted=mutant, **options)
+    config: RunConfig = structs.replace(PLAIN, scenario="working", planted=mutant, **options)
     verdict, _ = run_once(config, items)
     assert verdict.failure is not None
     return of_verdict(verdict)
@@ -125,8 +125,8 @@ def test_what_is_left_fails_as_recorded_and_without_any_item_it_does_not(shrunk:
 def test_shrinking_what_was_shrunk_gives_the_same_file(shrunk: Shrunk, mutant: str) -> None:
     again = loads(text_of(shrunk[mutant][1]).encode(), "small")
     assert shrink(again) is again
-    bare = attrs.evolve(again, minimised=None)
-    assert attrs.evolve(shrink(bare), minimised=None).items == again.items
+    bare = structs.replace(again, minimised=None)
+    assert structs.replace(shrink(bare), minimised=None).items == again.items
 
 
 @pytest.mark.slow
@@ -134,12 +134,12 @@ def test_shrinking_what_was_shrunk_gives_the_same_file(shrunk: Shrunk, mutant: s
 def test_rounds_go_on_until_one_changes_nothing(name: str) -> None:
     """These get simpler in the second round."""
     small = shrink(found(MUTANTS[name]))
-    assert shrink(attrs.evolve(small, minimised=None)).items == small.items
+    assert shrink(structs.replace(small, minimised=None)).items == small.items
 
 
 def found(bug: Mutant) -> SeedFile:
     configs = (draw(find(bug.scenario), seed, bug.overrides) for seed in seeds_of(bug))
-    verdicts = (run_once(attrs.evolve(config, planted=bug.name))[0] for config in configs)
+    verdicts = (run_once(structs.replace(config, planted=bug.name))[0] for config in configs)
     return of_verdict(next(verdict for verdict in verdicts if verdict.failure))
 
 
@@ -165,14 +165,14 @@ def test_what_has_nothing_to_do_with_the_failure_goes() -> None:
         Op("o3", 6, "a", "set", {"key": "ключ", "value": b"", "ttl_ms": 900}),
         Op("o4", 7, "b", "len", {}),
     )
-    two = (PLAIN.agents[0], attrs.evolve(PLAIN.agents[0], name="b", scope=Scope("u2", "a2"), skew_ms=-77))
+    two = (PLAIN.agents[0], structs.replace(PLAIN.agents[0], name="b", scope=Scope("u2", "a2"), skew_ms=-77))
     whole = failing(
         LEAK[0], *noise, agents=two, latency="spread", mode="swarm", faults={"storage_lost": (1, 4)},
         memory={"working_bytes_max": 500}, policy="random",
     )  # fmt: skip
     small = shrink(whole)
     assert names(small) == ["set", "set"]
-    assert small.config == attrs.evolve(
+    assert small.config == structs.replace(
         PLAIN, scenario="working", planted=LEAK[0], agents=PLAIN.agents, steps_max=22_000
     )
 
@@ -209,7 +209,7 @@ def test_a_request_goes_on_naming_what_another_was_told_when_that_is_told_anothe
         Op("o3", 1_300, "a", "load_session", {"session_id": session_of("a2", 1_234 + 150)}),
         Fault("f1", "storage_bit_flip", "o3/read#1", {"byte": 0, "bit": 0, "latent": False}),
     )
-    two = (PLAIN.agents[0], attrs.evolve(PLAIN.agents[0], name="b", scope=Scope("u1", "a2"), skew_ms=150))
+    two = (PLAIN.agents[0], structs.replace(PLAIN.agents[0], name="b", scope=Scope("u1", "a2"), skew_ms=150))
     rates = {"storage_bit_flip": (1, 3)}
     small = shrink(failing("load-clears-first", *items, agents=two, mode="swarm", faults=rates))
     created, _, loaded, _ = small.items
@@ -244,7 +244,7 @@ def test_what_the_audit_shows_as_well_needs_no_request_that_shows_it() -> None:
 
 def test_everything_is_looked_at_before_healing_may_mend_it() -> None:
     sets = [Op(f"o{number}", number, "a", "set", {"key": str(number), "value": b""}) for number in (1, 2)]
-    verdict, _ = run_once(attrs.evolve(PLAIN, planted=ENTRY[0]), sets)
+    verdict, _ = run_once(structs.replace(PLAIN, planted=ENTRY[0]), sets)
     assert verdict.failure is not None
     assert (verdict.failure.rule, verdict.healed_at_step) == ("snapshot-roundtrip", 0)
 
@@ -341,7 +341,7 @@ def test_another_failure_is_kept_and_not_followed() -> None:
     others = [verdict.failure.rule for verdict in done.others if verdict.failure]
     assert "space-accounting" in others
     off = ("space-accounting",)
-    done = shrink_whole(attrs.evolve(whole, config=attrs.evolve(whole.config, off=off)))
+    done = shrink_whole(structs.replace(whole, config=structs.replace(whole.config, off=off)))
     assert done.seed.config.off == off
     assert "space-accounting" not in [it.failure.rule for it in done.others if it.failure]
 
@@ -349,6 +349,6 @@ def test_another_failure_is_kept_and_not_followed() -> None:
 def test_a_run_that_does_not_fail_so_is_refused() -> None:
     whole = failing(LEAK[0], *life(KEYED, 20))
     with pytest.raises(NothingToShrink, match="does not fail as recorded"):
-        shrink(attrs.evolve(whole, config=attrs.evolve(whole.config, planted=None)))
+        shrink(structs.replace(whole, config=structs.replace(whole.config, planted=None)))
     with pytest.raises(NothingToShrink, match="expects to pass"):
-        shrink(attrs.evolve(whole, failure=None))
+        shrink(structs.replace(whole, failure=None))

@@ -23,7 +23,7 @@ class Hosting:
         self.inner = ThreadPoolExecutor(jobs)
         self.open.append(self)
 
-    open: "list[Any]" = []  # noqa: RUF012  # filled by all that are made
+    open: "list[Any]" = []  # filled by all that are made
 
     def submit(self, work: Any, given: Any) -> "Future[Any]":
         return self.inner.submit(work, given)

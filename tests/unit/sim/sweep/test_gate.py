@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import lines_of
 from umi_sim.kernel import prng
@@ -45,7 +45,7 @@ def test_what_is_lived_beside_a_run_is_lived_once(
 
     monkeypatch.setattr(gate, "run_once", noting)
     config = scenario.draw(scenario.find("working"), 0, {"run.equivalences": "['E-REPLAY']"})
-    traces = gate.hashes(attrs.evolve(config, planted=planted))
+    traces = gate.hashes(structs.replace(config, planted=planted))
     first = config.equivalences
     assert len(dict.fromkeys(traces.values())) == 1
     assert lived == [first, *[first if beside is None else beside] * 2]
@@ -148,9 +148,9 @@ def test_a_run_beyond_its_limits_ends_its_process_and_leaves_seed_and_configurat
 def test_a_memory_error_in_a_run_is_a_limit_and_no_crash() -> None:
     verdict = run(scenario.draw(scenario.find("own.toml"), 1))
     failure = Failure("crash", "crash", "crash", 1, 0, "o1", "MemoryError: ")
-    assert child.is_out_of_memory(attrs.evolve(verdict, failure=failure))
+    assert child.is_out_of_memory(structs.replace(verdict, failure=failure))
     assert not child.is_out_of_memory(
-        attrs.evolve(verdict, failure=attrs.evolve(failure, message="KeyError: "))
+        structs.replace(verdict, failure=structs.replace(failure, message="KeyError: "))
     )
     assert not child.is_out_of_memory(verdict)
 
@@ -159,5 +159,5 @@ def lived(seed: int, **limits: int) -> Totals:
     """One seed of a small scenario, as a worker lives it."""
     plan = SweepPlan((source_of("own.toml"),), [seed])
     (task,) = plan.tasks()
-    totals: Totals = TOTALS.read(work.work({**attrs.asdict(task, recurse=False), **limits})["totals"])
+    totals: Totals = TOTALS.read(work.work({**structs.asdict(task), **limits})["totals"])
     return totals

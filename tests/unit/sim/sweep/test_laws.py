@@ -5,10 +5,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from umi_sim.kernel.progress import NOW
 from umi_sim.runs.runner import run
@@ -157,7 +157,7 @@ def test_fresh_seeds_are_the_first_words_of_their_streams() -> None:
 
 def test_shards_share_out_all_seeds_and_none_twice() -> None:
     whole = SweepPlan((source_of(OWN),), range(25), 12, "7")
-    parts = [attrs.evolve(whole, shard=(number, 3)) for number in (1, 2, 3)]
+    parts = [structs.replace(whole, shard=(number, 3)) for number in (1, 2, 3)]
     assert sorted(seed for part in parts for seed in seeds(part)) == sorted(seeds(whole))
     assert sum(part.run_count or 0 for part in parts) == whole.run_count
     assert seeds(parts[1])[:3] == [1, 4, 7]
@@ -234,7 +234,7 @@ def test_two_sweeps_do_not_write_to_one_file(tmp_path: Path) -> None:
 
 
 def test_a_chunk_that_lost_something_is_tried_again_and_the_better_one_counts(tmp_path: Path) -> None:
-    lost = attrs.evolve(chunk(), totals=Totals(9, lost={(OWN, 3): LostSeed(OWN, 3, "why")}))
+    lost = structs.replace(chunk(), totals=Totals(9, lost={(OWN, 3): LostSeed(OWN, 3, "why")}))
     book = journal.Journal.open(tmp_path / "x.jsonl")
     book.append(lost)
     assert not journal.read(book.path)[lost.name].is_done

@@ -3,8 +3,8 @@
 from itertools import islice
 from pathlib import Path
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_sim.kernel import folders
 from umi_sim.mutants.source_edits import SourceEdit
@@ -32,8 +32,8 @@ HOW = {
     "an exception of the simulator": (
         edit(
             EFFECTS,
-            "    error: Error\n\n\n@attrs.frozen\nclass Failed",
-            "    why: Error\n\n\n@attrs.frozen\nclass Failed",
+            "    error: Error\n\n\nclass Failed",
+            "    why: Error\n\n\nclass Failed",
         ),
         NO_VERDICT,
     ),
@@ -63,7 +63,7 @@ def test_what_changes_nothing_survives() -> None:
         3,
         1,
     )
-    assert attrs.astuple(found)[3:] == ("", "", 0, 3, 3)
+    assert structs.astuple(found)[3:] == ("", "", 0, 3, 3)
 
 
 @pytest.mark.slow
@@ -91,5 +91,5 @@ def test_scenarios_that_do_not_meet_the_line_sit_out_four_of_five_turns() -> Non
 def test_a_survivor_tells_how_many_runs_met_its_line() -> None:
     late = edit(WORKING, "    total = number + delta", "    total = delta + number")
     line = late.text[: late.text.index(late.after)].count("\n") + 1
-    found = hunt(attrs.evolve(late, line=line), (source_of("working"), source_of("rendering")), "1", 3)
+    found = hunt(structs.replace(late, line=line), (source_of("working"), source_of("rendering")), "1", 3)
     assert (found.how, found.runs, found.met) == ("", 3, 2)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
-import attrs
 import pytest
 from click.testing import Result
+from msgspec import structs
 
 from tests.unit.sim.commands import BAD, OWN, refused, umi
 from umi_sim.scenario import floors
@@ -465,8 +465,8 @@ def test_a_file_that_is_another_run_here_is_nondeterminism() -> None:
     assert not totals.apart
     one = totals.in_order()[0]
     text = one.text.replace(failure_files.of(one).expect.trace, "0" * 32)
-    seed = attrs.evolve(seed_file.loads(text.encode(), "x"), is_edited=False)
-    totals.found[one.fingerprint] = attrs.evolve(one, text=seed_file.text_of(seed))
+    seed = structs.replace(seed_file.loads(text.encode(), "x"), is_edited=False)
+    totals.found[one.fingerprint] = structs.replace(one, text=seed_file.text_of(seed))
     failure_files.verify(totals, {one.fingerprint: one})
     assert list(totals.apart) == [("bad.toml", one.seed, "record-replays")]
     assert totals.found[one.fingerprint] == one  # as it was before it was made small

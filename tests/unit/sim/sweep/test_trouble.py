@@ -11,8 +11,8 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import refused, umi
 from umi_sim.record import saved_failures
@@ -165,7 +165,7 @@ def test_a_chunk_that_ended_early_tells_the_seeds_that_were_run() -> None:
 
 def task() -> dict[str, Any]:
     plan = SweepPlan((source_of("bad.toml"),), range(1, 2))
-    return attrs.asdict(next(plan.tasks()), recurse=False)
+    return structs.asdict(next(plan.tasks()))
 
 
 @pytest.mark.parametrize("trouble", [Died(-9), OutOfLimit("time", "no answer after 60 s")])

@@ -16,8 +16,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
@@ -77,7 +77,7 @@ def subject_of(call: Callable[[], object], *, catches: bool = False) -> type:
 
 
 def failure_of(make: type, fenced: Collection[Reach], off: tuple[str, ...] = ()) -> Failure | None:
-    config = attrs.evolve(draw(find("working"), 0), off=off)
+    config = structs.replace(draw(find("working"), 0), off=off)
     return run(config, target_of=lambda *_: SubjectTarget(make, ("clear",), fenced)).failure
 
 

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.second_memory import (
     COMMAND,
@@ -32,7 +32,7 @@ from umi_sim.target.process import BadProcess, BadStep, ProcessMachine, ProcessT
 
 @pytest.mark.slow
 def test_behind_pipes_a_memory_lives_as_in_this_process() -> None:
-    config = attrs.evolve(drawn("smoke", 1, is_compared=True), command=f"{sys.executable} -P {SERVER}")
+    config = structs.replace(drawn("smoke", 1, is_compared=True), command=f"{sys.executable} -P {SERVER}")
     verdict, _ = run_once(config)
     assert verdict.failure is None
     assert verdict.trace_hash == run_from_outside(config).trace_hash
@@ -87,7 +87,7 @@ def test_a_process_that_ends_is_a_crash_of_the_memory() -> None:
 
 
 class Counted(Here):
-    started: list["Counted"] = []  # noqa: RUF012  # of all its runs
+    started: list["Counted"] = []  # of all its runs
 
     def __init__(self, command: str, **more: Any) -> None:
         super().__init__(command, **more)
@@ -120,7 +120,7 @@ def test_one_that_forgets_in_what_it_saves_is_another_memory() -> None:
 
 
 def test_a_rule_that_is_off_says_nothing_of_what_was_saved() -> None:
-    config = attrs.evolve(drawn("smoke", 1, is_compared=False), off=("copied-state-continues",))
+    config = structs.replace(drawn("smoke", 1, is_compared=False), off=("copied-state-continues",))
     with served_here(saves_what_it_was()):
         failure = run_once(config)[0].failure
     assert failure is None or failure.rule != "copied-state-continues"
@@ -194,7 +194,7 @@ def standing(*operations: object, effects: Sequence[Effect] = (), **more: object
 SCOPE = Scope("u", "a")
 ASKS: dict[str, object] = {"number": 1, "workflow": "recover", "step": "load", "asks": 7, "due_ms": 90}
 READ = Read(Count(SCOPE, ("entity",)), request_id=7)
-ELSEWHERE = attrs.evolve(READ, store="attic")
+ELSEWHERE = structs.replace(READ, store="attic")
 NO_PROMPT = AskModel("extract", 7, request_id=7)  # type: ignore[arg-type]  # what it must not be
 COMMIT = Commit((), (), "key", request_id=7)
 
@@ -257,7 +257,9 @@ def test_one_that_serves_nothing_known_is_not_tested(serves: object) -> None:
 
 
 def test_one_that_does_not_start_is_not_tested(capfd: pytest.CaptureFixture[str]) -> None:
-    config = attrs.evolve(drawn("working", 1, is_compared=False), command=f"{sys.executable} -S nowhere.py")
+    config = structs.replace(
+        drawn("working", 1, is_compared=False), command=f"{sys.executable} -S nowhere.py"
+    )
     with pytest.raises(BadProcess, match="has ended with status 2"):
         ProcessTarget(config)
     assert "nowhere.py" in capfd.readouterr().err
@@ -265,7 +267,7 @@ def test_one_that_does_not_start_is_not_tested(capfd: pytest.CaptureFixture[str]
 
 def test_the_process_ends_with_the_run() -> None:
     with served_here():
-        target = ProcessTarget(attrs.evolve(drawn("working", 1, is_compared=False), command=COMMAND))
+        target = ProcessTarget(structs.replace(drawn("working", 1, is_compared=False), command=COMMAND))
         target.close()
     assert target.server.process.is_killed  # type: ignore[attr-defined]  # that of the test
     assert not target.revise(None, ())

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.workflows import BUILT_IN
@@ -14,7 +14,7 @@ from umi_sim.target.revisions import CHANGE_COUNT_MAX, FIRST, ROW, UNUSED, Revis
 
 
 def test_every_workflow_goes_through_all_forms_and_is_as_it_was_again() -> None:
-    registry, other = BUILT_IN, attrs.evolve(ROW, config=(("every", 2),))
+    registry, other = BUILT_IN, structs.replace(ROW, config=(("every", 2),))
     for form in ((ROW,), (other,), (FIRST,), (FIRST, ROW), ()):
         registry = change_tables(registry)
         for name in BUILT_IN.revisions:
@@ -49,9 +49,9 @@ def test_without_a_number_they_never_change() -> None:
 
 
 def test_a_run_whose_workflows_change_says_the_same_as_one_whose_do_not() -> None:
-    config = attrs.evolve(draw(find("revisions"), 4), revise_every=2, operations_max=20)
+    config = structs.replace(draw(find("revisions"), 4), revise_every=2, operations_max=20)
     changing, _ = run_once(config)
-    steady, _ = run_once(attrs.evolve(config, revise_every=0), changing.items)
+    steady, _ = run_once(structs.replace(config, revise_every=0), changing.items)
     assert changing.marks["revision: under an operation"] > 0
     assert (changing.replies, changing.fired) == (steady.replies, steady.fired)
     assert changing.state_digest == steady.state_digest

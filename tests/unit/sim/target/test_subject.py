@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
+from umi_core.data import Owner
 from umi_core.engine.registry import Registry
 from umi_core.errors import EntryTooLarge
 from umi_core.limits import DAY_MS, WORKING_VALUE_BYTES_MAX
@@ -43,12 +44,11 @@ working_bytes_max = 1_048_576
 )
 
 
-@attrs.define
-class Cache:
+class Cache(Owner):
     """A cache with a time to live, as somebody may have written it. An entry lives while now < expires_ms."""
 
     grace_ms: int = 0
-    entries: dict[str, tuple[bytes, int]] = attrs.field(factory=dict)
+    entries: dict[str, tuple[bytes, int]] = {}
 
     def call(self, now_ms: int, request: Request) -> Outcome:
         if error := bad_request(request):
@@ -117,6 +117,6 @@ def test_what_a_target_does_not_serve_is_not_asked_for() -> None:
 
 
 def test_a_target_that_serves_nothing_of_what_is_asked_is_refused() -> None:
-    config = attrs.evolve(draw(CACHE_RUNS, 1), weights={"get": 1, "delete": 1})
+    config = structs.replace(draw(CACHE_RUNS, 1), weights={"get": 1, "delete": 1})
     with pytest.raises(ValueError, match="ask for get, delete alone, and the target serves set"):
         run(config, target_of=lambda config, registry: SubjectTarget(Cache, ("set",)))

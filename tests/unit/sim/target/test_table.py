@@ -1,7 +1,7 @@
 """Goal: what is tested is what a file says, and nothing is asked of it that it does not serve."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.messages.requests import REQUESTS
 from umi_core.workflows import BUILT_IN
@@ -37,12 +37,12 @@ def test_a_scenario_asks_what_its_target_serves(scenario: str, key: str, value: 
 def test_a_record_of_one_target_is_none_of_another() -> None:
     with pytest.raises(Wrong, match="put_row is not served by umi_core"):
         check_agents(PLAIN, (PUT,))
-    check_agents(attrs.evolve(PLAIN, target="migrator"), (PUT,))
+    check_agents(structs.replace(PLAIN, target="migrator"), (PUT,))
 
 
 def test_a_run_tests_what_its_configuration_says() -> None:
     for name, cls in (("umi_core", UmiTarget), ("migrator", MigrationTarget)):
-        made: Target = target_of(attrs.evolve(PLAIN, target=name), BUILT_IN)
+        made: Target = target_of(structs.replace(PLAIN, target=name), BUILT_IN)
         assert isinstance(made, cls)
         assert [*list_unserved(name, REQUESTS)] == [it for it in REQUESTS if it not in made.requests]
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE
 from umi_core.config import Config
@@ -25,7 +25,7 @@ def core(human_count: int, self_count: int) -> Core:
 
 def limited(entry_count_max: int | None, *cores: Core, usual: int = 64) -> int:
     """The limit of the next life, after a crash that set this one, where these are found."""
-    target = UmiTarget(attrs.evolve(PLAIN, memory={"core_entry_count_max": usual}))
+    target = UmiTarget(structs.replace(PLAIN, memory={"core_entry_count_max": usual}))
     target.limit_entries("a", entry_count_max)
     for each in cores[:-1]:
         target.config_of("a", [each])
@@ -40,7 +40,7 @@ def test_entries_of_self_that_may_still_land_have_room() -> None:
     target = UmiTarget(PLAIN)
     target.limit_entries("a", 1)
     found = target.config_of("a", (core(5, 0), core(0, 3)))
-    assert found == attrs.evolve(Config(), core_entry_count_max=3)
+    assert found == structs.replace(Config(), core_entry_count_max=3)
 
 
 def test_room_that_was_made_for_them_stays_when_they_have_left() -> None:
@@ -54,4 +54,4 @@ def test_a_question_for_which_no_operation_waits_is_a_broken_contract() -> None:
     (asked,) = [it for it in machine.step(0, Wake()) if isinstance(it, Read)]
     assert machine.origin_of(asked).workflow
     with pytest.raises(Broken, match="workflow-contract: no operation waits for the answer to question 99"):
-        machine.origin_of(attrs.evolve(asked, request_id=99))
+        machine.origin_of(structs.replace(asked, request_id=99))

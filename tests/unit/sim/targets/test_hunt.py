@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.sessions_store import PLANTED, ClearSwallows, PopReadsThenDeletes, Store
 from umi_sim.targets import MISSING, Known, Kv, life, seed_files, world
@@ -139,7 +139,7 @@ def test_the_exported_script_of_a_hang_hangs_by_itself(
         done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
         assert ("computes for seconds, and does not end" in done.stdout) == bool(code)
-    quick = attrs.evolve(verdict, items=verdict.items[:1])
+    quick = structs.replace(verdict, items=verdict.items[:1])
     with pytest.raises(CannotExport, match="did not hang"):
         script_of(store, quick)
 

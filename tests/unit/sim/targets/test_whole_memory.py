@@ -3,9 +3,9 @@
 from pathlib import Path
 from shutil import which
 
-import attrs
 import pytest
 from click.testing import CliRunner, Result
+from msgspec import structs
 
 from tests.second_memory import COMMAND, Broken, counts_one_more, served_here
 from umi_sim.cli.root import cli
@@ -132,7 +132,7 @@ def test_the_scenarios_are_those_of_a_sweep_without_a_planted_bug() -> None:
 
 
 def test_what_is_done_to_our_memory_alone_is_not_done_to_another() -> None:
-    config = attrs.evolve(
+    config = structs.replace(
         files.draw(files.find("revisions"), 3), equivalences=("E-REPLAY", "E-FILTER"), revise_every=2
     )
     given = whole_memory.given_to("x", config, is_compared=True)

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import umi
 from umi_core.memory import Memory
@@ -31,7 +31,7 @@ LIVES = (
 def recorded(*items: Item, bug: str | None = None, **changes: object) -> SeedFile:
     """The seed file of a run of these items."""
     given = {"scenario": "smoke", "planted": bug, **changes}
-    config: RunConfig = attrs.evolve(PLAIN, **given)  # type: ignore[arg-type]
+    config: RunConfig = structs.replace(PLAIN, **given)
     return seed_file.of_verdict(run_once(config, items)[0])
 
 
@@ -131,7 +131,7 @@ def test_a_run_that_passes_is_held_to_all_its_effects() -> None:
 
 def test_an_open_bug_must_only_not_reply_what_was_judged_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     seed = recorded(*LIVES, bug="get-alive-at-expiry")
-    unknown = attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
+    unknown = structs.replace(seed, config=structs.replace(seed.config, planted=None))
     with plant_mutant("get-alive-at-expiry", BUILT_IN):
         source = source_of(unknown)
     assert '    assert effects != (Reply("o2", Done(value=b"tea")),)\n\n\nif' in source.text

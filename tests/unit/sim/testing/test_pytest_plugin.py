@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from tests.unit.sim.commands import OWN
 from umi_sim.explain import report
@@ -62,12 +62,12 @@ def failing(result: seed_file.ExpectedResult | None = None) -> seed_file.SeedFil
     """The recorded failure of a memory with a bug."""
     seed = seed_file_of(BROKEN)
     assert seed.failure is not None
-    return attrs.evolve(seed, expect=result or seed.expect)
+    return structs.replace(seed, expect=result or seed.expect)
 
 
 def mended(seed: seed_file.SeedFile) -> seed_file.SeedFile:
     """The same record, as if the bug had been mended since."""
-    return attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
+    return structs.replace(seed, config=structs.replace(seed.config, planted=None))
 
 
 # What is collected.
@@ -188,8 +188,8 @@ def test_workers_take_the_list_of_their_parent(pytester: Pytester, monkeypatch: 
 
 def test_an_open_bug_is_expected_to_fail(pytester: Pytester) -> None:
     seed = failing()
-    history = attrs.evolve(seed.history, ticket="BUG-7")
-    seed_file.write(Path("scenarios/seeds/open.json"), attrs.evolve(seed, history=history))
+    history = structs.replace(seed.history, ticket="BUG-7")
+    seed_file.write(Path("scenarios/seeds/open.json"), structs.replace(seed, history=history))
     result = run(pytester, "-rx", "scenarios/seeds")
     result.assert_outcomes(xfailed=1)
     result.stdout.fnmatch_lines(["XFAIL * - open bug; BUG-7"])
@@ -214,8 +214,8 @@ def test_a_fixed_bug_that_is_back_fails(pytester: Pytester) -> None:
 
 def test_hashes_count_unless_relaxed(pytester: Pytester) -> None:
     seed = seed_file_of(PLAIN)
-    other = attrs.evolve(seed.expect, trace="00" * 16)
-    seed_file.write(Path("scenarios/seeds/golden.json"), attrs.evolve(seed, expect=other))
+    other = structs.replace(seed.expect, trace="00" * 16)
+    seed_file.write(Path("scenarios/seeds/golden.json"), structs.replace(seed, expect=other))
     result = run(pytester, "scenarios/seeds")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["DIVERGED scenarios/seeds/golden.json: *"])

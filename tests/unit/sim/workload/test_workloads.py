@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from umi_core import limits
 from umi_core.codec import encode
@@ -135,7 +135,7 @@ class Nothing:
 
 
 def workload(agent: str = "a", **changes: Any) -> Workload:
-    return Workload(attrs.evolve(PLAIN, **changes), agent, Everything())
+    return Workload(structs.replace(PLAIN, **changes), agent, Everything())
 
 
 def drawn_by(workload: Workload) -> list[Drawn]:
@@ -208,7 +208,7 @@ def test_what_a_memory_takes_is_plain_so_it_has_bytes() -> None:
             encode(request)
             for field, value in args.items():
                 for other in derived(value):
-                    assert bad_request(attrs.evolve(request, **{field: other})), (name, field, other)
+                    assert bad_request(structs.replace(request, **{field: other})), (name, field, other)
                     counts[f"{name}.{field}"] += 1
     assert len(counts) > 60
 
@@ -374,7 +374,7 @@ def test_a_hostile_user_is_refused_often_but_not_always() -> None:
 
 def test_a_user_of_a_new_world_finds_something_to_ask() -> None:
     for name in REQUESTS:
-        config = attrs.evolve(PLAIN, weights={name: 1}, adversarial=(0, 1))
+        config = structs.replace(PLAIN, weights={name: 1}, adversarial=(0, 1))
         assert len([built(drawn) for drawn in drawn_by(Workload(config, "b", Nothing()))]) == 60
 
 
@@ -634,7 +634,7 @@ def test_a_script_is_asked_as_it_stands() -> None:
 
 # Requests that are nearly as an earlier one.
 
-NEARLY: Final = attrs.evolve(PLAIN, nearly=(1, 2), adversarial=(0, 1))
+NEARLY: Final = structs.replace(PLAIN, nearly=(1, 2), adversarial=(0, 1))
 
 
 def parts_apart(one: Drawn, other: Drawn) -> list[str]:
@@ -645,7 +645,7 @@ def parts_apart(one: Drawn, other: Drawn) -> list[str]:
 
 def near_each_other(config: RunConfig) -> list[str]:
     """Return the field in which each request differs from the one before, where it is exactly one."""
-    drawn = [it for seed in range(20) for it in requests_of(attrs.evolve(config, seed=seed))]
+    drawn = [it for seed in range(20) for it in requests_of(structs.replace(config, seed=seed))]
     apart = [parts_apart(one, other) for one, other in pairwise(drawn) if one[0] == other[0]]
     return [parts[0] for parts in apart if len(parts) == 1 and parts[0] in (*VARIED, "turns")]
 
@@ -654,7 +654,7 @@ def test_many_requests_are_earlier_ones_with_one_small_change() -> None:
     near = near_each_other(NEARLY)
     assert set(near) == {*VARIED, "turns"}
     assert len(near) > 30
-    assert near_each_other(attrs.evolve(NEARLY, nearly=(0, 1))) == []
+    assert near_each_other(structs.replace(NEARLY, nearly=(0, 1))) == []
 
 
 def requests_of(config: RunConfig) -> list[Drawn]:

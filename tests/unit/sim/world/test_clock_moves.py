@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record.items import Args, ClockMove, Fault, Item, Op
@@ -15,7 +15,7 @@ from umi_sim.seedfile.fields import PLAIN
 from umi_sim.world.agent import Tally
 from umi_sim.world.clock_moves import make
 
-CONFIG: Final = attrs.evolve(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4, start_ms=0)
+CONFIG: Final = structs.replace(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4, start_ms=0)
 TIMEOUT_MS: Final = 10_000
 LOST: Final = Fault("f1", "link_loss", "o1/commit#1", {})
 

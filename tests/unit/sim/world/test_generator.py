@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.values import Scope
 from umi_sim.kernel.clock import SimClock
@@ -58,7 +58,7 @@ class Life:
 
 def asked(life: Life, **changes: Any) -> list[Op]:
     """All operations, each drawn at the world's beginning."""
-    generator = Generator(attrs.evolve(CONFIG, **changes), life)
+    generator = Generator(structs.replace(CONFIG, **changes), life)
     drawn = [generator.next_items("a", 0, 0) for _ in range(CONFIG.operations_max)]
     return [item for items in drawn for item in items if isinstance(item, Op)]
 
@@ -92,7 +92,7 @@ def test_any_operation_may_land_on_a_deadline() -> None:
 
 
 def test_a_fast_clock_is_made_to_show_a_reading_that_it_would_leave_out() -> None:
-    generator = Generator(attrs.evolve(CONFIG, land=(1, 1)), Life(deadlines=[50_000], num=2))
+    generator = Generator(structs.replace(CONFIG, land=(1, 1)), Life(deadlines=[50_000], num=2))
     drawn = [generator.next_items("a", 0, 0) for _ in range(CONFIG.operations_max)]
     told = {(items[-1].at_ms, *(str(move.args) for move in items[:-1])) for items in drawn if items}
     assert told == {
@@ -101,7 +101,7 @@ def test_a_fast_clock_is_made_to_show_a_reading_that_it_would_leave_out() -> Non
 
 
 def test_what_lasts_is_recorded_with_its_end_before_the_operation_that_it_strikes() -> None:
-    generator = Generator(attrs.evolve(CONFIG, faults={"clock_freeze": (1, 1)}), Life())
+    generator = Generator(structs.replace(CONFIG, faults={"clock_freeze": (1, 1)}), Life())
     freeze, thaw, op = generator.next_items("a", 0, 0)
     assert [getattr(item, "move", "") for item in (freeze, thaw, op)] == ["freeze", "thaw", ""]
     assert freeze.at_ms == op.at_ms < thaw.at_ms

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Read
@@ -23,7 +23,7 @@ from umi_sim.world.network import Links, lane_of
 from umi_sim.world.source import At, Replay
 from umi_sim.world.world import World
 
-CONFIG: Final = attrs.evolve(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4)
+CONFIG: Final = structs.replace(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4)
 TIMEOUT_MS: Final = 10_000
 FIRST: Final = "o1/commit#1"
 
@@ -162,7 +162,7 @@ class Always:
 
 def links_with(kind: str, latency: str = "instant") -> tuple[Links, Always]:
     always = Always(kind)
-    return Links(attrs.evolve(CONFIG, latency=latency), always.strike, may_strike=True), always
+    return Links(structs.replace(CONFIG, latency=latency), always.strike, may_strike=True), always
 
 
 def low(label: str, n: int) -> int:

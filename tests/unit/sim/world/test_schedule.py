@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.values import Scope
 from umi_sim.record.run_config import AgentConfig
@@ -19,7 +19,7 @@ EVENTS: Final = DECISIONS_PER_OPERATION  # of each lane
 
 
 def made(name: str, seed: int = 0, operation_count: int = 2) -> SchedulingPolicy:
-    return policy_of(attrs.evolve(PLAIN, policy=name, seed=seed, operations_max=operation_count))
+    return policy_of(structs.replace(PLAIN, policy=name, seed=seed, operations_max=operation_count))
 
 
 def lived(policy: SchedulingPolicy, lanes: Sequence[str]) -> list[str]:
@@ -101,9 +101,9 @@ def test_pct_of_a_smaller_depth_never_finds_it() -> None:
 
 def test_the_turns_are_spread_over_all_agents() -> None:
     agents = tuple(AgentConfig(name, Scope("u1", name)) for name in "abcd")
-    config = attrs.evolve(PLAIN, policy="pct(5)", agents=agents, operations_max=100)
+    config = structs.replace(PLAIN, policy="pct(5)", agents=agents, operations_max=100)
     turns = [
-        turn for seed in range(20) for turn in vars(policy_of(attrs.evolve(config, seed=seed)))["_turns"]
+        turn for seed in range(20) for turn in vars(policy_of(structs.replace(config, seed=seed)))["_turns"]
     ]
     assert max(turns) < 4 * 100 * DECISIONS_PER_OPERATION
     assert max(turns) > 2 * 100 * DECISIONS_PER_OPERATION

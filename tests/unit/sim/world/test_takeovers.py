@@ -1,7 +1,7 @@
 """Goal: an old life goes on beside the one that took its place, and not before that one has recovered."""
 
-import attrs
 import pytest
+from msgspec import structs
 
 from umi_core.limits import DAY_MS
 from umi_sim.judge.inspector import Inspector
@@ -15,7 +15,7 @@ from umi_sim.world.source import Replay
 from umi_sim.world.world import World
 
 DRAWN = draw(find("takeovers"), 0)
-CONFIG = attrs.evolve(DRAWN, agents=DRAWN.agents[:1])
+CONFIG = structs.replace(DRAWN, agents=DRAWN.agents[:1])
 ONE = CONFIG.agents[0].name
 LONG_MS = 50_000
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Mapping
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.config import Config
 from umi_core.data import Owner
@@ -20,7 +20,6 @@ def nowhere(key: str) -> bool:
     return False
 
 
-@attrs.define
 class Context(Owner):
     """Whose archive this is, and what time it is.
 
@@ -38,15 +37,15 @@ class Context(Owner):
     world_ms: int = NOBODY_TOLD
     tick: int = 0
     may_turn_away: bool = False
-    abouts: dict[str, str] = attrs.field(factory=dict)
+    abouts: dict[str, str] = {}
     is_elsewhere: Callable[[str], bool] = nowhere
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.abouts |= dict(self.config.categories)
 
     def list_categories(self, categories: Pairs) -> None:
         """Begin a life that lists these categories."""
-        self.config = attrs.evolve(self.config, categories=categories)
+        self.config = structs.replace(self.config, categories=categories)
         self.abouts |= dict(categories)
 
     def see(self, now_ms: int) -> None:
@@ -85,7 +84,6 @@ BROKEN_BY: Final[Mapping[str, Rule]] = {  # by the field of a reply that is not 
 }  # fmt: skip
 
 
-@attrs.define
 class ArchivePart(Owner):
     """A part of the archive's model."""
 
@@ -100,8 +98,8 @@ class ArchivePart(Owner):
         """Demand that a reply is one of those that are due, field by field; `rule`: what any field breaks."""
         # Field by field for a narrow message; last the whole, for no state
         # may have field a of one expected value and field b of another.
-        for field in reversed(attrs.fields(type(value))):
-            wanted, got = [getattr(it, field.name) for it in due], getattr(value, field.name)
-            broken = rule or BROKEN_BY.get(field.name, rules.REFERENCE_AGREES)
-            self.demand(got in wanted, broken, f"{field.name} of a reply", wanted[-1], got)
+        for name in reversed(value.__struct_fields__):
+            wanted, got = [getattr(it, name) for it in due], getattr(value, name)
+            broken = rule or BROKEN_BY.get(name, rules.REFERENCE_AGREES)
+            self.demand(got in wanted, broken, f"{name} of a reply", wanted[-1], got)
         self.demand(value in due, rules.REFERENCE_AGREES, "a reply tells of several states", due, value)

@@ -8,8 +8,6 @@ umi_sim/judge/invariants/lacks.py.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
-
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.conversations import NORMALISERS
@@ -89,7 +87,6 @@ USELESS: Final = (UnusableReply, Unwritten, Unread, Useless, Undescribed, Unname
 """What a reply of no use comes to; each says why."""
 
 
-@attrs.define
 class Degradations(ArchivePart):
     """Judges the names of what an operation had to do without."""
 

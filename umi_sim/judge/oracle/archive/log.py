@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, permutations
 from typing import Any, Final
 
-import attrs
+import msgspec
+from msgspec import structs
 
 from umi_core.conversations import NORMALISERS
 from umi_core.data import Owner
@@ -87,7 +88,6 @@ UNHEARD: Final = ((), ("evolve",), ("route",), ("evolve", "route"))
 Claim = tuple[int, str]  # version and kind of change
 
 
-@attrs.define
 class Batch(Owner):
     """What one durable batch did.
 
@@ -102,19 +102,19 @@ class Batch(Owner):
     plan: BatchContext
     position: int
     at_ms: int
-    did: dict[str, Claim] = attrs.field(factory=dict)
-    order: list[str] = attrs.field(factory=list)
-    states: dict[str, FactState] = attrs.field(factory=dict)
-    relations: list[Relation] = attrs.field(factory=list)
-    lost: list[Relation] = attrs.field(factory=list)
+    did: dict[str, Claim] = {}
+    order: list[str] = []
+    states: dict[str, FactState] = {}
+    relations: list[Relation] = []
+    lost: list[Relation] = []
     dropped_count: int = 0
     extraction: Extraction | None = None
-    routing: dict[str, RoutingDecision] = attrs.field(factory=dict)
-    resources: dict[str, MemorizedText | None] = attrs.field(factory=dict)
-    categories: dict[str, CategoryState] = attrs.field(factory=dict)
-    reflections: dict[str, ReflectionState | None] = attrs.field(factory=dict)
-    twins: list["Batch"] = attrs.field(factory=list)
-    past: list[str] = attrs.field(factory=list)  # new facts that have ended as they came
+    routing: dict[str, RoutingDecision] = {}
+    resources: dict[str, MemorizedText | None] = {}
+    categories: dict[str, CategoryState] = {}
+    reflections: dict[str, ReflectionState | None] = {}
+    twins: list["Batch"] = []
+    past: list[str] = []  # new facts that have ended as they came
     is_told: bool = False
 
     def entity(self, key: str) -> Entity:
@@ -125,12 +125,12 @@ class Batch(Owner):
 
     def change(self, key: str, **fields: Any) -> None:
         """Let the fact under this id have other fields."""
-        self.states[key] = self.states[key].with_fact(attrs.evolve(self.entity(key), **fields))
+        self.states[key] = self.states[key].with_fact(structs.replace(self.entity(key), **fields))
 
     def embed(self, key: str, vector: Vector, *, is_missing: bool) -> None:
         """Let this fact be found by this vector."""
         self.change(key, vector_missing=is_missing)
-        self.states[key] = attrs.evolve(self.states[key], vector=vector)
+        self.states[key] = structs.replace(self.states[key], vector=vector)
 
     def end(self, key: str, state: FactState, by: str, how: str) -> None:
         """Let a fact end: it is a member of no category, and is not found."""
@@ -154,7 +154,6 @@ class Batch(Owner):
         return tuple(key for key, (_, change) in self.did.items() if change == "ended" or key in self.past)
 
 
-@attrs.define
 class BatchLog(ArchivePart):
     """A plain sequential memory: all that is stored of one archive, at each position.
 
@@ -164,20 +163,20 @@ class BatchLog(ArchivePart):
     a request key. `last_told`: the last facts of the texts that were remembered.
     """
 
-    times: list[int] = attrs.field(factory=list)
-    facts: Timeline[FactState] = attrs.field(factory=lambda: Timeline(NOTHING))
-    resources: Timeline[MemorizedText | None] = attrs.field(factory=lambda: Timeline(None))
-    categories: Timeline[CategoryState] = attrs.field(factory=lambda: Timeline(CategoryState()))
-    reflections: Timeline[ReflectionState | None] = attrs.field(factory=lambda: Timeline(None))
-    relations: dict[str, Relation] = attrs.field(factory=dict)
-    said: dict[tuple[str, Given], dict[Description, None]] = attrs.field(factory=dict)
-    known: dict[str, None] = attrs.field(factory=dict)
-    ops: dict[str, ArchiveOperation] = attrs.field(factory=dict)
-    flying: dict[str, ArchiveOperation] = attrs.field(factory=dict)
-    by_id: dict[str, Batch] = attrs.field(factory=dict)
-    by_op: dict[ArchiveOperation, list[Batch]] = attrs.field(factory=dict)
-    by_key: dict[str, list[Batch]] = attrs.field(factory=dict)
-    last_told: dict[str, None] = attrs.field(factory=dict)
+    times: list[int] = []
+    facts: Timeline[FactState] = msgspec.field(default_factory=lambda: Timeline(NOTHING))
+    resources: Timeline[MemorizedText | None] = msgspec.field(default_factory=lambda: Timeline(None))
+    categories: Timeline[CategoryState] = msgspec.field(default_factory=lambda: Timeline(CategoryState()))
+    reflections: Timeline[ReflectionState | None] = msgspec.field(default_factory=lambda: Timeline(None))
+    relations: dict[str, Relation] = {}
+    said: dict[tuple[str, Given], dict[Description, None]] = {}
+    known: dict[str, None] = {}
+    ops: dict[str, ArchiveOperation] = {}
+    flying: dict[str, ArchiveOperation] = {}
+    by_id: dict[str, Batch] = {}
+    by_op: dict[ArchiveOperation, list[Batch]] = {}
+    by_key: dict[str, list[Batch]] = {}
+    last_told: dict[str, None] = {}
 
     @property
     def position(self) -> int:
@@ -222,7 +221,7 @@ class BatchLog(ArchivePart):
             if lost and (not left_count or any(key in lost for key, _ in after.sources)):
                 after = CategoryState(is_dirty=left_count > 0)
             if lost or came:
-                batch.categories[name] = attrs.evolve(after, is_dirty=after.is_dirty or bool(came))
+                batch.categories[name] = structs.replace(after, is_dirty=after.is_dirty or bool(came))
 
     def empty(self) -> None:
         """Let nothing be there any more; versions begin anew."""
@@ -398,7 +397,7 @@ class BatchLog(ArchivePart):
         ask, reply, before = batch.plan.last("ask"), batch.plan.text("ask"), self.categories.now(name)
         if ask is None:  # no member is left, or the same ones
             is_bare = batch.plan.last("embed_summary") is not None
-            batch.categories[name] = CategoryState() if is_bare else attrs.evolve(before, is_dirty=False)
+            batch.categories[name] = CategoryState() if is_bare else structs.replace(before, is_dirty=False)
         elif isinstance(text := parse_summary(reply or ""), str):
             known = before.sources if "summary" in ask.inputs else ()
             shown = (read_end(str(it["ref"])) for it in ask.inputs["facts"])

@@ -7,7 +7,7 @@ its batch did. Law 2. A refused or failed request changed nothing.
 from collections.abc import Container, Mapping
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core import errors, limits
 from umi_core.config import Config
@@ -339,7 +339,7 @@ class ArchiveModel(OracleModel):
         if op.error is not None or not is_read:
             return
         if isinstance(value, RecordAdded):
-            value = attrs.evolve(value.facts, repeated=value.repeated)
+            value = structs.replace(value.facts, repeated=value.repeated)
         names, batch, count = [it.name for it in lacks], None, 0
         match request:
             case Recall():

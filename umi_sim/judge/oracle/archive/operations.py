@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core import errors
 from umi_core.config import Config
@@ -43,7 +43,6 @@ OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
 """The steps whose answers hold on after a conflict."""
 
 
-@attrs.define
 class Exchange(Owner):
     """One question, what it asked, and the answer; None if none has come. `at_ms`: when, on its clock."""
 
@@ -94,7 +93,6 @@ class Exchange(Owner):
 NOT_ASKED: Final = Exchange("", "", None)
 
 
-@attrs.define
 class BatchContext(Owner):
     """What an operation knew when it sent a batch; `at_ms`: when it planned it, on its clock."""
 
@@ -141,7 +139,6 @@ class BatchContext(Owner):
         return BatchContext(tuple(it for it in self.attempts if it.step not in steps), self.at_ms)
 
 
-@attrs.define
 class ArchiveOperation(Owner):
     """One request, and what was asked and answered for it.
 
@@ -160,15 +157,15 @@ class ArchiveOperation(Owner):
     position: int
     began_ms: int
     asked_ms: int
-    scope: Scope = attrs.field(default=Scope("", ""), kw_only=True)
-    listed: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
-    record: AddArchival | None = attrs.field(default=None, kw_only=True)
-    is_unasked: bool = attrs.field(default=False, kw_only=True)
-    attempts: list[Exchange] = attrs.field(factory=list)
-    past: list[Exchange] = attrs.field(factory=list)
+    scope: Scope = Scope("", "")
+    listed: Mapping[str, str] = {}
+    record: AddArchival | None = None
+    is_unasked: bool = False
+    attempts: list[Exchange] = []
+    past: list[Exchange] = []
     planned_ms: int | None = None
     first_ms: int | None = None
-    plans: dict[str, BatchContext] = attrs.field(factory=dict)
+    plans: dict[str, BatchContext] = {}
     ended: int | None = None
     is_turned_away: bool = False
     is_refuted: bool = False
@@ -184,7 +181,7 @@ class ArchiveOperation(Owner):
         return self.record or self.request
 
     def is_like(self, other: "ArchiveOperation") -> bool:
-        is_same: bool = attrs.evolve(self.asked, op_id=0) == attrs.evolve(other.asked, op_id=0)
+        is_same: bool = structs.replace(self.asked, op_id=0) == structs.replace(other.asked, op_id=0)
         return is_same
 
     # What was asked and answered.
@@ -300,7 +297,7 @@ def date_facts(facts: tuple[ExtractedFact, ...], day: int | None) -> tuple[Extra
     if day is None:
         return facts
     limit = EXTRACT_CONTENT_BYTES_MAX
-    return tuple(attrs.evolve(it, content=add_dates(it.content, day, limit)) for it in facts)
+    return tuple(structs.replace(it, content=add_dates(it.content, day, limit)) for it in facts)
 
 
 def read_memorized(

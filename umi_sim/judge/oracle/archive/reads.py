@@ -7,7 +7,7 @@ that was there, of the rows that its filter surely leaves.
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.ids import category_id, membership_id, reflection_id
 from umi_core.messages.requests import Count, List
@@ -32,7 +32,6 @@ Known = dict[str, Any]  # fields of a row that are certain
 Finding = tuple[Rule, str, object, object]
 
 
-@attrs.define
 class Reads(ArchivePart):
     """Judges reads of rows."""
 
@@ -162,7 +161,7 @@ class Reads(ArchivePart):
         homes = {name: category_id(scope, name) for name in self.context.abouts}
         if kind in ("entity", "ended"):
             rows = (getattr(it, kind) for it in facts.values())
-            yield from (attrs.asdict(it, recurse=False) | fields_of(it) for it in rows if it is not None)
+            yield from (structs.asdict(it) | fields_of(it) for it in rows if it is not None)
         elif kind == "resource":
             for key in self.log.resources.entries:
                 it = self.log.resources.at(key, position)

@@ -12,7 +12,7 @@ from collections import Counter
 from itertools import combinations, product
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core import limits
 from umi_core.config import Config
@@ -80,7 +80,6 @@ Asking = Recall | Descent
 Scores = dict[str, int]  # by the id of a fact
 
 
-@attrs.frozen
 class ExpectedRewrite(Data):
     """What an answer made of a question, and until when it is kept; `tick` counts events."""
 
@@ -94,7 +93,6 @@ FOUND_BYTES: Final = 1_500
 AGAIN: Final = "again"
 
 
-@attrs.define
 class Path(Owner):
     """A retrieve as its answers tell it: what it must have asked, and what it must reply.
 
@@ -108,16 +106,16 @@ class Path(Owner):
     scope: Scope
     turns: tuple[Turn, ...]
     resolution: Resolution | None
-    asked: list[str] = attrs.field(factory=list)
-    names: list[str] = attrs.field(factory=list)
-    steps: list[str] = attrs.field(factory=list)
-    levels: list[LevelTried] = attrs.field(factory=list)
-    found: list[LevelRow] = attrs.field(factory=list)
-    astray: list[tuple[str, object, object]] = attrs.field(factory=list)
+    asked: list[str] = []
+    names: list[str] = []
+    steps: list[str] = []
+    levels: list[LevelTried] = []
+    found: list[LevelRow] = []
+    astray: list[tuple[str, object, object]] = []
     stop: StopReason = "exhausted"
     vector: tuple[int, ...] | None = None
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         request = self.op.request
         is_any = request.limit_per_level != 0 and request.total_limit != 0
         levels = [level for level in ALL if level in request.levels and is_any]
@@ -182,7 +180,7 @@ class Path(Owner):
             answers = [it for it in self.op.plan.heard(AGAIN) if isinstance(it, ReadDone)]
             for level, answer in zip(failed, answers, strict=False):
                 self.found += rank_level(level, (), answer.rows)[: request.limit_per_level]
-            self.levels = [attrs.evolve(it, is_failed=False) for it in self.levels]
+            self.levels = [structs.replace(it, is_failed=False) for it in self.levels]
 
     def embed(self, level: str, query: str) -> None:
         answer, self.vector = self.ask(f"embed_{level}", (query,)), None
@@ -253,11 +251,13 @@ class Path(Owner):
         best = best[: request.total_limit]
         levels = [it for it in ALL if it in request.levels]
         counts = [it.found_count for it in value.tried] + [0] * len(self.levels)
-        due = attrs.evolve(
+        due = structs.replace(
             value, query=request.query if is_needless else self.levels[-1].query,
             resolution=None if is_needless else value.resolution, asked=tuple(self.asked),
-            hits=tuple(LevelHit(*(getattr(it, f.name) for f in attrs.fields(LevelHit))) for it in best),
-            tried=tuple(attrs.evolve(it, found_count=n) for it, n in zip(self.levels, counts, strict=False)),
+            hits=tuple(to_level_hit(it) for it in best),
+            tried=tuple(
+                structs.replace(it, found_count=n) for it, n in zip(self.levels, counts, strict=False)
+            ),
             stop_reason=self.stop, ordered_by=request.rank,
             left_out_count=len(best) - len(expect_context(best, self.config.context_bytes_max)),
             skipped=tuple(it for it in levels if not may_hold(request.where, it, self.scope)),
@@ -265,13 +265,12 @@ class Path(Owner):
         return due, best
 
 
-@attrs.define
 class Searches(ArchivePart):
     """Judges recalls, retrieves and searches. `rewrites`: what this life was told about each question."""
 
     degradations: Degradations
     log: BatchLog
-    rewrites: dict[tuple[str, tuple[Turn, ...]], list[ExpectedRewrite]] = attrs.field(factory=dict)
+    rewrites: dict[tuple[str, tuple[Turn, ...]], list[ExpectedRewrite]] = {}
 
     def judge_recall(self, op: ArchiveOperation, value: Recalled, names: list[str]) -> None:
         request, query = op.request, value.resolution.query
@@ -479,7 +478,7 @@ class Searches(ArchivePart):
         positions = self.log.positions(op)
         due = [find(request, ids, at) for at in positions]
         # Right but for the filter? Then it is the filter that was forgotten, and its rule is named.
-        bare = attrs.evolve(request, where=(), types=None, time_range=None)
+        bare = structs.replace(request, where=(), types=None, time_range=None)
         is_filtered = got in due or got not in [find(bare, ids, at) for at in positions]
         rule = rules.HITS_ORDERED if is_filtered else rules.FILTER_NARROWS
         self.demand(got in due, rule, f"{step} of the hits", due[-1], got)
@@ -594,3 +593,8 @@ def read_shown(context: str) -> object:
         return read_context(context)
     except ValueError:
         return context
+
+
+def to_level_hit(found: Any) -> LevelHit:
+    """Return the hit that a reply shows, without what only the oracle knows of it."""
+    return LevelHit(*(getattr(found, name) for name in LevelHit.__struct_fields__))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
-import attrs
+from msgspec import structs
 
 from umi_core import limits
 from umi_core.data import Data, Owner
@@ -35,12 +35,11 @@ DESCRIBE: Final = "describe"  # pending while a resource has no description
 EMBED: Final = "embed"  # pending while a resource, or a part of it, has no vector
 
 
-@attrs.define
 class Timeline(Generic[Value], Owner):
     """What lies under each key at each position. `nothing`: what lies where nothing was ever stored."""
 
     nothing: Value
-    entries: dict[str, list[tuple[int, Value]]] = attrs.field(factory=dict)
+    entries: dict[str, list[tuple[int, Value]]] = {}
 
     def now(self, key: str) -> Value:
         entries = self.entries.get(key)
@@ -68,7 +67,6 @@ class Timeline(Generic[Value], Owner):
             self.put(key, position, value)
 
 
-@attrs.frozen
 class MemorizedText(Data):
     """A text as it was memorized last, and the session that it was told in."""
 
@@ -76,7 +74,6 @@ class MemorizedText(Data):
     session: str | None = None
 
 
-@attrs.frozen
 class CategoryState(Data):
     """The summary of a category, of which facts it was made, and whether there are others by now."""
 
@@ -85,7 +82,6 @@ class CategoryState(Data):
     is_dirty: bool = False
 
 
-@attrs.frozen
 class ReflectionState(Data):
     """The reflection of a session, and of which resources it was made."""
 
@@ -94,7 +90,6 @@ class ReflectionState(Data):
     is_degraded: bool = False
 
 
-@attrs.frozen
 class FactState(Data):
     """What lies under the id of a fact after a batch.
 
@@ -119,8 +114,8 @@ class FactState(Data):
     def with_fact(self, fact: Entity) -> "FactState":
         """Return the state with this fact in the place of the one that it has."""
         if self.ended is None:
-            return attrs.evolve(self, entity=fact)
-        return attrs.evolve(self, ended=attrs.evolve(self.ended, fact=fact))
+            return structs.replace(self, entity=fact)
+        return structs.replace(self, ended=structs.replace(self.ended, fact=fact))
 
 
 NOTHING: Final = FactState()
@@ -142,10 +137,10 @@ def tell_fact(
 ) -> FactState:
     """Return the fact as it was, a first one, or one that is current again; with the options given."""
     if state.entity is not None:
-        return attrs.evolve(state, entity=set_given_fields(state.entity, request))
+        return structs.replace(state, entity=set_given_fields(state.entity, request))
     if state.ended is not None:
         past = state.ended.fact
-        entity = attrs.evolve(
+        entity = structs.replace(
             past, version=past.version + 1, block=BLOCK_OF_TYPE[past.type], updated_ms=at_ms
         )
     else:
@@ -161,7 +156,7 @@ def set_given_fields(entity: Entity, request: Remember) -> Entity:
     """Set explicit values only; what is not given stays."""
     names = ("importance_ppm", "event_time_ms", "source")
     given = {name: value for name in names if (value := getattr(request, name)) is not None}
-    return attrs.evolve(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
+    return structs.replace(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
 
 
 def add_source(source: str, before: FactState, later: FactState, at_ms: int) -> FactState:
@@ -176,12 +171,12 @@ def add_source(source: str, before: FactState, later: FactState, at_ms: int) -> 
     if source in entity.sources:
         return later
     if not source or len(entity.sources) >= limits.SOURCE_COUNT_MAX:
-        entity = attrs.evolve(entity, is_direct=True)
+        entity = structs.replace(entity, is_direct=True)
     elif before.fact is None:
-        entity = attrs.evolve(entity, sources=(source,))
+        entity = structs.replace(entity, sources=(source,))
     else:
         entity = add_sources(entity, (source,), at_ms)
-    return attrs.evolve(later, entity=entity)
+    return structs.replace(later, entity=entity)
 
 
 def add_sources(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
@@ -190,7 +185,7 @@ def add_sources(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
     news = [key for key in sources if key not in entity.sources][:room]
     if not news:
         return entity
-    return attrs.evolve(
+    return structs.replace(
         entity, sources=tuple(sorted((*entity.sources, *news))),
         reinforced_count=entity.reinforced_count + len(news), last_reinforced_ms=at_ms,
     )  # fmt: skip
@@ -203,9 +198,9 @@ def add_categories(
     entity = later.entity
     assert entity is not None
     block = before.entity.block if before.entity else entity.block
-    entity = attrs.evolve(entity, memory_type=entity.memory_type or mention.memory_type, block=block)
+    entity = structs.replace(entity, memory_type=entity.memory_type or mention.memory_type, block=block)
     links = tuple(sorted({*before.links, *categories}))
-    return attrs.evolve(later, entity=entity, links=links)
+    return structs.replace(later, entity=entity, links=links)
 
 
 # What ends, or leaves.
@@ -223,7 +218,7 @@ def drop_source(state: FactState, source: str) -> FactState:
     count = max(1, fact.reinforced_count - 1)
     last_ms = fact.last_reinforced_ms if count > 1 else None
     return state.with_fact(
-        attrs.evolve(fact, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)
+        structs.replace(fact, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)
     )
 
 
@@ -245,8 +240,8 @@ def update_fact(state: FactState, request: UpdateEntity) -> FactState:
     """Return the same fact, in the categories that are named."""
     assert state.entity is not None
     is_direct = state.entity.is_direct or request.content is not None
-    entity = attrs.evolve(state.entity, is_direct=is_direct)
-    return attrs.evolve(state, entity=entity, links=choose_links(request, state))
+    entity = structs.replace(state.entity, is_direct=is_direct)
+    return structs.replace(state, entity=entity, links=choose_links(request, state))
 
 
 def move_fact(
@@ -262,12 +257,14 @@ def move_fact(
     later = tell_fact(state, key, mention, Remember(0, content), at_ms, scope)
     entity = later.entity
     assert entity is not None
-    entity = attrs.evolve(entity, is_direct=True)
+    entity = structs.replace(entity, is_direct=True)
     if state.fact is not None:
         entity = add_sources(entity, old.sources, at_ms)
     else:
         count, last_ms = old.reinforced_count, old.last_reinforced_ms
-        entity = attrs.evolve(entity, sources=old.sources, reinforced_count=count, last_reinforced_ms=last_ms)
+        entity = structs.replace(
+            entity, sources=old.sources, reinforced_count=count, last_reinforced_ms=last_ms
+        )
     # A fact that is there already keeps its own details;
     # only one that is new takes over those of the old one.
     if state.entity is None:
@@ -275,11 +272,11 @@ def move_fact(
         given = {name: value for name in names if (value := getattr(old, name)) not in (None, ())}
         kind = entity.memory_type or old.memory_type
         given |= {"block": old.block, "importance_ppm": old.importance_ppm, "memory_type": kind}
-        entity = attrs.evolve(entity, **given)
-    return attrs.evolve(later, entity=entity, links=choose_links(request, state, before))
+        entity = structs.replace(entity, **given)
+    return structs.replace(later, entity=entity, links=choose_links(request, state, before))
 
 
 def drop_relations(fact: Entity, lost_count: int, gone: Iterable[str]) -> Entity:
     """Return the fact at the other end of so many relations that leave with the facts that are gone."""
     refs = tuple(it for it in fact.contradicts if it.partition("@")[0] not in gone)
-    return attrs.evolve(fact, relation_count=max(0, fact.relation_count - lost_count), contradicts=refs)
+    return structs.replace(fact, relation_count=max(0, fact.relation_count - lost_count), contradicts=refs)

@@ -9,7 +9,7 @@ left as it came.
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import attrs
+from msgspec import structs
 
 from umi_core.conversations import NORMALISERS, first_sentence
 from umi_core.ids import reflection_id, resource_id
@@ -62,13 +62,12 @@ WINDOW_LINES: Final = 40  # of a part, where no model says what belongs together
 FULL_BYTES: Final = 100_000  # of a session that a model is shown
 
 
-@attrs.define
 class Writes(ArchivePart):
     """Judges what writes reply. `read`: for what a text was read, as the reply to the batch at this position
     told."""
 
     log: BatchLog
-    read: dict[str, tuple[int, tuple[str, ...]]] = attrs.field(factory=dict)
+    read: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def find_batch(self, op: ArchiveOperation, value: Any) -> Batch | None:
         """Return whose batch a reply tells of: its own, or that of a request with the same key."""
@@ -163,7 +162,7 @@ class Writes(ArchivePart):
             self.demand(is_open, rules.SYSTEM_IS_AUTHORED, told)
         # A fact that ends another may take its place in core; the invariants judge which one does.
         may_enter = [it for it in value.routing if it.promote or batch.ended]
-        due = attrs.evolve(
+        due = structs.replace(
             value, entities=batch.stored, dropped=batch.extraction.dropped if batch.extraction else (),
             promoted=tuple(it.entity_id for it in may_enter if it.outcome == "promoted"),
             **tell_effects(batch),
@@ -174,9 +173,9 @@ class Writes(ArchivePart):
         current = [it.id for it in batch.stored if it.id not in batch.past]
         routings = [[one.routing[key] for key in current] for one in (batch, *batch.twins)]
         routed = [
-            [attrs.evolve(it, outcome=outcomes.get(it.entity_id, "")) for it in one] for one in routings
+            [structs.replace(it, outcome=outcomes.get(it.entity_id, "")) for it in one] for one in routings
         ]
-        return add_retold(batch, [attrs.evolve(due, routing=tuple(one)) for one in routed], value)
+        return add_retold(batch, [structs.replace(due, routing=tuple(one)) for one in routed], value)
 
     def judge_forgotten(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
         """Demand that a text or a record takes with it all that it alone told, and nothing else."""
@@ -214,10 +213,10 @@ class Writes(ArchivePart):
             parts = [part for it in self.list_said(op) for part in list_parts(it.text.split("\n"))]
             others = [text for _, text in units if text not in parts]
             self.demand(not others, rules.TEXT_COVERED, "read as what a payload holds", parts, others)
-        due = attrs.evolve(value, resource_id=key, relations=(), ended=(), relation_dropped_count=0)
+        due = structs.replace(value, resource_id=key, relations=(), ended=(), relation_dropped_count=0)
         if batch is not None:
             self.judge_stored(batch, value.entities)
-            due = attrs.evolve(due, **tell_effects(batch))
+            due = structs.replace(due, **tell_effects(batch))
         # A text that is there is read only for what it still
         # lacks, so how it is divided follows from no request.
         if value.change == "created" and not op.is_turned_away:
@@ -230,12 +229,12 @@ class Writes(ArchivePart):
                 kinds, told = [it for it in MEMORY_TYPES if it in wanted], "parts that are read of a text"
                 whole = [(kind, it) for it in dict.fromkeys(texts) if it.strip() for kind in kinds]
                 self.demand([*units] == whole, rules.TEXT_COVERED, told, whole, [*units])
-                due = attrs.evolve(due, segment_count=len(texts))
+                due = structs.replace(due, segment_count=len(texts))
             lacking = wanted if is_unsaid else [kind for (kind, _), read in units.items() if read is None]
             pending = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
             # Whether its vector is missing the invariants judge,
             # which see the batch (umi_sim/judge/invariants).
-            due = attrs.evolve(due, pending=pending + (EMBED,) * (EMBED in value.pending))
+            due = structs.replace(due, pending=pending + (EMBED,) * (EMBED in value.pending))
         self.compare(value, *add_retold(batch, [due], value))
         if batch is not None:
             types = tuple(kind for kind in (DESCRIBE, EMBED, *wanted) if kind not in value.pending)
@@ -345,7 +344,7 @@ class Writes(ArchivePart):
         # Without a reflection the id is empty; else it is the one of this session.
         blank, known = ReflectionState("", ()), value.reflection_id and own
         shown = [
-            attrs.evolve(value, reflection_id=known, text=it.text, is_degraded=it.is_degraded)
+            structs.replace(value, reflection_id=known, text=it.text, is_degraded=it.is_degraded)
             for it in (it or blank for it in states)
         ]
         if not op.is_turned_away:
