@@ -255,8 +255,8 @@ def how_told(failure: ScoredFailure) -> str:
 
 
 def cells_of(subject: ScoredSubject) -> list[str]:
-    told = [subject.cells[it.name].partition(":")[0] for it in PROMISES]
-    return [f"`{subject.name}`", subject.packages, group_digits(subject.runs), *(SHOWN[each] for each in told)]
+    shown = (SHOWN[subject.cells[it.name].partition(":")[0]] for it in PROMISES)
+    return [f"`{subject.name}`", subject.packages, group_digits(subject.runs), *shown]
 
 
 def as_rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -85,7 +85,7 @@ def test_each_adapter_has_a_row_and_each_failure_a_file_and_a_script(folder: Pat
     assert kept.exists()
     assert kept.with_suffix(".py").exists()
     table = Path("table.md").read_text()
-    assert "`umi-sim target CLASS --replay FILE` repeats one; the files are in `.umi-sim/scoreboard`." in table
+    assert "--replay FILE` repeats one; the files are in `.umi-sim/scoreboard`." in table
     assert f"- `stores:Forgets`, answers: answer: get; its script says the same: `{kept.name}`" in table
     assert "- `lacks:Keeps` (): no module no_such_package" in table
     assert f"| `stores:Keeps` | umi-forgets not installed | {keeps['runs']} | – | – | **broken** |" in table
