@@ -31,7 +31,7 @@ class FileTampered(StoreError):
 
 
 class ScopeTaken(LiveError):
-    """One scope has one live memory; a second one would depose the first."""
+    """The memory of this user and agent is open already, here or in another process."""
 
 
 class Closed(LiveError):
@@ -47,15 +47,15 @@ class NotDone(LiveError):
 
 
 class RequestRefused(NotDone):
-    """The caller's fault; nothing changed."""
+    """The request is wrong; nothing changed. `error` says how."""
 
 
 class RequestFailed(NotDone):
-    """The world's fault; nothing changed."""
+    """A model, an embedder or a conflict failed for longer than the memory tries; nothing changed."""
 
 
 class InDoubt(NotDone):
-    """The last commit was never answered for certain: it may or may not have happened."""
+    """The request may have been done or not: ask again with the same `request_key`."""
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import attrs
 
 @attrs.frozen
 class Usage:
-    """`cost_usd` is 0 for a model without prices."""
+    """Calls of models and embedders, and their tokens. `cost_usd` is 0 for a model without prices."""
 
     call_count: int = 0
     input_tokens: int = 0

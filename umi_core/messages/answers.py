@@ -10,6 +10,8 @@ from umi_core.rows import Address, Row
 
 @attrs.frozen
 class ModelReplied(Data):
+    """The reply of a model."""
+
     tag = 69
     request_id: int
     text: str
@@ -27,6 +29,8 @@ class Embedded(Data):
 
 @attrs.frozen
 class ReadDone(Data):
+    """The rows of a read; `cursor` if there are more, `count` for `CountRows`."""
+
     tag = 71
     request_id: int
     rows: tuple[Row, ...] = ()
@@ -53,7 +57,7 @@ class Committed(Data):
 
 @attrs.frozen
 class EffectFailed(Data):
-    """`changed`, at a conflict: the expected rows that differ, with the version found."""
+    """An effect failed. `changed`, at a conflict: the expected rows that differ, with the version found."""
 
     tag = 73
     request_id: int

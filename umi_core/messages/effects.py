@@ -37,6 +37,8 @@ MAIN: Final = "main"  # the store of a question that names none
 
 @attrs.frozen
 class ByIds(Data):
+    """Rows of these addresses, in this order; those that are absent are missing."""
+
     tag = 20
     addresses: tuple[Address, ...]
 
@@ -58,6 +60,8 @@ class ByFilter(Data):
 
 @attrs.frozen
 class CountRows(Data):
+    """How many rows hold all conditions."""
+
     tag = 23
     scope: Scope
     kinds: tuple[str, ...]
@@ -66,7 +70,7 @@ class CountRows(Data):
 
 @attrs.frozen
 class ByVector(Data):
-    """Rows of one kind by vector relevance, order (score descending, id). The vector of a row has its id."""
+    """Rows of one kind by the relevance of their vectors, (score descending, id)."""
 
     tag = 24
     scope: Scope
@@ -79,7 +83,7 @@ class ByVector(Data):
 
 @attrs.frozen
 class ByWords(Data):
-    """Rows of one kind by word relevance, order (score descending, id)."""
+    """Rows of one kind by the relevance of their words, (score descending, id)."""
 
     tag = 25
     scope: Scope
@@ -137,6 +141,8 @@ class Question(Data):
 
 @attrs.frozen
 class AskModel(Question):
+    """Ask a model; answered by `ModelReplied`. `task` says what the prompt asks for."""
+
     tag = 28
     word, service, verb = "model", "model", "ask"
     failures = (*COMMON_FAILURES, "too_long")
@@ -149,6 +155,8 @@ class AskModel(Question):
 
 @attrs.frozen
 class Embed(Question):
+    """Ask for a vector of each text; answered by `Embedded`."""
+
     tag = 29
     word, service, verb = "embed", "embedder", "embed"
     failures = (*COMMON_FAILURES, "too_long")
@@ -160,6 +168,8 @@ class Embed(Question):
 
 @attrs.frozen
 class Read(Question):
+    """Ask a storage for rows; answered by `ReadDone`."""
+
     tag = 30
     word, service, verb = "read", "storage", "read"
     failures = COMMON_FAILURES
@@ -220,6 +230,8 @@ class Degraded(Data):
 
 @attrs.frozen
 class Done(Data):
+    """It is done and durable; `degraded` names what was done with less."""
+
     tag = 33
     value: object = None
     degraded: tuple[Degraded, ...] = ()
@@ -292,6 +304,8 @@ class HookNote(Data):
 
 @attrs.frozen
 class Reply(Data):
+    """The outcome of a request, for its caller, and the calls of models that it took."""
+
     tag = 39
     op_id: OpId
     outcome: Outcome

@@ -97,11 +97,14 @@ LEVEL_COUNT: Final = len(LEVELS)
 
 
 @attrs.frozen
-class WorkingRequest(Request): ...
+class WorkingRequest(Request):
+    """A request of the working tier, which is answered in the step that brings it."""
 
 
 @attrs.frozen
 class Set(WorkingRequest):
+    """Store a value, bytes, under a key for `ttl_ms`, or for the time of the settings."""
+
     tag = 40
     stores = True
     key: StoredKey
@@ -111,6 +114,8 @@ class Set(WorkingRequest):
 
 @attrs.frozen
 class Get(WorkingRequest):
+    """Return the value of a key; None if there is none, or its time is over."""
+
     tag = 41
     shows = True
     key: Key
@@ -118,6 +123,8 @@ class Get(WorkingRequest):
 
 @attrs.frozen
 class Exists(WorkingRequest):
+    """Return whether a key has a value."""
+
     tag = 42
     shows = True
     key: Key
@@ -125,12 +132,16 @@ class Exists(WorkingRequest):
 
 @attrs.frozen
 class Delete(WorkingRequest):
+    """Delete a key, and return whether it was there."""
+
     tag = 43
     key: StoredKey
 
 
 @attrs.frozen
 class Incr(WorkingRequest):
+    """Add to the number under a key, 0 if there is none, and return the sum."""
+
     tag = 44
     stores = True
     key: StoredKey
@@ -139,6 +150,8 @@ class Incr(WorkingRequest):
 
 @attrs.frozen
 class Append(WorkingRequest):
+    """Add bytes to the end of the value of a key."""
+
     tag = 45
     stores = True
     key: StoredKey
@@ -147,23 +160,33 @@ class Append(WorkingRequest):
 
 @attrs.frozen
 class Touch(WorkingRequest):
+    """Let the time of a key begin anew."""
+
     tag = 46
     key: StoredKey
 
 
 class Sweep(WorkingRequest):
+    """Return how many keys have expired since the last sweep."""
+
     tag = 47
 
 
 class Clear(WorkingRequest):
+    """Delete all keys, and return how many there were."""
+
     tag = 48
 
 
 class Len(WorkingRequest):
+    """Return how many keys there are."""
+
     tag = 49
 
 
 class Bytes(WorkingRequest):
+    """Return how many bytes all keys and values take."""
+
     tag = 50
 
 
@@ -172,6 +195,8 @@ class Bytes(WorkingRequest):
 
 @attrs.frozen
 class GetBlock(CoreRead):
+    """Return a block of core, or None."""
+
     tag = 51
     shows = True
     kind: BlockKind
@@ -179,16 +204,22 @@ class GetBlock(CoreRead):
 
 
 class Blocks(CoreRead):
+    """Return all blocks of core, in their order."""
+
     tag = 52
     shows = True
 
 
 class CoreBytes(CoreRead):
+    """Return how many bytes core takes."""
+
     tag = 53
 
 
 @attrs.frozen
 class InCore(CoreRead):
+    """Return whether core shows a fact."""
+
     tag = 54
     shows = True
     entity_id: EntityId
@@ -196,12 +227,16 @@ class InCore(CoreRead):
 
 @attrs.frozen
 class Render(CoreRead):
+    """Return core as a text for a prompt, `xml` or `markdown`."""
+
     tag = 55
     shows = True
     form: Form = "xml"
 
 
 class LastRoutingDecisions(CoreRead):
+    """Return which block was chosen for each fact of the last remember, and why."""
+
     tag = 56
 
 
@@ -210,6 +245,8 @@ class LastRoutingDecisions(CoreRead):
 
 @attrs.frozen
 class SetBlock(WorkflowRequest):
+    """Write the text of a block of core; a model may not write the system block."""
+
     tag = 57
     workflow = "write_block"
     stores = True
@@ -228,6 +265,8 @@ class SetBlock(WorkflowRequest):
 
 @attrs.frozen
 class SetImportance(WorkflowRequest):
+    """Change the importance of a block."""
+
     tag = 58
     workflow = "write_block"
     kind: BlockKind
@@ -238,6 +277,8 @@ class SetImportance(WorkflowRequest):
 
 @attrs.frozen
 class RemoveBlock(WorkflowRequest):
+    """Remove a block, with the facts that it shows."""
+
     tag = 59
     workflow = "write_block"
     kind: BlockKind
@@ -247,6 +288,8 @@ class RemoveBlock(WorkflowRequest):
 
 @attrs.frozen
 class CreateSession(WorkflowRequest):
+    """Begin a session with no keys; `members`: agents of the user that may load it."""
+
     tag = 60
     workflow = "create_session"
     stores = True
@@ -255,6 +298,8 @@ class CreateSession(WorkflowRequest):
 
 @attrs.frozen
 class SaveSession(WorkflowRequest):
+    """Save the keys of the session; `hand_to`: more agents that may load it from now on."""
+
     tag = 61
     workflow = "save_session"
     hand_to: Members = ()
@@ -262,6 +307,8 @@ class SaveSession(WorkflowRequest):
 
 @attrs.frozen
 class LoadSession(WorkflowRequest):
+    """Put the keys of a saved session in place of those there are."""
+
     tag = 62
     workflow = "load_session"
     session_id: SessionId
@@ -269,6 +316,8 @@ class LoadSession(WorkflowRequest):
 
 @attrs.frozen
 class Remember(WorkflowRequest):
+    """Store each statement of a text as a fact, and end the facts that it replaces."""
+
     tag = 63
     workflow = "remember"
     stores = True
@@ -286,7 +335,10 @@ class Remember(WorkflowRequest):
 
 @attrs.frozen
 class Recall(WorkflowRequest):
-    """`force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds."""
+    """Search the facts that fit a query, the best first.
+
+    `force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds.
+    """
 
     tag = 64
     workflow = "recall"
@@ -305,6 +357,8 @@ class Recall(WorkflowRequest):
 
 @attrs.frozen
 class Forget(WorkflowRequest):
+    """Remove a fact, current or ended, with all that belongs to it."""
+
     tag = 65
     workflow = "forget"
     entity_id: EntityId
@@ -313,6 +367,8 @@ class Forget(WorkflowRequest):
 
 @attrs.frozen
 class GetEntity(WorkflowRequest):
+    """Return a fact, or its ended row, or None."""
+
     tag = 66
     workflow = "get_entity"
     shows = True
@@ -321,6 +377,8 @@ class GetEntity(WorkflowRequest):
 
 @attrs.frozen
 class Count(WorkflowRequest):
+    """Return how many current facts there are, of all types or of these."""
+
     tag = 67
     workflow = "count"
     shows = True
@@ -328,13 +386,17 @@ class Count(WorkflowRequest):
 
 
 class Rebalance(WorkflowRequest):
+    """Choose anew which facts core shows, and embed those that have no vector."""
+
     tag = 68
     workflow = "rebalance"
 
 
 @attrs.frozen
 class Memorize(WorkflowRequest):
-    """`memory_types`: what to look for; as a memory does by itself if it is left out. `text`: of an image, an
+    """Store a text as given, and the facts in it by category.
+
+    `memory_types`: what to look for; as a memory does by itself if it is left out. `text`: of an image, an
     audio or a video what the model is shown of it. `session_id`: the session that it was told in."""
 
     tag = 100
@@ -361,7 +423,7 @@ class Memorize(WorkflowRequest):
 
 @attrs.frozen
 class List(WorkflowRequest):
-    """The rows of a kind by ascending id, behind the cursor of the page before.
+    """Return a page of the rows of a kind, by ascending id, behind the cursor of the page before.
 
     `where`: conditions that each row holds; no row of a kind without such a field holds them.
     """

@@ -43,9 +43,12 @@ def need_resolution(relations: Iterable[Relation]) -> bool:
 
 @attrs.frozen
 class Remembered(Data):
-    """`relations` are the new ones; `relation_dropped_count`: no room for more. `dropped` are (index in the
-    model's answer, reason). `repeated`: the request key was known, nothing was done; reasons of a model are
-    not told again. `ended`: the facts that a new one has ended."""
+    """The result of a remember. `relations` are the new ones.
+
+    `relation_dropped_count`: no room for more. `dropped` are (index in the model's answer, reason).
+    `repeated`: the request key was known, nothing was done; reasons of a model are not told again. `ended`:
+    the facts that a new one has ended.
+    """
 
     tag = 76
     entities: tuple[Stored, ...]
@@ -74,7 +77,7 @@ class RecordAdded(Appended):
 
 @attrs.frozen
 class RecordForgotten(RecordDeleted):
-    """`entities`: the facts that the record told; each is forgotten, or unchanged because others told it."""
+    """The result of deleting a record. `entities`: the facts that it told; forgotten or unchanged."""
 
     tag = 615
     entities: tuple[Stored, ...] = ()
@@ -82,7 +85,7 @@ class RecordForgotten(RecordDeleted):
 
 @attrs.frozen
 class Hit(Data):
-    """`contradicts`: refs (`id@version`) of the facts that this one contradicts.
+    """A fact that a recall found. `contradicts`: refs (`id@version`) of the facts that this one contradicts.
 
     `time_ms`: when it happened, or since when it is current. `next_id`, `next_content`: the fact that was
     told directly after it, if it is no hit itself. `replaced`: id and content of the facts that it has ended.
@@ -139,7 +142,7 @@ class Resolution(Data):
 
 @attrs.frozen
 class Recalled(Data):
-    """`variants` are the queries that were searched; `deep_used`: there is more than one."""
+    """The result of a recall. `variants` are the queries that were searched; `deep_used`: more than one."""
 
     tag = 93
     hits: tuple[Hit, ...]
@@ -184,7 +187,9 @@ class LevelTried(Data):
 
 @attrs.frozen
 class Retrieved(Data):
-    """`resolution`: what became of the references of the query; None if nothing was looked up. `asked`: the
+    """The result of a search of the levels.
+
+    `resolution`: what became of the references of the query; None if nothing was looked up. `asked`: the
     levels that were asked for; `tried`: those that were reached, in that order. `context`: the hits as a text
     for a prompt; `left_out_count` of them have no room in it. `skipped`: levels of which the filter leaves no
     row.
@@ -209,6 +214,8 @@ class Retrieved(Data):
 
 @attrs.frozen
 class Forgotten(Data):
+    """Whether there was something to forget; `repeated`: the request key was known."""
+
     tag = 78
     existed: bool
     repeated: bool = False
@@ -216,7 +223,7 @@ class Forgotten(Data):
 
 @attrs.frozen
 class ResourceForgotten(Data):
-    """`entities`: the facts that it had told, by id; each is forgotten, or unchanged: others told it too."""
+    """The result of forgetting a text. `entities`: the facts that it told, forgotten or unchanged, by id."""
 
     tag = 613
     existed: bool
@@ -235,7 +242,9 @@ def as_repeated(value: object) -> Repeatable:
 
 @attrs.frozen
 class Memorized(Data):
-    """`change` of the resource is created, updated or unchanged; `entities` in the order in which they were
+    """The result of a memorize.
+
+    `change` of the resource is created, updated or unchanged; `entities` in the order in which they were
     found. `pending`: memory types of which some part of the text could not be read; before them `describe` if
     no model could say what an image, an audio or a video holds; behind them `embed` if there is no vector to
     find the text by, or a part of it. The rest is as in Remembered."""
@@ -279,7 +288,10 @@ class Group(Data):
 
 @attrs.frozen
 class Evolved(Data):
-    """`change`: updated or unchanged. The groups as they are now, the largest first; members in none."""
+    """The result of a division: the groups, the largest first, and how many facts are in none.
+
+    `change`: updated or unchanged.
+    """
 
     tag = 163
     change: GroupsChange
@@ -308,8 +320,10 @@ ListedRow = Entity | Ended | Resource | Category | Membership | Subcategory | Re
 
 @attrs.frozen
 class Listed(Data):
-    """`cursor`: where the next page begins; None behind the last one. `damaged`: ids of rows that are there,
-    and cannot be read."""
+    """A page of rows. `cursor`: where the next one begins; None behind the last one.
+
+    `damaged`: ids of rows that cannot be read.
+    """
 
     tag = 103
     rows: tuple[ListedRow, ...]
@@ -319,7 +333,7 @@ class Listed(Data):
 
 @attrs.frozen
 class BlockSet(Data):
-    """Entities that left core to make room for authored text."""
+    """The result of writing a block: facts that core no longer shows, to make room for the text."""
 
     tag = 79
     evicted: tuple[str, ...] = ()
@@ -327,6 +341,8 @@ class BlockSet(Data):
 
 @attrs.frozen
 class BlockRemoved(Data):
+    """The text that a block had, and the facts that core no longer shows."""
+
     tag = 80
     text: str | None
     evicted: tuple[str, ...] = ()
@@ -334,6 +350,8 @@ class BlockRemoved(Data):
 
 @attrs.frozen
 class SessionCreated(Data):
+    """The id of a new session, and how many keys were dropped for it."""
+
     tag = 81
     session_id: str
     started_ms: EventTime
@@ -342,6 +360,8 @@ class SessionCreated(Data):
 
 @attrs.frozen
 class SessionSaved(Data):
+    """The session that was saved, with the version of its row."""
+
     tag = 82
     session_id: str
     version: VersionNumber
@@ -350,6 +370,8 @@ class SessionSaved(Data):
 
 @attrs.frozen
 class SessionLoaded(Data):
+    """The version of the row, and how many keys had expired since it was saved."""
+
     tag = 83
     version: VersionNumber
     expired_at_rest: Count
