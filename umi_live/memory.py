@@ -215,10 +215,7 @@ class AbsentEmbedder:
 
 
 class LiveMemory:
-    """The memory of an agent about a user, as `open_memory` makes it; open inside `async with`.
-
-    Opening raises StoreError and ScopeTaken. Closing waits for the requests that were begun.
-    """
+    """Made by `open_memory`. Open inside `async with`; closing waits for what was begun."""
 
     def __init__(
         self,
@@ -470,10 +467,7 @@ class LiveMemory:
     # Working keys: of this process alone, until they are saved as a session.
 
     async def set(self, key: str, value: bytes, *, ttl_ms: int | None = None) -> None:
-        """Store a value under a key for `ttl_ms`, or for the time of the settings.
-
-        It is in this process alone, until `save_session`.
-        """
+        """Keep a value under a key for so long, or for the setting's default."""
         await self.ask(Set(0, key, value, ttl_ms), object)
 
     async def get(self, key: str) -> bytes | None:
