@@ -121,7 +121,7 @@ EMBED_AGAIN_MS_MAX: Final = 60_000
 
 @attrs.frozen
 class Result(Generic[T]):
-    """What a request gave, `value`; what was done with less, `degraded`; and the `usage` of models."""
+    """The result of a request. `degraded` names all that was done with less."""
 
     value: T
     degraded: tuple[Degraded, ...] = ()
@@ -130,10 +130,7 @@ class Result(Generic[T]):
 
 @attrs.frozen
 class Hits(Sequence[Hit]):
-    """The hits of a recall as a sequence, the best first.
-
-    `resolution` says what became of the pronouns of the query, `variants` which queries were searched.
-    """
+    """The hits of a recall, the best first; `resolution` says what became of its pronouns."""
 
     hits: tuple[Hit, ...]
     resolution: Resolution
@@ -362,13 +359,11 @@ class LiveMemory:
         evolve: bool = True,
         embed: bool = True,
     ) -> Result[Remembered]:
-        """Store what a text says, each statement as a fact of its own.
+        """Keep what a text says, each statement as a fact of its own.
 
         It is on disk when this returns; twice under one `request_key` is once. `ended` of the value: the ids
         of older facts that a new one updates or contradicts. No search finds those; `history` has them.
-        `speaker`: the name of the person who says I, if not the user of the memory. `event_time_ms`: when it
-        happened, in milliseconds since 1970. Without `extract` no model is asked, without `evolve` nothing
-        ends, without `embed` facts have no vector.
+        `speaker`: the name of whom I means in the text, if not the user of the memory (first_person.py).
         """
         request = Remember(
             0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
@@ -389,13 +384,7 @@ class LiveMemory:
         min_score_ppm: int | None = None,
         where: tuple[Given, ...] = (),
     ) -> Hits:
-        """Return the facts that fit a question, the best first.
-
-        `turns`: the conversation so far, (role, text), the oldest first; they say who `he` is. `limit` and
-        `min_score_ppm` (parts per million): as in the settings if None. `deep`: search paraphrases, too; if
-        None, where the query has a trigger word. `time_range`: (start, end) in milliseconds since 1970, both
-        included. `where`: conditions, as `umi_core.conditions.filter_of` makes them.
-        """
+        """Return what is known about a question. `turns`: (role, text), oldest first; they resolve `he`."""
         said = tuple(Turn(role, text) for role, text in turns)
         wanted = None if types is None else tuple(types)
         # Rules cost nothing, so each question is also asked in the words of its answers.
@@ -415,11 +404,10 @@ class LiveMemory:
         happened_ms: int | None = None,
         session_id: str | None = None,
     ) -> Result[Memorized]:
-        """Store a whole document or conversation, and the facts in it, by category; twice is once.
+        """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once.
 
-        `ended` of the value: the ids of the facts that it says are true no more. `uri` names the text;
-        another text under it replaces it. Of the `modality` image, audio or video `text` is an address or a
-        `data:` URI, and the model describes it. `happened_ms`: milliseconds since 1970.
+        `ended` of the value: the ids of the facts that it says are true no more.
+        Of a `modality` image, audio or video `text` is its address or a `data:` URI; the model describes it.
         """
         wanted = None if memory_types is None else tuple(memory_types)
         request = Memorize(0, text, modality, uri, wanted, happened_ms, session_id)
@@ -428,7 +416,7 @@ class LiveMemory:
     async def create_entity(
         self, content: str, memory_type: str, *, categories: Sequence[str] | None = None
     ) -> Result[Stored]:
-        """Store a fact as given, in these categories or in that of its memory type. No model is asked."""
+        """Keep a fact as it is said, in these categories or in that of its memory type. No model is asked."""
         wanted = None if categories is None else tuple(categories)
         return await self.ask(CreateEntity(0, content, memory_type, wanted), Stored)
 
@@ -505,7 +493,7 @@ class LiveMemory:
         return await self.ask(EvolveCategory(0, category, force), Evolved)
 
     async def forget(self, entity_id: str, *, request_key: str | None = None) -> Result[Forgotten]:
-        """Remove a fact, current or ended, with its relations.
+        """Take a fact out, whether it is current or has ended, with its relations.
 
         `entity_id`: the id of the fact, as `recall` and `history` have it.
         """
@@ -521,7 +509,7 @@ class LiveMemory:
         return tuple([it for it in told if (await self.forget(it)).value.existed])
 
     async def forget_resource(self, resource_id: str) -> Result[ResourceForgotten]:
-        """Remove a memorized text, and the facts that only it told."""
+        """Take a text out that was memorized, with what only it told; facts that others told stay."""
         return await self.ask(ForgetResource(0, resource_id), ResourceForgotten)
 
     async def clear(self) -> None:
@@ -556,7 +544,6 @@ class LiveMemory:
         return id_of_entity(self.scope, resolve_name(name, self.scope.user))
 
     async def count(self, types: Sequence[str] | None = None) -> int:
-        """Return how many current facts there are, of all types or of these."""
         return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value
 
     async def stats(self) -> Mapping[str, int]:
@@ -661,7 +648,6 @@ class LiveMemory:
     # Core: what the model always sees.
 
     async def blocks(self) -> tuple[Block, ...]:
-        """Return the blocks of the core tier, in their order."""
         found: Any = (await self.ask(Blocks(0), object)).value
         return tuple(found)
 
@@ -698,7 +684,7 @@ class LiveMemory:
         return self.used if self.host is None else self.used + self.host.usage
 
     async def drive(self, request: Request) -> effects.Outcome:
-        """Return how a request ended: Done, Refused, Failed or Unknown. Raises Closed."""
+        """Return how a request ended, whatever that is. Raises Closed."""
         return (await self.drive_counted(request))[0]
 
     async def drive_counted(self, request: Request) -> tuple[effects.Outcome, Usage]:
@@ -722,10 +708,7 @@ class LiveMemory:
             )
 
     async def ask(self, request: Request, kind: type[T]) -> Result[T]:
-        """Return the result of any request of umi_core.messages.requests; `kind`: the class of its value.
-
-        Raises RequestRefused, RequestFailed, InDoubt, StoreError, Closed.
-        """
+        """Any request of umi_core/messages/requests.py. Raises NotDone, StoreError, Closed."""
         outcome, used = await self.drive_counted(request)
         match outcome:
             case effects.Done(value=value, degraded=degraded):
@@ -757,25 +740,21 @@ def open_memory(
     seal: bytes | None = None,
     seal_anchor: Path | None = None,
 ) -> LiveMemory:
-    """Return the memory of an agent about a user, in a file.
+    """Return the memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
-    - `path`: the file, `:memory:` for one that is lost with the process, or the address of a PostgreSQL
-      database, `postgresql://USER@HOST/DATABASE`.
-    - `model`: one of yours, or the address of an endpoint that speaks as OpenAI does,
-      `https://HOST/v1#MODEL`, or as Anthropic does, `anthropic+https://HOST/v1#MODEL`. Without one, rules
-      read simple English.
-    - `embedder`: one of yours, or such an address, `https://HOST/v1#MODEL:DIMENSIONS`.
-    - `key` opens both endpoints; `parameters` go into each request to the model.
-    - `config`: the settings. `categories`: those of the archive, each with what belongs there.
-    - `record`: a new file for all that goes into the memory, every text included, for `umi-sim replay`.
-    - `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
-    - `read_only`: nothing is written, and others may have the same memory open; a request that writes raises
-      StoreError.
-    - `seal`: the key of a sealed file, at least 32 bytes; a new file is sealed with it, and a change by
-      another program raises FileTampered. `seal_anchor`: a small file elsewhere that names the newest commit,
-      so that an older copy of the whole file is noticed, too.
-
-    Raises LiveError for an address, a number of dimensions or categories that cannot be.
+    `path` may also be the address of a PostgreSQL database, `postgresql://USER@HOST/DATABASE`.
+    `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`,
+    or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`.
+    `key` opens both; `parameters` go into each request to the model. `categories`: those
+    of the archive, each with what belongs there, in place of the usual ones. `record`:
+    a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
+    `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
+    nothing is written, the file may be one that cannot be, and others may have the same memory open; a
+    request that writes raises StoreError. `seal`: the key of a sealed file, at least 32 bytes; a new file is
+    sealed with it, and a change by another program raises FileTampered. `seal_anchor`: a small file elsewhere
+    that names the newest commit, so that an older copy of the whole file is noticed, too.
+    Raises LiveError for an address that is none, for dimensions that no memory can have, and for categories
+    that cannot be.
     """
     if isinstance(model, str) or isinstance(embedder, str):
         from umi_live import anthropic, openai  # and an HTTP client with them: not for those who need none
