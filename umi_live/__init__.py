@@ -12,6 +12,8 @@
     transfer.py    a scope as a file of lines, and back
     contents.py    what concerns a file and not one memory: rows that come in, a user who goes
     deletion.py    all that is kept of a user, taken out of the file
+    fact_order.py  when facts happened, and when they ended
+    deadlines.py   how long a call may take
     host.py        performs what a memory asks of the world, wakes it when it is due
     recorder.py    all that goes into a memory, as a file that `umi-sim replay` lives again
     topics.py      categories and groups by their paths
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
         RequestRefused,
         ScopeTaken,
         StoreError,
+        TimedOut,
     )
     from umi_live.memory import Hits, LiveMemory, Result, open_memory
     from umi_live.services import Embedder, Model, ServiceFailed
@@ -65,7 +68,8 @@ _MODULES: Final = {
     "blocking": "BlockingMemory open_blocking",
     "contents": "delete_user",
     "errors": (
-        "Closed FileTampered InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError"
+        "Closed FileTampered InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError "
+        "TimedOut"
     ),
     "memory": "Hits LiveMemory Result open_memory",
     "services": "Embedder Model ServiceFailed",
@@ -77,7 +81,7 @@ _HOMES: Final = {name: module for module, names in _MODULES.items() for name in 
 __all__ = [
     "BlockingMemory", "Closed", "Embedder", "FileTampered", "Hits", "InDoubt", "LiveError", "LiveMemory",
     "Model", "NotDone", "RequestFailed", "RequestRefused", "Result", "ScopeTaken", "ServiceFailed",
-    "StoreError", "Topic", "Usage", "delete_user", "open_blocking", "open_memory", "report_usage",
+    "StoreError", "TimedOut", "Topic", "Usage", "delete_user", "open_blocking", "open_memory", "report_usage",
 ]  # fmt: skip
 
 

@@ -35,8 +35,9 @@ from umi_live.chats import (
 )
 from umi_live.doctor import describe_seal, examine_file
 from umi_live.errors import LiveError, StoreError, needs_extra, own_version
+from umi_live.fact_order import list_end_times
 from umi_live.files import create_file
-from umi_live.memory import ENTITY_PREFIX, LiveMemory, list_end_times, open_memory
+from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory
 from umi_live.readable import FORMS
 from umi_live.schema import sentence
 from umi_live.services import ServiceFailed
