@@ -68,7 +68,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_live": (
         ("addresses", "english", "errors", "fact_order", "files", "phrases", "services", "usage"),
         ("rules",),
-        ("changes", "deadlines", "first_person"),
+        ("batches", "changes", "deadlines", "first_person"),
         (
             "anchor",
             "claims",

@@ -15,6 +15,7 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Coroutine,
+    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -96,6 +97,7 @@ from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live.addresses import show_path
 from umi_live.anchor import SealOptions, seal_options
+from umi_live.batches import BatchResult, BatchStatement, list_items, remember_batch
 from umi_live.deadlines import Seconds, check_seconds, choose_seconds, limit_time
 from umi_live.errors import (
     Closed,
@@ -363,6 +365,31 @@ class LiveMemory:
             source, request_key, speaker,
         )  # fmt: skip
         return await self.ask(request, Remembered)
+
+    async def remember_many(
+        self,
+        statements: Iterable[str | BatchStatement],
+        *,
+        report: Callable[[int], None] = lambda _: None,
+        timeout: Seconds = None,
+    ) -> BatchResult:
+        """Remember many statements: those of one conversation in their order, 64 conversations at a time.
+
+        The same statements again do nothing twice, so a batch that was interrupted can be repeated. One that
+        fails is named in the result by its place, and the others go on. `report`: is told how many have
+        ended. `timeout`: of each. Raises StoreError, Closed.
+        """
+        result = BatchResult()
+
+        async def remember(it: BatchStatement, key: str) -> None:
+            told = await self.remember(
+                it.text, speaker=it.speaker, event_time_ms=it.event_time_ms, metadata=it.metadata,
+                source=it.source, request_key=key, timeout=timeout,
+            )  # fmt: skip
+            result.add(told.value, told.degraded, told.usage)
+
+        result.failed = await remember_batch(remember, list_items(statements), report)
+        return result
 
     @with_timeout
     async def recall(
