@@ -22,7 +22,7 @@ from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import AUTHORS, MEMORY_TYPES, MODEL
 from umi_live import contents
-from umi_live.access import Caller, ServeLimits, append_token, check_names, make_token, read_tokens
+from umi_live.access import Caller, ServeLimits, TokenFile, append_token, check_names, make_token
 from umi_live.addresses import is_address
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.chats import (
@@ -511,13 +511,15 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
     except ModuleNotFoundError as error:
         raise LiveError(f"{error.name} is not installed: pip install 'umi-sim[serve]'") from None
 
-    table = None if tokens is None else read_tokens(tokens)
+    table = None if tokens is None else TokenFile(tokens)
     check_names(Caller(target.user))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     for name in ("httpx", "mcp", "uvicorn"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
     async def run() -> None:
+        if table is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, table.refresh)
         store = await Store.open(
             target.db, seal=target.seal
         )  # so that memories open fast, and a wrong file soon

@@ -42,7 +42,7 @@ from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered
 from umi_core.rows import Entity, fact_of
 from umi_core.text import SURROGATE
 from umi_core.values import Turn
-from umi_live.access import Caller, ServeLimits, TokenTable
+from umi_live.access import Caller, ServeLimits, TokenFile, TokenTable
 from umi_live.deadlines import limit_time
 from umi_live.errors import InDoubt, LiveError, NotDone, RequestFailed, StoreError, TimedOut
 from umi_live.mcp import make_server
@@ -293,7 +293,7 @@ class MemoryServer:
     def __init__(
         self,
         make: Callable[[str, str], LiveMemory],
-        tokens: TokenTable | None,
+        tokens: TokenFile | TokenTable | None,
         user: str,
         limits: ServeLimits,
     ) -> None:
