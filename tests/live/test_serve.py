@@ -680,6 +680,13 @@ def test_a_token_that_is_revoked_is_soon_accepted_no_more(tmp_path: Path) -> Non
             *words, "--tokens", str(path), "--rate", "1000", stderr=asyncio.subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
+        try:
+            await use(process)
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+    async def use(process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
         line = (await process.stderr.readline()).decode()
         url = line.split("served at ")[1].split(";")[0]
