@@ -67,9 +67,9 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("addresses", "english", "errors", "files", "phrases", "services", "usage"),
+        ("addresses", "english", "errors", "fact_order", "files", "phrases", "services", "usage"),
         ("rules",),
-        ("changes", "first_person"),
+        ("batches", "changes", "deadlines", "first_person"),
         (
             "anchor",
             "claims",

@@ -106,6 +106,7 @@ class BlockingMemory:
         loop.close()
 
     remember = waiting(LiveMemory.remember)
+    remember_many = waiting(LiveMemory.remember_many)
     recall = waiting(LiveMemory.recall)
     memorize = waiting(LiveMemory.memorize)
     create_entity = waiting(LiveMemory.create_entity)
