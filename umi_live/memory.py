@@ -133,7 +133,7 @@ EMBED_AGAIN_MS_MAX: Final = 60_000
 
 @attrs.frozen
 class Result(Generic[T]):
-    """The result of a request. `degraded` names all that was done with less."""
+    """The value of a request, what was done with less (`degraded`), and the usage of models."""
 
     value: T
     degraded: tuple[Degraded, ...] = ()
@@ -200,7 +200,7 @@ def with_timeout(
 
 
 class LiveMemory:
-    """Made by `open_memory`. Open inside `async with`; closing waits for what was begun.
+    """The memory of an agent about a user. Open it inside `async with`; closing waits for what was begun.
 
     Methods with a `timeout` raise TimedOut when they take longer, in seconds. None: the default of the
     memory; `math.inf`: as long as it takes.
@@ -354,11 +354,11 @@ class LiveMemory:
         embed: bool = True,
         timeout: Seconds = None,
     ) -> Result[Remembered]:
-        """Keep what a text says, each statement as a fact of its own.
+        """Store what a text says, each statement as a fact of its own.
 
         It is on disk when this returns; twice under one `request_key` is once. `ended` of the value: the ids
         of older facts that a new one updates or contradicts. No search finds those; `history` has them.
-        `speaker`: the name of whom I means in the text, if not the user of the memory (first_person.py).
+        `speaker`: who says I, if not the user of the memory. `event_time_ms`: milliseconds since 1970.
         """
         request = Remember(
             0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
@@ -406,7 +406,12 @@ class LiveMemory:
         where: tuple[Given, ...] = (),
         timeout: Seconds = None,
     ) -> Hits:
-        """Return what is known about a question. `turns`: (role, text), oldest first; they resolve `he`."""
+        """Return the facts that fit a question, the best first.
+
+        `turns`: (role, text), the oldest first; they say who `he` is. `limit`, `min_score_ppm`: of the
+        settings if None. `deep`: search paraphrases, too; if None, as the query asks for it. `time_range`:
+        (start, end) in milliseconds since 1970, both included. `where`: of `umi_core.conditions.filter_of`.
+        """
         said = tuple(Turn(role, text) for role, text in turns)
         wanted = None if types is None else tuple(types)
         # Rules cost nothing, so each question is also asked in the words of its answers.
@@ -428,10 +433,11 @@ class LiveMemory:
         session_id: str | None = None,
         timeout: Seconds = None,
     ) -> Result[Memorized]:
-        """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once.
+        """Store a whole document or conversation, and the facts in it, by category; twice is once.
 
-        `ended` of the value: the ids of the facts that it says are true no more.
-        Of a `modality` image, audio or video `text` is its address or a `data:` URI; the model describes it.
+        `ended` of the value: the ids of the facts that it says are true no more. `uri` names the text;
+        another text under it replaces it. Of the `modality` image, audio or video `text` is an address or a
+        `data:` URI, and the model describes it.
         """
         wanted = None if memory_types is None else tuple(memory_types)
         request = Memorize(0, text, modality, uri, wanted, happened_ms, session_id)
@@ -446,7 +452,7 @@ class LiveMemory:
         categories: Sequence[str] | None = None,
         timeout: Seconds = None,
     ) -> Result[Stored]:
-        """Keep a fact as it is said, in these categories or in that of its memory type. No model is asked."""
+        """Store a fact as given, in these categories or in that of its memory type. No model is asked."""
         wanted = None if categories is None else tuple(categories)
         return await self.ask(CreateEntity(0, content, memory_type, wanted), Stored)
 
@@ -510,7 +516,7 @@ class LiveMemory:
     async def set(
         self, key: str, value: bytes, *, ttl_ms: int | None = None, timeout: Seconds = None
     ) -> None:
-        """Keep a value under a key for so long, or for the setting's default."""
+        """Store a value under a key for `ttl_ms`, or for the time of the settings."""
         await self.ask(Set(0, key, value, ttl_ms), object)
 
     @with_timeout
@@ -561,7 +567,7 @@ class LiveMemory:
     async def forget(
         self, entity_id: str, *, request_key: str | None = None, timeout: Seconds = None
     ) -> Result[Forgotten]:
-        """Take a fact out, whether it is current or has ended, with its relations.
+        """Remove a fact, current or ended, with its relations.
 
         `entity_id`: the id of the fact, as `recall` and `history` have it.
         """
@@ -581,7 +587,7 @@ class LiveMemory:
     async def forget_resource(
         self, resource_id: str, *, timeout: Seconds = None
     ) -> Result[ResourceForgotten]:
-        """Take a text out that was memorized, with what only it told; facts that others told stay."""
+        """Remove a memorized text, and the facts that only it told."""
         return await self.ask(ForgetResource(0, resource_id), ResourceForgotten)
 
     @with_timeout
@@ -625,6 +631,7 @@ class LiveMemory:
 
     @with_timeout
     async def count(self, types: Sequence[str] | None = None, *, timeout: Seconds = None) -> int:
+        """Return how many current facts there are, of all types or of these."""
         return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value
 
     @with_timeout
@@ -746,6 +753,7 @@ class LiveMemory:
 
     @with_timeout
     async def blocks(self, *, timeout: Seconds = None) -> tuple[Block, ...]:
+        """Return the blocks of the core tier, in their order."""
         found: Any = (await self.ask(Blocks(0), object)).value
         return tuple(found)
 
@@ -787,7 +795,7 @@ class LiveMemory:
         return self.used if self.host is None else self.used + self.host.usage
 
     async def drive(self, request: Request, *, timeout: Seconds = None) -> effects.Outcome:
-        """Return how a request ended, whatever that is. Raises Closed, TimedOut."""
+        """Return how a request ended: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
         return (await self.drive_counted(request, timeout))[0]
 
     async def drive_counted(self, request: Request, timeout: Seconds) -> tuple[effects.Outcome, Usage]:
@@ -814,7 +822,7 @@ class LiveMemory:
             )
 
     async def ask(self, request: Request, kind: type[T], *, timeout: Seconds = None) -> Result[T]:
-        """Any request of umi_core/messages/requests.py. Raises NotDone, StoreError, Closed."""
+        """Return the result of any request of umi_core.messages.requests; `kind`: the class of its value."""
         outcome, used = await self.drive_counted(request, timeout)
         match outcome:
             case effects.Done(value=value, degraded=degraded):
@@ -847,22 +855,23 @@ def open_memory(
     seal_anchor: Path | None = None,
     timeout: Seconds = None,
 ) -> LiveMemory:
-    """Return the memory of an agent about a user, in this file; `:memory:` is lost with the process.
+    """Return the memory of an agent about a user, in a file.
 
-    `path` may also be the address of a PostgreSQL database, `postgresql://USER@HOST/DATABASE`.
-    `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`,
-    or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`.
-    `key` opens both; `parameters` go into each request to the model. `categories`: those
-    of the archive, each with what belongs there, in place of the usual ones. `record`:
-    a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
-    `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
-    nothing is written, the file may be one that cannot be, and others may have the same memory open; a
-    request that writes raises StoreError. `seal`: the key of a sealed file, at least 32 bytes; a new file is
-    sealed with it, and a change by another program raises FileTampered. `seal_anchor`: a small file elsewhere
-    that names the newest commit, so that an older copy of the whole file is noticed, too. `timeout`: the most
-    seconds of a call that gives none itself; as long as it takes by default.
-    Raises LiveError for an address that is none, for dimensions that no memory can have, and for categories
-    that cannot be.
+    - `path`: the file, `:memory:`, which is lost with the process, or `postgresql://USER@HOST/DATABASE`.
+    - `model`: one of yours, or the address of an endpoint that speaks as OpenAI does,
+      `https://HOST/v1#MODEL`, or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; else simple rules.
+    - `embedder`: one of yours, or such an address, `https://HOST/v1#MODEL:DIMENSIONS`.
+    - `key` opens both endpoints; `parameters` go into each request to the model.
+    - `config`: the settings. `categories`: those of the archive, each with what belongs there.
+    - `record`: a new file for all that goes into the memory, every text included, for `umi-sim replay`.
+    - `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
+    - `read_only`: nothing is written, which raises StoreError; others may have the same memory open.
+    - `seal`: the key of a sealed file, at least 32 bytes; a new file is sealed with it, and a change by
+      another program raises FileTampered. `seal_anchor`: a small file elsewhere that names the newest commit,
+      so that an older copy of the whole file is noticed, too.
+    - `timeout`: the most seconds of a call that gives none itself; None: as long as it takes.
+
+    Raises LiveError for an address, a number of dimensions or categories that cannot be.
     """
     if isinstance(model, str) or isinstance(embedder, str):
         from umi_live import anthropic, openai  # and an HTTP client with them: not for those who need none
