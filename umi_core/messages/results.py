@@ -214,7 +214,7 @@ class Retrieved(Data):
 
 @attrs.frozen
 class Forgotten(Data):
-    """Whether there was something to forget; `repeated`: the request key was known."""
+    """The result of a forget: `existed`, and `repeated` if the request key was known."""
 
     tag = 78
     existed: bool
