@@ -12,6 +12,7 @@ exception, change the table that forbids it, with a reason on the same line.
   words       names keep to the glossary
   classes     no two classes of the packages have one name
   wording     docstrings and functions begin with a verb, as budgets that only fall
+  docs        the README and the docs together have no more words than they have today
   paths       no path of a machine in a text
   exports     __all__ of a package is what it binds in public
   unused      every file is imported by another
@@ -66,9 +67,9 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("addresses", "english", "errors", "files", "phrases", "services", "usage"),
+        ("addresses", "english", "errors", "fact_order", "files", "phrases", "services", "usage"),
         ("rules",),
-        ("changes", "first_person"),
+        ("batches", "changes", "deadlines", "first_person"),
         (
             "anchor",
             "claims",
@@ -292,6 +293,7 @@ TOPS: Final = {
     "umi_live": "umi_live/command.py",
 }
 NAME_OF_MODULE: Final = re.compile(r"(umi_core|umi_sim|umi_live|)(\.\w+)+(:\w+)?")
+DOCS_PAGE: Final = re.compile(r"docs/.*\.md$")
 MACHINE_PATH: Final = re.compile(r"/(work|farm)/|/tmp/[a-z]+/")
 SKIPPED_FOLDER: Final = re.compile(r"\.|(__pycache__|build|dist|htmlcov)$")
 ME: Final = "tools/house.py"
@@ -310,6 +312,7 @@ PARTICIPLES: Final = set(
 VERBS_IN_ED: Final = set("embed exceed feed need proceed seed shed speed succeed".split())
 DOCSTRINGS_MAX: Final = 9  # begin with a question word
 FUNCTIONS_MAX: Final = 10  # are named by a bare participle
+DOCS_WORDS_MAX: Final = 90_000  # of README.md and docs/; lines and bars of tables are no words
 
 SET_TYPES: Final = {"set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"}
 SET_METHODS: Final = {"union", "intersection", "difference", "symmetric_difference"}
@@ -349,6 +352,7 @@ def check_files(files: Mapping[str, str]) -> list[str]:
             findings += walk.findings
     findings += check_classes(trees)
     findings += check_wording(trees)
+    findings += check_docs(files)
     findings += check_circles(trees)
     return sorted({*findings, *check_unused(trees, files.get("pyproject.toml", ""))})
 
@@ -750,6 +754,13 @@ def check_wording(trees: Mapping[str, ast.Module]) -> Iterator[str]:
     if bare > FUNCTIONS_MAX:
         told = "functions are named by a bare participle"
         yield f"{ME}:1: {bare} {told}, at most {FUNCTIONS_MAX}, name yours by verb and object (`draw_batch`)"
+
+
+def check_docs(files: Mapping[str, str]) -> Iterator[str]:
+    pages = [text for path, text in files.items() if path == "README.md" or DOCS_PAGE.match(path)]
+    count = sum(any(map(str.isalnum, word)) for text in pages for word in text.split())
+    if count > DOCS_WORDS_MAX:
+        yield f"{ME}:1: README.md and docs have {count} words, at most {DOCS_WORDS_MAX}, say it in fewer"
 
 
 def is_bare_participle(node: Function) -> bool:

@@ -33,8 +33,8 @@ What is not simulated at all is in the [specification](spec/simulator.md#24-what
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [head, ["---"] * len(list(head)), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+    first, *others = ("| " + " | ".join(cells) + " |" for cells in (list(head), *rows))
+    return "\n".join((first, "|---" * len(list(head)) + "|", *others)) + "\n"
 
 
 def faults() -> str:

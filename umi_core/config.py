@@ -20,7 +20,7 @@ class Span(NamedTuple):
 
 
 class Config(Data):
-    """Raises Rejected(BadConfig, ...) naming every option that is out of its range.
+    """The settings of a memory. Raises Rejected(BadConfig, ...), naming every option out of its range.
 
     `categories`: the topics of the archive, each with what belongs there. Prompts show them in this order.
     """

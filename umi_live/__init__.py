@@ -12,6 +12,9 @@
     transfer.py    a scope as a file of lines, and back
     contents.py    what concerns a file and not one memory: rows that come in, a user who goes
     deletion.py    all that is kept of a user, taken out of the file
+    fact_order.py  when facts happened, and when they ended
+    batches.py     many statements, each conversation in its order
+    deadlines.py   how long a call may take
     host.py        performs what a memory asks of the world, wakes it when it is due
     recorder.py    all that goes into a memory, as a file that `umi-sim replay` lives again
     topics.py      categories and groups by their paths
@@ -42,6 +45,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from umi_live.batches import BatchResult, BatchStatement
     from umi_live.blocking import BlockingMemory, open_blocking
     from umi_live.contents import delete_user
     from umi_live.errors import (
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
         RequestRefused,
         ScopeTaken,
         StoreError,
+        TimedOut,
     )
     from umi_live.memory import Hits, LiveMemory, Result, open_memory
     from umi_live.services import Embedder, Model, ServiceFailed
@@ -62,10 +67,12 @@ if TYPE_CHECKING:
 
 # Where each exported name lives. Written out, as importing the modules to ask them is what must not happen.
 _MODULES: Final = {
+    "batches": "BatchResult BatchStatement",
     "blocking": "BlockingMemory open_blocking",
     "contents": "delete_user",
     "errors": (
-        "Closed FileTampered InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError"
+        "Closed FileTampered InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError "
+        "TimedOut"
     ),
     "memory": "Hits LiveMemory Result open_memory",
     "services": "Embedder Model ServiceFailed",
@@ -75,9 +82,10 @@ _MODULES: Final = {
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
-    "BlockingMemory", "Closed", "Embedder", "FileTampered", "Hits", "InDoubt", "LiveError", "LiveMemory",
-    "Model", "NotDone", "RequestFailed", "RequestRefused", "Result", "ScopeTaken", "ServiceFailed",
-    "StoreError", "Topic", "Usage", "delete_user", "open_blocking", "open_memory", "report_usage",
+    "BatchResult", "BatchStatement", "BlockingMemory", "Closed", "Embedder", "FileTampered", "Hits",
+    "InDoubt", "LiveError", "LiveMemory", "Model", "NotDone", "RequestFailed", "RequestRefused", "Result",
+    "ScopeTaken", "ServiceFailed", "StoreError", "TimedOut", "Topic", "Usage", "delete_user",
+    "open_blocking", "open_memory", "report_usage",
 ]  # fmt: skip
 
 

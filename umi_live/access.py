@@ -5,16 +5,19 @@
     "9f86d081..." = { user = "ann", agents = ["helper"], author = "user" }
 
 Law 1. No token is stored. Law 2. A token is compared with every row, each in constant time. Law 3. A file
-that others than its owner may read or write is refused.
+that others than its owner may read or write is refused. Law 4. A file that changes is read again within a
+second; if it cannot be read the tokens before it stay.
 """
 
 import hashlib
 import hmac
 import json
+import logging
 import os
 import re
 import secrets
 import stat
+import time
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -28,6 +31,8 @@ from umi_live.files import create_file
 
 HASH: Final = re.compile("[0-9a-f]{64}")
 TOKEN_BYTES: Final = 32
+LOOK_S: Final = 1  # between two looks at the file
+LOG: Final = logging.getLogger("umi_live.serve")
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -77,6 +82,50 @@ class TokenTable(Data):
         return found
 
 
+class TokenFile:
+    """The callers of a file, as it is now. Raises LiveError, OSError for one that has no tokens at first.
+
+    One without any later on means that all tokens are revoked.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.state = self.look()
+        self.table = read_tokens(path)
+        if not self.table.rows:
+            raise LiveError(f"{path}: has no token; `umi-live token USER --tokens {path}` adds one")
+        self.next_s = time.monotonic() + LOOK_S
+
+    def find(self, token: str) -> Caller | None:
+        """Return the caller with this token; the file is looked at once in a second at most."""
+        if time.monotonic() >= self.next_s:
+            self.refresh()
+        return self.table.find(token)
+
+    def refresh(self) -> None:
+        """Read the file if it has changed. If it cannot be read, one line of the log says so."""
+        self.next_s = time.monotonic() + LOOK_S
+        state = self.look()
+        if state == self.state:
+            return
+        self.state = state
+        try:
+            self.table = read_tokens(self.path)
+        except (LiveError, OSError) as error:
+            told = f"{self.path}: {error.strerror}" if isinstance(error, OSError) else error
+            LOG.error("the tokens were not read again, and those before stay: %s", told)
+        else:
+            LOG.info("%s was read again: %d tokens", self.path, len(self.table.rows))
+
+    def look(self) -> tuple[int, ...]:
+        """Return what is different once the file has changed; nothing if it is not there."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
+
+
 def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
@@ -98,8 +147,6 @@ def read_tokens(path: str) -> TokenTable:
             rows = tomllib.loads(file.read().decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise LiveError(f"{path}: is no TOML: {error}") from None
-    if not rows:
-        raise LiveError(f"{path}: has no token; `umi-live token USER --tokens {path}` adds one")
     return TokenTable(tuple((key, read_caller(f"{path}: {key[:12]}", key, row)) for key, row in rows.items()))
 
 

@@ -51,7 +51,10 @@ def listing(
 
 
 class BlockingMemory:
-    """Made by `open_blocking`. Its loop runs in a thread of its own while it is open."""
+    """The methods of `LiveMemory` without `await`, from any thread, as `open_blocking` makes it.
+
+    Open inside `with`; its event loop runs in a thread of its own.
+    """
 
     def __init__(self, memory: LiveMemory) -> None:
         self.memory = memory
@@ -103,6 +106,7 @@ class BlockingMemory:
         loop.close()
 
     remember = waiting(LiveMemory.remember)
+    remember_many = waiting(LiveMemory.remember_many)
     recall = waiting(LiveMemory.recall)
     memorize = waiting(LiveMemory.memorize)
     create_entity = waiting(LiveMemory.create_entity)
@@ -154,3 +158,4 @@ def twin(make: Callable[P, LiveMemory]) -> Callable[P, BlockingMemory]:
 
 
 open_blocking = twin(open_memory)
+"""Return the memory for code that is not asynchronous. It takes what `open_memory` takes."""

@@ -10,7 +10,6 @@ Law 3. A file of no known form changes nothing.
 
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
@@ -25,14 +24,13 @@ from umi_core.data import Data, Owner
 from umi_core.language.times import minute_of
 from umi_core.limits import DAY_MS, SCOPE_PART_BYTES_MAX, TEXT_BYTES_MAX
 from umi_core.text import cut, size
-from umi_live.errors import LiveError
+from umi_live.errors import LiveError, NotDone
 from umi_live.memory import LiveMemory
 
 FILE_BYTES_MAX: Final = 2**29
 MESSAGE_BYTES_MAX: Final = 15_000  # a longer one is several; JSON may write six bytes for one
 ROOM_BYTES: Final = TEXT_BYTES_MAX - 2_000  # of the messages of a document; the rest is for what is around
 PAUSE_MS: Final = DAY_MS // 2
-PROGRESS_S: Final = 5
 LOOSE: Final = frozenset(("openai", "anthropic", "gemini", "langchain", "sharegpt", "locomo"))
 """Formats whose messages may stand in any list, and may say nothing that tells them from one another."""
 NO_FORMAT: Final = (
@@ -56,6 +54,7 @@ class ImportCount(Owner):
     documents: Counter[str] = msgspec.field(default_factory=Counter)  # by change: created, updated, unchanged
     fact_count: int = 0
     degraded: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # by name and reason
+    failed: dict[str, str] = {}  # by the name of the document: why
 
 
 def read_text(path: str, file: TextIO) -> str:
@@ -185,18 +184,24 @@ def write_message(message: ChatMessage) -> str:
 
 
 async def import_chats(
-    memory: LiveMemory, documents: Sequence[ChatDocument], report: Callable[[str], None]
+    memory: LiveMemory, documents: Sequence[ChatDocument], report: Callable[[int, ImportCount], None]
 ) -> ImportCount:
-    """Memorize the documents in order; `report` gets a line now and then. Raises NotDone, StoreError."""
-    done, told_s = ImportCount(), time.monotonic()
+    """Memorize the documents in order; `report` is told after each how many there were, and what they gave.
+
+    One after the other, as what a later one says may end a fact of an earlier one. A document that cannot be
+    memorized is named, and the others are. Raises StoreError, Closed.
+    """
+    done = ImportCount()
     for at, it in enumerate(documents, 1):
-        result = await memory.memorize(
-            it.text, modality="conversation", uri=it.uri, happened_ms=it.happened_ms
-        )
-        done.documents[result.value.change] += 1
-        done.fact_count += sum(stored.change == "created" for stored in result.value.entities)
-        done.degraded.update((degraded.name, degraded.reason) for degraded in result.degraded)
-        if time.monotonic() - told_s >= PROGRESS_S:
-            told_s = time.monotonic()
-            report(f"umi-live: {at:,} of {len(documents):,} texts")
+        try:
+            result = await memory.memorize(
+                it.text, modality="conversation", uri=it.uri, happened_ms=it.happened_ms
+            )
+        except NotDone as error:
+            done.failed[it.uri] = str(error)
+        else:
+            done.documents[result.value.change] += 1
+            done.fact_count += sum(stored.change == "created" for stored in result.value.entities)
+            done.degraded.update((degraded.name, degraded.reason) for degraded in result.degraded)
+        report(at, done)
     return done

@@ -6,10 +6,11 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial, wraps
-from typing import Any, Final, TextIO, get_args
+from functools import wraps
+from typing import Any, Final, Self, TextIO, get_args
 
 import apsw
 import click
@@ -23,10 +24,11 @@ from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import AUTHORS, MEMORY_TYPES, MODEL
 from umi_live import contents
-from umi_live.access import Caller, ServeLimits, append_token, check_names, make_token, read_tokens
+from umi_live.access import Caller, ServeLimits, TokenFile, append_token, check_names, make_token
 from umi_live.addresses import is_address
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.chats import (
+    ImportCount,
     count_left_out,
     import_chats,
     list_unread,
@@ -37,8 +39,9 @@ from umi_live.chats import (
 )
 from umi_live.doctor import describe_seal, examine_file
 from umi_live.errors import LiveError, StoreError, needs_extra, own_version
+from umi_live.fact_order import list_end_times
 from umi_live.files import create_file
-from umi_live.memory import ENTITY_PREFIX, LiveMemory, list_end_times, open_memory
+from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory
 from umi_live.readable import FORMS
 from umi_live.schema import sentence
 from umi_live.services import ServiceFailed
@@ -46,6 +49,7 @@ from umi_live.store import Store, open_storage
 from umi_live.transfer import export_lines, is_export
 
 KEY: Final = "UMI_LIVE_KEY"
+PROGRESS_S: Final = 0.1
 PROBE_MS: Final = 30_000
 ROWS: Final = "rows"
 UMI: Final = "umi"
@@ -508,13 +512,15 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
     except ModuleNotFoundError as error:
         raise LiveError(f"{error.name} is not installed: pip install 'umi-sim[serve]'") from None
 
-    table = None if tokens is None else read_tokens(tokens)
+    table = None if tokens is None else TokenFile(tokens)
     check_names(Caller(target.user))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     for name in ("httpx", "mcp", "uvicorn"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
     async def run() -> None:
+        if table is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, table.refresh)
         store = await Store.open(
             target.db, seal=target.seal
         )  # so that memories open fast, and a wrong file soon
@@ -556,47 +562,84 @@ def token(user: str, agents: tuple[str, ...], author: str, tokens: str | None) -
 
 
 @cli.command("import")
-@on_target
+@on_shown
 @click.option(
     "--from", "program", type=click.Choice(PROGRAMS), help="What wrote the file. Else its form tells."
 )
+@click.option("--quiet", is_flag=True, help="Show no progress on a terminal.")
 @click.argument("file", type=click.File(encoding="utf-8-sig"))
-def import_file(target: MemoryOptions, file: TextIO, program: str | None) -> None:
+def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet: bool) -> None:
     """Take in conversations that another program wrote, or an export of `umi-live export`.
 
     An export goes into a memory that is empty; its user and agent stand in it. Each conversation becomes a
-    text with the facts in it, as by `memorize`; the same file again changes nothing. The status is 1 if some
-    messages, or their times, could not be read.
+    text with the facts in it, as by `memorize`; the same file again changes nothing, and goes on where an
+    import was interrupted. The status is 1 if some messages, or their times, could not be read, or some
+    texts not be kept.
     """
     text = read_text(file.name, file)
     if program == UMI or (program is None and is_export(text)):
         scope, count = asyncio.run(contents.import_lines(target.db, text.splitlines(), target.seal))
-        click.echo(f"{count} rows of user {scope.user!r} and agent {scope.agent!r}")
+        line = f"{count} rows of user {scope.user!r} and agent {scope.agent!r}"
+        target.show(line, {"row_count": count, "user": scope.user, "agent": scope.agent})
         return
     found = read_conversations(file.name, text, program)
     documents = tuple(make_documents(found, file.name))
+    message_count = sum(len(chat.messages) for chat in found.chats)
+    left_out, done = count_left_out(found), ImportCount()
 
     async def use(memory: LiveMemory) -> None:
-        done = await import_chats(memory, documents, partial(click.echo, err=True))
-        tell(tuple(Degraded(*key, count) for key, count in done.degraded.items()))
-        messages = count_of(sum(len(chat.messages) for chat in found.chats), "message")
-        chats, facts = count_of(len(found.chats), "conversation"), count_of(done.fact_count, "new fact")
-        click.echo(f"{found.format}: {messages} in {chats}, {facts}")
-        for change, count in done.documents.items():
-            click.echo(f"{change:<9}  {count_of(count, 'text')}")
-        for reason, count in count_left_out(found).items():
-            click.echo(f"left out   {count_of(count, 'message')}: {reason}")
+        nonlocal done
+        with ProgressLine(quiet) as progress:
+
+            def report(at: int, so_far: ImportCount) -> None:
+                facts = count_of(so_far.fact_count, "new fact")
+                progress.show(f"umi-live: {at:,} of {len(documents):,} texts, {facts}")
+
+            done = await import_chats(memory, documents, report)
 
     asyncio.run(target.work(use))
-    messages = count_of(sum(chat.message_count for chat in found.chats), "message")
+    tell(tuple(Degraded(*key, count) for key, count in done.degraded.items()))
+    messages, chats = count_of(message_count, "message"), count_of(len(found.chats), "conversation")
+    lines = [f"{found.format}: {messages} in {chats}, {count_of(done.fact_count, 'new fact')}"]
+    lines += [f"{change:<9}  {count_of(count, 'text')}" for change, count in done.documents.items()]
+    lines += [f"left out   {count_of(count, 'message')}: {why}" for why, count in left_out.items()]
     unread, times = list_unread(found), list_unread_times(found)
+    row = {
+        "format": found.format, "message_count": message_count, "conversation_count": len(found.chats),
+        "new_fact_count": done.fact_count, "texts": done.documents, "left_out": left_out,
+        "failed": done.failed, "unread": unread, "unread_times": times,
+    }  # fmt: skip
+    target.show("\n".join(lines), row)
+    messages = count_of(sum(chat.message_count for chat in found.chats), "message")
     tell_unread(f"{len(unread)} of {messages} could not be read", unread)
     tell_unread(f"the times of {len(times)} of {messages} could not be read", times)
-    sys.exit(1 if unread or times else 0)
+    failed = [f"{uri}: {why}" for uri, why in done.failed.items()]
+    tell_unread(f"{len(failed)} of {count_of(len(documents), 'text')} could not be kept", failed)
+    sys.exit(1 if unread or times or failed else 0)
+
+
+class ProgressLine:
+    """A line that is written over as work goes on: on a terminal alone, and not if `is_quiet`."""
+
+    def __init__(self, is_quiet: bool) -> None:
+        self.is_shown = not is_quiet and sys.stderr.isatty()
+        self.next_s = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.next_s:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+    def show(self, line: str) -> None:
+        if self.is_shown and time.monotonic() >= self.next_s:
+            self.next_s = time.monotonic() + PROGRESS_S
+            click.echo(f"\r{line}\x1b[K", nl=False, err=True)
 
 
 def tell_unread(summary: str, lines: list[str]) -> None:
-    """Write what could not be read, the first lines in full; nothing without any."""
+    """Write what could not be done, the first lines in full; nothing without any."""
     if lines:
         click.echo(f"umi-live: {summary}:", err=True)
         for line in lines[:UNREAD_SHOWN_MAX]:

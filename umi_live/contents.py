@@ -49,7 +49,7 @@ async def rewrite(path: Path, seal: SealOptions | None = None) -> None:
 async def delete_user(
     path: Path, user: str, seal: bytes | None = None, seal_anchor: Path | None = None
 ) -> int:
-    """Take out all that any agent keeps of a user, out of the file too: how many rows it was.
+    """Delete all that any agent has of a user, its bytes in the file too; return how many rows there were.
 
     `seal`, `seal_anchor`: as for `open_memory`.
     Raises StoreError, and ScopeTaken while one of these memories is open.

@@ -7,7 +7,8 @@ LiveError
 |-- NotDone             a request was not done
 |   |-- RequestRefused  the caller's fault; nothing changed
 |   |-- RequestFailed   the world's fault; nothing changed
-|   `-- InDoubt         it may have happened: ask again with the same `request_key`
+|   |-- InDoubt         it may have happened: ask again with the same `request_key`
+|   `-- TimedOut        its time was over; `may_be_done` says which of the two above it is
 `-- Closed              the memory was closed before
 """
 
@@ -31,7 +32,7 @@ class FileTampered(StoreError):
 
 
 class ScopeTaken(LiveError):
-    """One scope has one live memory; a second one would depose the first."""
+    """The memory of this user and agent is open already, here or in another process."""
 
 
 class Closed(LiveError):
@@ -47,15 +48,31 @@ class NotDone(LiveError):
 
 
 class RequestRefused(NotDone):
-    """The caller's fault; nothing changed."""
+    """The request is wrong; nothing changed. `error` says how."""
 
 
 class RequestFailed(NotDone):
-    """The world's fault; nothing changed."""
+    """A model, an embedder or a conflict failed for longer than the memory tries; nothing changed."""
 
 
 class InDoubt(NotDone):
-    """The last commit was never answered for certain: it may or may not have happened."""
+    """The request may have been done or not: ask again with the same `request_key`."""
+
+
+class TimedOut(NotDone, TimeoutError):
+    """A request that took longer than `seconds`.
+
+    `may_be_done` False: nothing was changed, and nothing will be. True: as InDoubt.
+    """
+
+    def __init__(self, operation: str, seconds: float, may_be_done: bool) -> None:
+        self.operation, self.seconds, self.may_be_done = operation, seconds, may_be_done
+        super().__init__(None, self.describe("ask again with the same request_key"))
+
+    def describe(self, advice: str) -> str:
+        """Return the sentence for a caller. `advice`: what to do if it may be done yet."""
+        rest = f"it may be done yet: {advice}" if self.may_be_done else "nothing was changed"
+        return f"{self.operation}: not done within {self.seconds:g} seconds; {rest}"
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Host: performs what a memory asks of the world, in one loop of asyncio, and wakes it when it is due.
 
 Law 1. The memory is stepped in the loop alone, one value at a time; files and networks are waited for.
-Law 2. A request that is cancelled leaves before it began, or goes on to its end: never half of it.
+Law 2. A request that is cancelled, or out of time, ends before its commit is sent, or goes on to its end:
+never half of it.
 Law 3. Each question is answered once, by whatever happens; what raises is a failure of the service.
 Law 4. After `close` nothing steps the memory any more.
 Law 5. What the memory is told has bytes, so it can be recorded: a wrong request is refused before it gets
@@ -11,7 +12,7 @@ there, and an answer that is none is a mistake of its service.
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,8 +24,9 @@ from umi_core.errors import Error
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.memory import Memory, list_misuses
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
-from umi_core.messages.effects import AskModel, Embed, Refused, Reply
-from umi_core.messages.requests import Request, bad_request
+from umi_core.messages.effects import AskModel, Commit, Embed, Refused, Reply
+from umi_core.messages.requests import CoreRead, Request, WorkingRequest, bad_request
+from umi_live.deadlines import note_begun
 from umi_live.errors import Closed, FileTampered
 from umi_live.first_person import tell_user
 from umi_live.recorder import Recorder
@@ -57,7 +59,8 @@ class Host:
         self.waiting: dict[int, asyncio.Future[tuple[Reply, Usage]]] = {}
         self.used: dict[int, Usage] = {}  # by requests that wait, which have used any
         self.usage = NO_USAGE  # by all of them, and by the memory itself
-        self.tasks: dict[asyncio.Task[None], None] = {}
+        self.withdrawn: dict[int, None] = {}  # requests whose questions are refused from now on
+        self.tasks: dict[asyncio.Task[None], int] = {}  # each with the question that it asks
         self.timer: asyncio.TimerHandle | None = None
         self.timer_ms = 0  # when it rings
         self.is_closed = self.is_ended = False  # takes no request; takes nothing any more
@@ -69,7 +72,7 @@ class Host:
     async def ask(self, request: Request) -> tuple[Reply, Usage]:
         """Return the reply, under the label of the request, and what it used of models.
 
-        Waits while too many are in flight.
+        Waits while too many are in flight. A caller that is cancelled withdraws the request (law 2).
         """
         if not self.is_closed and (error := wrong(request)) is not None:
             return Reply(request.op_id, Refused(error)), NO_USAGE
@@ -90,9 +93,40 @@ class Host:
             if not reply.cancel():
                 reply.exception()  # which is raised here
             raise
-        # Shielded, as cancelling a caller must not cancel the future that the memory will answer (law 2).
-        told, used = await asyncio.shield(reply)
+        is_begun = True
+        try:
+            # Shielded, as cancelling a caller must not cancel the future that the memory will answer.
+            told, used = await asyncio.shield(reply)
+        except asyncio.CancelledError:
+            is_begun = not self.withdraw(number)
+            raise
+        finally:
+            if is_begun and not is_reading(request):
+                note_begun()
         return structs.replace(told, op_id=request.op_id), used
+
+    def withdraw(self, number: int) -> bool:
+        """Let a request end at its next question, unless its commit was sent; return whether it will."""
+        operations = self.memory.state.operations.values()
+        operation = next((it for it in operations if it.op_id == number), None)
+        is_sent = operation and (operation.may_have_happened or isinstance(operation.sent, Commit))
+        if is_sent or number not in self.waiting:  # the reply came just now
+            return False
+        self.withdrawn[number] = None
+        asked = None if operation is None else operation.waiting
+        for task in [it for it, question in self.tasks.items() if question == asked]:
+            task.cancel()  # a model is not waited for
+            self.refuse(self.tasks[task])
+        return True
+
+    def is_withdrawn(self, question: int) -> bool:
+        """Check whether a withdrawn request asks this."""
+        operation = self.memory.state.waiting_for(question)
+        return operation is not None and operation.op_id in self.withdrawn
+
+    def refuse(self, question: int) -> None:
+        # Not at once: this is called out of a step, and a step must not begin inside another one.
+        self.loop.call_soon(self.take_answer, EffectFailed(question, "refused"))
 
     def begin(self) -> None:
         """Begin recovery before the first request."""
@@ -150,6 +184,8 @@ class Host:
         for effect in effects:
             if isinstance(effect, Reply):
                 self.deliver_reply(effect)
+            elif self.withdrawn and self.is_withdrawn(effect.request_id):
+                self.refuse(effect.request_id)
             elif isinstance(effect, AskModel | Embed):
                 self.ask_service(effect)
             else:
@@ -159,6 +195,7 @@ class Host:
     def deliver_reply(self, reply: Reply) -> None:
         assert isinstance(reply.op_id, int)
         waiting, used = self.waiting.pop(reply.op_id), self.used.pop(reply.op_id, NO_USAGE)
+        self.withdrawn.pop(reply.op_id, None)
         if not waiting.done():
             waiting.set_result((reply, used))
 
@@ -199,15 +236,13 @@ class Host:
         ask = self.model_at_once if isinstance(effect, AskModel) else self.embedder_at_once
         if ask is None:
             operation = self.memory.state.waiting_for(effect.request_id)
-            self.start(self.serve(effect, None if operation is None else operation.op_id))
+            work = self.serve(effect, None if operation is None else operation.op_id)
+            task = self.loop.create_task(work)
+            self.tasks[task] = effect.request_id
+            task.add_done_callback(self.tasks.pop)
         else:
             # Not at once: this is called out of a step, and a step must not begin inside another one.
             self.loop.call_soon(self.serve_at_once, effect, ask)
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self.loop.create_task(work)
-        self.tasks[task] = None
-        task.add_done_callback(self.tasks.pop)
 
     async def serve(self, effect: AskModel | Embed, number: OpLabel | None) -> None:
         """Ask a service, and note what the request of this number has used; None: the memory itself."""
@@ -259,6 +294,11 @@ class Host:
     def ring(self) -> None:
         self.timer = None
         self.step(Wake())
+
+
+def is_reading(request: Request) -> bool:
+    """Return whether a request leaves nothing in the file: it only shows what is there."""
+    return isinstance(request, CoreRead | WorkingRequest) or (request.shows and not request.stores)
 
 
 def whole(effect: AskModel | Embed, value: Any) -> Answer:

@@ -17,8 +17,10 @@ from umi_core.data import Data
 from umi_core.messages.results import Hit
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import BLOCK_KINDS
-from umi_live.errors import LiveError, own_version
-from umi_live.memory import LiveMemory, list_end_times
+from umi_live.deadlines import Seconds, limit_time
+from umi_live.errors import LiveError, TimedOut, own_version
+from umi_live.fact_order import list_end_times
+from umi_live.memory import LiveMemory
 
 TOLD: Final = (
     "A memory of the user that outlives this conversation. Recall before you answer, remember what the user "
@@ -44,8 +46,13 @@ def server_of(memory: LiveMemory) -> MCPServer:
     return make_server(lambda: memory, str)
 
 
-def make_server(find_memory: Callable[[], LiveMemory], describe: Callable[[LiveError], str]) -> MCPServer:
-    """Make a server that looks for the memory at each call; `describe` tells a client what went wrong."""
+def make_server(
+    find_memory: Callable[[], LiveMemory], describe: Callable[[LiveError], str], seconds: Seconds = None
+) -> MCPServer:
+    """Make a server that looks for the memory at each call; `describe` tells a client what went wrong.
+
+    `seconds`: the most time of a call.
+    """
     server: MCPServer = MCPServer("umi", instructions=TOLD, version=own_version())
     tools = Tools(find_memory)
     for tool, hints in (
@@ -62,19 +69,22 @@ def make_server(find_memory: Callable[[], LiveMemory], describe: Callable[[LiveE
         (tools.blocks, READS),
         (tools.set_block, REPLACES),
     ):
-        server.add_tool(explain_errors(tool, describe), annotations=hints)
+        server.add_tool(explain_errors(tool, describe, seconds), annotations=hints)
     return server
 
 
 def explain_errors(
-    tool: Callable[P, Awaitable[T]], describe: Callable[[LiveError], str]
+    tool: Callable[P, Awaitable[T]], describe: Callable[[LiveError], str], seconds: Seconds
 ) -> Callable[P, Awaitable[T]]:
     """Turn every error of a tool into its sentence; a client would see anything else only as a crash."""
 
     @wraps(tool)
     async def call_tool(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return await tool(*args, **kwargs)
+            async with limit_time(tool.__name__, seconds):
+                return await tool(*args, **kwargs)
+        except TimedOut as error:
+            raise ToolError(error.describe("look for it before you ask again")) from error
         except LiveError as error:
             raise ToolError(describe(error)) from error
 

@@ -8,13 +8,23 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 """
 
 import asyncio
+import math
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import wraps
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, overload
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, overload
 
 from msgspec import structs
 
@@ -32,7 +42,6 @@ from umi_core.messages import effects
 from umi_core.messages.effects import ByFilter, ByIds, CountRows, Degraded
 from umi_core.messages.requests import (
     Blocks,
-    CoreRead,
     Count,
     CreateEntity,
     CreateSession,
@@ -61,7 +70,6 @@ from umi_core.messages.requests import (
     Summarise,
     Touch,
     UpdateEntity,
-    WorkingRequest,
     request_name,
 )
 from umi_core.messages.results import (
@@ -91,6 +99,8 @@ from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live.addresses import show_path
 from umi_live.anchor import SealOptions, seal_options
+from umi_live.batches import BatchResult, BatchStatement, list_items, remember_batch
+from umi_live.deadlines import Seconds, check_seconds, choose_seconds, limit_time
 from umi_live.errors import (
     Closed,
     InDoubt,
@@ -101,8 +111,9 @@ from umi_live.errors import (
     StoreError,
     refusing,
 )
+from umi_live.fact_order import order_by_time
 from umi_live.first_person import name_speaker, resolve_name
-from umi_live.host import Host
+from umi_live.host import Host, is_reading
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed
@@ -110,6 +121,7 @@ from umi_live.store import Path, Store
 from umi_live.topics import Topic, TopicReader
 from umi_live.usage import NO_USAGE, Usage
 
+P = ParamSpec("P")
 T = TypeVar("T")
 ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
 COUNTED: Final = {  # kinds of rows, by what people call them
@@ -122,7 +134,7 @@ EMBED_AGAIN_MS_MAX: Final = 60_000
 
 
 class Result(Data, Generic[T]):
-    """The result of a request. `degraded` names all that was done with less."""
+    """The value of a request, what was done with less (`degraded`), and the usage of models."""
 
     value: T
     degraded: tuple[Degraded, ...] = ()
@@ -153,51 +165,6 @@ class Hits(Sequence[Hit]):
         return len(self.hits)
 
 
-def is_reading(request: Request) -> bool:
-    """Return whether a request leaves nothing in the file: it only shows what is there."""
-    return isinstance(request, CoreRead | WorkingRequest) or (request.shows and not request.stores)
-
-
-def order_by_time(rows: Collection[Entity | Ended], before: Iterable[Entity] = ()) -> list[Entity | Ended]:
-    """Return rows by when they happened, or were told; those of one time as their text tells them.
-
-    `before`: facts that some of these follow in their text, if they are not among them.
-    """
-    facts = {row.id: fact for row in rows if (fact := fact_of(row)) is not None}
-    places = count_followed({it.id: it for it in before} | facts)
-    # What has ended comes before what is current, if both are told by different texts at the same time.
-    return sorted(rows, key=lambda it: (facts[it.id].time_ms, places[it.id], isinstance(it, Entity), it.id))
-
-
-def count_followed(facts: Mapping[str, Entity]) -> Mapping[str, int]:
-    """Return by id how many of these facts with the same time come before each, one following the other."""
-    places = dict[str, int]()
-    for key in facts:
-        path = list[str]()
-        at: str | None = key
-        # Up to the first fact of the text, or one whose place is known; a cycle ends where it began.
-        while at is not None and at not in places:
-            path.append(at)
-            places[at] = 0
-            before = facts.get(facts[at].follows or "")
-            at = before.id if before is not None and before.time_ms == facts[at].time_ms else None
-        place = -1 if at is None else places[at]
-        for each in reversed(path):
-            place += 1
-            places[each] = place
-    return places
-
-
-def list_end_times(rows: Iterable[Entity | Ended]) -> Mapping[str, int]:
-    """Return by the id of each ended fact when it was true no more, in milliseconds since 1970.
-
-    That is when the fact that ended it happened; when it was learnt, if that one is not among these rows.
-    """
-    facts = [(row, fact_of(row)) for row in rows]
-    times = {fact.id: fact.time_ms for _, fact in facts if fact is not None}
-    return {row.id: times.get(row.by, row.at_ms) for row, _ in facts if isinstance(row, Ended)}
-
-
 class AbsentEmbedder:
     """Stands for the embedder that made the vectors of a file, where another one was named."""
 
@@ -212,8 +179,33 @@ class AbsentEmbedder:
         """There is nothing to close."""
 
 
+def with_timeout(
+    method: Callable[Concatenate["LiveMemory", P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["LiveMemory", P], Coroutine[Any, Any, T]]:
+    """Return the method with a limit on its time: its argument `timeout`, or the default of the memory.
+
+    It raises TimedOut (deadlines.py).
+    """
+
+    @wraps(method)
+    async def call_in_time(self: "LiveMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        given: Any = kwargs.get("timeout")
+        check_seconds(given)
+        seconds = choose_seconds(self, given, self.timeout)
+        if seconds is None:
+            return await method(self, *args, **kwargs)
+        async with limit_time(method.__name__, seconds, self):
+            return await method(self, *args, **kwargs)
+
+    return call_in_time
+
+
 class LiveMemory:
-    """Made by `open_memory`. Open inside `async with`; closing waits for what was begun."""
+    """The memory of an agent about a user. Open it inside `async with`; closing waits for what was begun.
+
+    Methods with a `timeout` raise TimedOut when they take longer, in seconds. None: the default of the
+    memory; `math.inf`: as long as it takes.
+    """
 
     def __init__(
         self,
@@ -226,8 +218,9 @@ class LiveMemory:
         registry: Registry = BUILT_IN,
         read_only: bool = False,
         seal: SealOptions | None = None,
+        timeout: Seconds = None,
     ) -> None:
-        self.read_only, self.seal = read_only, seal
+        self.read_only, self.seal, self.timeout = read_only, seal, timeout
         self.path, self.scope, self.config, self.registry = path, scope, config, registry
         self.model, self.embedder, self.record = model, embedder, record
         self.store: Store | None = None
@@ -334,7 +327,7 @@ class LiveMemory:
             try:
                 if not (await self.store.read(missing)).count:
                     return
-                repaired = (await self.ask(Rebalance(0), Rebalanced)).value.repaired
+                repaired = (await self.ask(Rebalance(0), Rebalanced, timeout=math.inf)).value.repaired
             except Closed:
                 return
             except (NotDone, StoreError):
@@ -346,6 +339,7 @@ class LiveMemory:
 
     # The archive.
 
+    @with_timeout
     async def remember(
         self,
         text: str,
@@ -359,12 +353,13 @@ class LiveMemory:
         extract: bool = True,
         evolve: bool = True,
         embed: bool = True,
+        timeout: Seconds = None,
     ) -> Result[Remembered]:
-        """Keep what a text says, each statement as a fact of its own.
+        """Store what a text says, each statement as a fact of its own.
 
         It is on disk when this returns; twice under one `request_key` is once. `ended` of the value: the ids
         of older facts that a new one updates or contradicts. No search finds those; `history` has them.
-        `speaker`: the name of whom I means in the text, if not the user of the memory (first_person.py).
+        `speaker`: who says I, if not the user of the memory. `event_time_ms`: milliseconds since 1970.
         """
         request = Remember(
             0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
@@ -372,6 +367,32 @@ class LiveMemory:
         )  # fmt: skip
         return await self.ask(request, Remembered)
 
+    async def remember_many(
+        self,
+        statements: Iterable[str | BatchStatement],
+        *,
+        report: Callable[[int], None] = lambda _: None,
+        timeout: Seconds = None,
+    ) -> BatchResult:
+        """Remember many statements: those of one conversation in their order, 64 conversations at a time.
+
+        The same statements again do nothing twice, so a batch that was interrupted can be repeated. One that
+        fails is named in the result by its place, and the others go on. `report`: is told how many have
+        ended. `timeout`: of each. Raises StoreError, Closed.
+        """
+        result = BatchResult()
+
+        async def remember(it: BatchStatement, key: str) -> None:
+            told = await self.remember(
+                it.text, speaker=it.speaker, event_time_ms=it.event_time_ms, metadata=it.metadata,
+                source=it.source, request_key=key, timeout=timeout,
+            )  # fmt: skip
+            result.add(told.value, told.degraded, told.usage)
+
+        result.failed = await remember_batch(remember, list_items(statements), report)
+        return result
+
+    @with_timeout
     async def recall(
         self,
         query: str,
@@ -384,8 +405,14 @@ class LiveMemory:
         resolve: bool = True,
         min_score_ppm: int | None = None,
         where: tuple[Given, ...] = (),
+        timeout: Seconds = None,
     ) -> Hits:
-        """Return what is known about a question. `turns`: (role, text), oldest first; they resolve `he`."""
+        """Return the facts that fit a question, the best first.
+
+        `turns`: (role, text), the oldest first; they say who `he` is. `limit`, `min_score_ppm`: of the
+        settings if None. `deep`: search paraphrases, too; if None, as the query asks for it. `time_range`:
+        (start, end) in milliseconds since 1970, both included. `where`: of `umi_core.conditions.filter_of`.
+        """
         said = tuple(Turn(role, text) for role, text in turns)
         wanted = None if types is None else tuple(types)
         # Rules cost nothing, so each question is also asked in the words of its answers.
@@ -395,6 +422,7 @@ class LiveMemory:
         found = result.value
         return Hits(found.hits, found.resolution, found.variants, result.degraded, result.usage)
 
+    @with_timeout
     async def memorize(
         self,
         text: str,
@@ -404,25 +432,39 @@ class LiveMemory:
         memory_types: Sequence[str] | None = None,
         happened_ms: int | None = None,
         session_id: str | None = None,
+        timeout: Seconds = None,
     ) -> Result[Memorized]:
-        """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once.
+        """Store a whole document or conversation, and the facts in it, by category; twice is once.
 
-        `ended` of the value: the ids of the facts that it says are true no more.
-        Of a `modality` image, audio or video `text` is its address or a `data:` URI; the model describes it.
+        `ended` of the value: the ids of the facts that it says are true no more. `uri` names the text;
+        another text under it replaces it. Of the `modality` image, audio or video `text` is an address or a
+        `data:` URI, and the model describes it.
         """
         wanted = None if memory_types is None else tuple(memory_types)
         request = Memorize(0, text, modality, uri, wanted, happened_ms, session_id)
         return await self.ask(request, Memorized)
 
+    @with_timeout
     async def create_entity(
-        self, content: str, memory_type: str, *, categories: Sequence[str] | None = None
+        self,
+        content: str,
+        memory_type: str,
+        *,
+        categories: Sequence[str] | None = None,
+        timeout: Seconds = None,
     ) -> Result[Stored]:
-        """Keep a fact as it is said, in these categories or in that of its memory type. No model is asked."""
+        """Store a fact as given, in these categories or in that of its memory type. No model is asked."""
         wanted = None if categories is None else tuple(categories)
         return await self.ask(CreateEntity(0, content, memory_type, wanted), Stored)
 
+    @with_timeout
     async def update_entity(
-        self, entity_id: str, content: str | None = None, *, categories: Sequence[str] | None = None
+        self,
+        entity_id: str,
+        content: str | None = None,
+        *,
+        categories: Sequence[str] | None = None,
+        timeout: Seconds = None,
     ) -> Result[Stored]:
         """Change the text of a fact, or its categories; what is not given stays. No model is asked.
 
@@ -431,76 +473,109 @@ class LiveMemory:
         wanted = None if categories is None else tuple(categories)
         return await self.ask(UpdateEntity(0, entity_id, content, wanted), Stored)
 
+    @with_timeout
     async def retrieve(
-        self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
+        self,
+        /,
+        query: str,
+        *,
+        turns: Sequence[tuple[str, str]] = (),
+        timeout: Seconds = None,
+        **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until a model finds it enough. `options`: of `Retrieve`."""
         said = tuple(Turn(role, text) for role, text in turns)
         return await self.ask(Retrieve(0, query, said, **options), Retrieved)
 
+    @with_timeout
     async def search(
-        self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
+        self,
+        /,
+        query: str,
+        *,
+        turns: Sequence[tuple[str, str]] = (),
+        timeout: Seconds = None,
+        **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until scores say that it is enough. `options`: of `Search`."""
         said = tuple(Turn(role, text) for role, text in turns)
         return await self.ask(Search(0, query, said, **options), Retrieved)
 
-    async def summarise(self, category: str) -> Result[Summarised]:
+    @with_timeout
+    async def summarise(self, category: str, *, timeout: Seconds = None) -> Result[Summarised]:
         """Return a text about a category; it is written anew if facts were added or removed."""
         return await self.ask(Summarise(0, category), Summarised)
 
-    async def end_session(self, session_id: str) -> Result[Reflected]:
+    @with_timeout
+    async def end_session(self, session_id: str, *, timeout: Seconds = None) -> Result[Reflected]:
         """Return the reflection of a session, a text about it; it is written anew if more was memorized."""
         return await self.ask(EndSession(0, session_id), Reflected)
 
     # Working keys: of this process alone, until they are saved as a session.
 
-    async def set(self, key: str, value: bytes, *, ttl_ms: int | None = None) -> None:
-        """Keep a value under a key for so long, or for the setting's default."""
+    @with_timeout
+    async def set(
+        self, key: str, value: bytes, *, ttl_ms: int | None = None, timeout: Seconds = None
+    ) -> None:
+        """Store a value under a key for `ttl_ms`, or for the time of the settings."""
         await self.ask(Set(0, key, value, ttl_ms), object)
 
-    async def get(self, key: str) -> bytes | None:
+    @with_timeout
+    async def get(self, key: str, *, timeout: Seconds = None) -> bytes | None:
         """Return the value of a key; None if there is none, or its time is over."""
         value = (await self.ask(Get(0, key), object)).value
         assert value is None or isinstance(value, bytes)
         return value
 
-    async def incr(self, key: str, delta: int = 1) -> int:
+    @with_timeout
+    async def incr(self, key: str, delta: int = 1, *, timeout: Seconds = None) -> int:
         """Add to the number that a key holds, 0 if it holds nothing, and return the sum."""
         return (await self.ask(Incr(0, key, delta), int)).value
 
-    async def touch(self, key: str) -> None:
+    @with_timeout
+    async def touch(self, key: str, *, timeout: Seconds = None) -> None:
         """Let the time of a key begin anew. Raises RequestRefused if there is no such key."""
         await self.ask(Touch(0, key), object)
 
-    async def delete(self, key: str) -> bool:
+    @with_timeout
+    async def delete(self, key: str, *, timeout: Seconds = None) -> bool:
         """Delete a key, and return whether it was there."""
         return (await self.ask(Delete(0, key), bool)).value
 
-    async def create_session(self, members: Sequence[str] = ()) -> str:
+    @with_timeout
+    async def create_session(self, members: Sequence[str] = (), *, timeout: Seconds = None) -> str:
         """Begin a session with no keys and return its id; `members`: agents of the user that may load it."""
         return (await self.ask(CreateSession(0, tuple(members)), SessionCreated)).value.session_id
 
-    async def save_session(self, hand_to: Sequence[str] = ()) -> SessionSaved:
+    @with_timeout
+    async def save_session(self, hand_to: Sequence[str] = (), *, timeout: Seconds = None) -> SessionSaved:
         """Save the keys of the session; `hand_to`: more agents of the user that may load it from now on."""
         return (await self.ask(SaveSession(0, tuple(hand_to)), SessionSaved)).value
 
-    async def load_session(self, session_id: str) -> SessionLoaded:
+    @with_timeout
+    async def load_session(self, session_id: str, *, timeout: Seconds = None) -> SessionLoaded:
         """Put the keys of a saved session in place of those there are."""
         return (await self.ask(LoadSession(0, session_id), SessionLoaded)).value
 
-    async def evolve_category(self, category: str, *, force: bool = False) -> Result[Evolved]:
+    @with_timeout
+    async def evolve_category(
+        self, category: str, *, force: bool = False, timeout: Seconds = None
+    ) -> Result[Evolved]:
         """Divide the facts of a category into groups about one thing each; `force`: all groups anew."""
         return await self.ask(EvolveCategory(0, category, force), Evolved)
 
-    async def forget(self, entity_id: str, *, request_key: str | None = None) -> Result[Forgotten]:
-        """Take a fact out, whether it is current or has ended, with its relations.
+    @with_timeout
+    async def forget(
+        self, entity_id: str, *, request_key: str | None = None, timeout: Seconds = None
+    ) -> Result[Forgotten]:
+        """Remove a fact, current or ended, with its relations.
 
         `entity_id`: the id of the fact, as `recall` and `history` have it.
         """
         return await self.ask(Forget(0, entity_id, request_key), Forgotten)
 
-    async def forget_all_about(self, entity: str) -> tuple[str, ...]:
+    @with_timeout
+    async def forget_all_about(self, entity: str, *, timeout: Seconds = None) -> tuple[str, ...]:
         """Forget every current and every ended fact about an entity, each in a commit of its own.
 
         `entity`: a name, or the id of an entity. Returns the ids of these facts. If it was interrupted, ask
@@ -509,11 +584,15 @@ class LiveMemory:
         told = [it.id for it in await self.history(entity)]
         return tuple([it for it in told if (await self.forget(it)).value.existed])
 
-    async def forget_resource(self, resource_id: str) -> Result[ResourceForgotten]:
-        """Take a text out that was memorized, with what only it told; facts that others told stay."""
+    @with_timeout
+    async def forget_resource(
+        self, resource_id: str, *, timeout: Seconds = None
+    ) -> Result[ResourceForgotten]:
+        """Remove a memorized text, and the facts that only it told."""
         return await self.ask(ForgetResource(0, resource_id), ResourceForgotten)
 
-    async def clear(self) -> None:
+    @with_timeout
+    async def clear(self, *, timeout: Seconds = None) -> None:
         """Forget every text and every fact, each in a commit of its own, and divide the categories that are
         left. Blocks, sessions and messages stay. If it was interrupted, clear again."""
         async for row in self.rows(("resource",), (Condition("parent_id", "eq", None),)):
@@ -524,18 +603,25 @@ class LiveMemory:
             if isinstance(row.body, Category):
                 await self.evolve_category(row.body.name)
 
-    async def delete_agent(self, *, request_key: str | None = None) -> Result[AgentSwitched]:
+    @with_timeout
+    async def delete_agent(
+        self, *, request_key: str | None = None, timeout: Seconds = None
+    ) -> Result[AgentSwitched]:
         """Delete all that this agent has, for every later life too; its rows are removed in the background.
 
         From now on whatever is asked of it is refused as not found. Sessions are the user's, and stay.
         """
         return await self.ask(DeleteAgent(0, request_key), AgentSwitched)
 
-    async def open_agent(self, *, request_key: str | None = None) -> Result[AgentSwitched]:
+    @with_timeout
+    async def open_agent(
+        self, *, request_key: str | None = None, timeout: Seconds = None
+    ) -> Result[AgentSwitched]:
         """Let an agent that was deleted begin again with nothing, once all of it is removed."""
         return await self.ask(OpenAgent(0, request_key), AgentSwitched)
 
-    async def entity(self, entity_id: str) -> Entity | Ended | None:
+    @with_timeout
+    async def entity(self, entity_id: str, *, timeout: Seconds = None) -> Entity | Ended | None:
         """Return the fact of this id, or what is known of it if it has ended."""
         found = (await self.ask(GetEntity(0, entity_id), object)).value
         return found if isinstance(found, Entity | Ended) else None
@@ -544,10 +630,13 @@ class LiveMemory:
         """Return the id under which facts say that they are about this name; `me` is the user."""
         return id_of_entity(self.scope, resolve_name(name, self.scope.user))
 
-    async def count(self, types: Sequence[str] | None = None) -> int:
+    @with_timeout
+    async def count(self, types: Sequence[str] | None = None, *, timeout: Seconds = None) -> int:
+        """Return how many current facts there are, of all types or of these."""
         return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value
 
-    async def stats(self) -> Mapping[str, int]:
+    @with_timeout
+    async def stats(self, *, timeout: Seconds = None) -> Mapping[str, int]:
         """Return how much the memory holds, by what it is: facts, ended facts, texts and the like."""
         if self.store is None:
             raise Closed("the memory is not open")
@@ -562,11 +651,13 @@ class LiveMemory:
             if isinstance(row.body, Entity):
                 yield row.body
 
-    async def facts(self, entity: str) -> tuple[Entity, ...]:
+    @with_timeout
+    async def facts(self, entity: str, *, timeout: Seconds = None) -> tuple[Entity, ...]:
         """Return the current facts about an entity, by its name or its id, the earliest first."""
         return tuple([it for it in await self.about(("entity",), entity) if isinstance(it, Entity)])
 
-    async def history(self, entity: str) -> tuple[Entity | Ended, ...]:
+    @with_timeout
+    async def history(self, entity: str, *, timeout: Seconds = None) -> tuple[Entity | Ended, ...]:
         """Return the current and the ended facts about an entity, the earliest first."""
         return await self.about(("ended", "entity"), entity)
 
@@ -596,11 +687,13 @@ class LiveMemory:
             found += last
         return found
 
-    async def topics(self) -> tuple[Topic, ...]:
+    @with_timeout
+    async def topics(self, *, timeout: Seconds = None) -> tuple[Topic, ...]:
         """Return the categories and their groups, each by its full path, with how many facts are in it."""
         return await self.topic_reader().topics()
 
-    async def facts_in(self, path: str) -> tuple[Entity, ...]:
+    @with_timeout
+    async def facts_in(self, path: str, *, timeout: Seconds = None) -> tuple[Entity, ...]:
         """Return the current facts of a category, or of a group as `category/group`, the oldest first.
 
         Raises LiveError if there is no such category or group.
@@ -611,7 +704,10 @@ class LiveMemory:
             raise LiveError(f"{show_value(path)}: no such category or group; there are: {known}")
         return found
 
-    async def paths_of(self, fact_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    @with_timeout
+    async def paths_of(
+        self, fact_ids: Sequence[str], *, timeout: Seconds = None
+    ) -> Mapping[str, tuple[str, ...]]:
         """Return by the id of each fact the paths of the categories and groups that it is in."""
         return await self.topic_reader().paths_of(fact_ids)
 
@@ -636,23 +732,34 @@ class LiveMemory:
             if cursor is None:
                 return
 
+    @with_timeout
     async def list(
-        self, kind: str, *, where: tuple[Given, ...] = (), limit: int | None = None, cursor: str | None = None
+        self,
+        kind: str,
+        *,
+        where: tuple[Given, ...] = (),
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: Seconds = None,
     ) -> Result[Listed]:
         """Return a page of the entities, ended facts, resources, categories, memberships or others, by id."""
         return await self.ask(List(0, kind, limit, cursor, where), Listed)
 
-    async def recent(self, /, **options: Any) -> Result[Listed]:
+    @with_timeout
+    async def recent(self, /, *, timeout: Seconds = None, **options: Any) -> Result[Listed]:
         """Return the facts that changed last, newest first. `options`: of `RecentEntities`."""
         return await self.ask(RecentEntities(0, **options), Listed)
 
     # Core: what the model always sees.
 
-    async def blocks(self) -> tuple[Block, ...]:
+    @with_timeout
+    async def blocks(self, *, timeout: Seconds = None) -> tuple[Block, ...]:
+        """Return the blocks of the core tier, in their order."""
         found: Any = (await self.ask(Blocks(0), object)).value
         return tuple(found)
 
-    async def render(self, form: str = "xml") -> str:
+    @with_timeout
+    async def render(self, form: str = "xml", *, timeout: Seconds = None) -> str:
         """Return the core tier as a text for a prompt, `xml` or `markdown`, and how many facts it leaves out.
 
         The number is read from the file; if that fails the text says that there may be more facts.
@@ -667,13 +774,17 @@ class LiveMemory:
         known = known if more == 1 else f"{more} more facts are known: recall finds them."
         return text + not_shown(form, known) if more > 0 else text
 
+    @with_timeout
     async def set_block(
-        self, kind: str, text: str, *, label: str = "", author: str = MODEL
+        self, kind: str, text: str, *, label: str = "", author: str = MODEL, timeout: Seconds = None
     ) -> Result[BlockSet]:
         """Write a block. The system block is the user's: `author="user"`, never for what a model wrote."""
         return await self.ask(SetBlock(0, kind, text, label, author=author), BlockSet)
 
-    async def remove_block(self, kind: str, *, label: str = "", author: str = MODEL) -> Result[BlockRemoved]:
+    @with_timeout
+    async def remove_block(
+        self, kind: str, *, label: str = "", author: str = MODEL, timeout: Seconds = None
+    ) -> Result[BlockRemoved]:
         """Remove a block, the system block only with `author="user"`."""
         return await self.ask(RemoveBlock(0, kind, label, author), BlockRemoved)
 
@@ -684,12 +795,13 @@ class LiveMemory:
         """Return what was used of models and embedders so far, also by the upkeep of the memory."""
         return self.used if self.host is None else self.used + self.host.usage
 
-    async def drive(self, request: Request) -> effects.Outcome:
-        """Return how a request ended, whatever that is. Raises Closed."""
-        return (await self.drive_counted(request))[0]
+    async def drive(self, request: Request, *, timeout: Seconds = None) -> effects.Outcome:
+        """Return how a request ended: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
+        return (await self.drive_counted(request, timeout))[0]
 
-    async def drive_counted(self, request: Request) -> tuple[effects.Outcome, Usage]:
-        """Return how a request ended, and what it used of models. Raises Closed."""
+    async def drive_counted(self, request: Request, timeout: Seconds) -> tuple[effects.Outcome, Usage]:
+        """Return how a request ended, and what it used of models. Raises Closed, TimedOut."""
+        check_seconds(timeout)
         if self.host is None:
             raise Closed("the memory is not open; use it inside `async with`")
         self.check_loop()
@@ -697,7 +809,9 @@ class LiveMemory:
             raise StoreError(
                 f"{show_path(self.path)}: is open for reading only, and {request_name(type(request))} writes"
             )
-        reply, used = await self.host.ask(name_speaker(request, self.scope.user))
+        seconds = choose_seconds(self, timeout, self.timeout)
+        async with limit_time(request_name(type(request)), seconds, self):
+            reply, used = await self.host.ask(name_speaker(request, self.scope.user))
         return reply.outcome, used
 
     def check_loop(self) -> None:
@@ -708,9 +822,9 @@ class LiveMemory:
                 "once it is closed there, or use open_blocking, which works from every loop and thread"
             )
 
-    async def ask(self, request: Request, kind: type[T]) -> Result[T]:
-        """Any request of umi_core/messages/requests.py. Raises NotDone, StoreError, Closed."""
-        outcome, used = await self.drive_counted(request)
+    async def ask(self, request: Request, kind: type[T], *, timeout: Seconds = None) -> Result[T]:
+        """Return the result of any request of umi_core.messages.requests; `kind`: the class of its value."""
+        outcome, used = await self.drive_counted(request, timeout)
         match outcome:
             case effects.Done(value=value, degraded=degraded):
                 assert isinstance(value, kind), value
@@ -740,22 +854,25 @@ def open_memory(
     read_only: bool = False,
     seal: bytes | None = None,
     seal_anchor: Path | None = None,
+    timeout: Seconds = None,
 ) -> LiveMemory:
-    """Return the memory of an agent about a user, in this file; `:memory:` is lost with the process.
+    """Return the memory of an agent about a user, in a file.
 
-    `path` may also be the address of a PostgreSQL database, `postgresql://USER@HOST/DATABASE`.
-    `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`,
-    or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`.
-    `key` opens both; `parameters` go into each request to the model. `categories`: those
-    of the archive, each with what belongs there, in place of the usual ones. `record`:
-    a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
-    `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
-    nothing is written, the file may be one that cannot be, and others may have the same memory open; a
-    request that writes raises StoreError. `seal`: the key of a sealed file, at least 32 bytes; a new file is
-    sealed with it, and a change by another program raises FileTampered. `seal_anchor`: a small file elsewhere
-    that names the newest commit, so that an older copy of the whole file is noticed, too.
-    Raises LiveError for an address that is none, for dimensions that no memory can have, and for categories
-    that cannot be.
+    - `path`: the file, `:memory:`, which is lost with the process, or `postgresql://USER@HOST/DATABASE`.
+    - `model`: one of yours, or the address of an endpoint that speaks as OpenAI does,
+      `https://HOST/v1#MODEL`, or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; else simple rules.
+    - `embedder`: one of yours, or such an address, `https://HOST/v1#MODEL:DIMENSIONS`.
+    - `key` opens both endpoints; `parameters` go into each request to the model.
+    - `config`: the settings. `categories`: those of the archive, each with what belongs there.
+    - `record`: a new file for all that goes into the memory, every text included, for `umi-sim replay`.
+    - `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
+    - `read_only`: nothing is written, which raises StoreError; others may have the same memory open.
+    - `seal`: the key of a sealed file, at least 32 bytes; a new file is sealed with it, and a change by
+      another program raises FileTampered. `seal_anchor`: a small file elsewhere that names the newest commit,
+      so that an older copy of the whole file is noticed, too.
+    - `timeout`: the most seconds of a call that gives none itself; None: as long as it takes.
+
+    Raises LiveError for an address, a number of dimensions or categories that cannot be.
     """
     if isinstance(model, str) or isinstance(embedder, str):
         from umi_live import anthropic, openai  # and an HTTP client with them: not for those who need none
@@ -765,6 +882,7 @@ def open_memory(
             model = kind(model, key, parameters=parameters or {})
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
     chosen = embedder or HashEmbedder()
+    check_seconds(timeout)
     with refusing():
         here = Config(utc_offset_minutes=(time.localtime().tm_gmtoff or 0) // 60)
         settings = structs.replace(config or here, embedding_dims=chosen.dims)
@@ -772,7 +890,7 @@ def open_memory(
             settings = structs.replace(settings, categories=tuple(categories.items()))
     return LiveMemory(
         path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry, read_only,
-        seal_options(seal, seal_anchor),
+        seal_options(seal, seal_anchor), timeout,
     )  # fmt: skip
 
 

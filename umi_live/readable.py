@@ -15,7 +15,8 @@ from umi_core.chats.reader import read_chat_file
 from umi_core.chats.values import Chat
 from umi_core.language.times import format_time
 from umi_core.rows import Ended, Entity, Resource, fact_of
-from umi_live.memory import LiveMemory, list_end_times, order_by_time
+from umi_live.fact_order import list_end_times, order_by_time
+from umi_live.memory import LiveMemory
 
 
 async def list_messages(memory: LiveMemory) -> AsyncIterator[str]:

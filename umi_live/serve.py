@@ -42,8 +42,9 @@ from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered
 from umi_core.rows import Entity, fact_of
 from umi_core.text import SURROGATE
 from umi_core.values import Turn
-from umi_live.access import Caller, ServeLimits, TokenTable
-from umi_live.errors import InDoubt, LiveError, NotDone, RequestFailed, StoreError
+from umi_live.access import Caller, ServeLimits, TokenFile, TokenTable
+from umi_live.deadlines import limit_time
+from umi_live.errors import InDoubt, LiveError, NotDone, RequestFailed, StoreError, TimedOut
 from umi_live.mcp import make_server
 from umi_live.memory import LiveMemory
 from umi_live.openapi import describe_api
@@ -53,6 +54,7 @@ DESCRIPTION: Final = "/openapi.json"
 MCP: Final = "mcp"
 MCP_LEVELS_MAX: Final = 32  # of a message; capabilities of a client may be nested
 ONCE: Final = ("authorization", "host", "idempotency-key", "origin", "x-idempotency-key")
+MCP_GRACE_S: Final = 1
 IGNORED_CHARS_MAX: Final = 200
 STATUSES: Final[Mapping[int, str]] = {
     400: "The request is malformed, or a value in it cannot be meant.",
@@ -68,7 +70,7 @@ STATUSES: Final[Mapping[int, str]] = {
     422: "Well formed, and cannot be done.",
     429: "Too many requests in a second; Retry-After says when to come back.",
     500: "A bug; the log of the server has it.",
-    503: "Busy, closing, or the file or a model failed: nothing was changed.",
+    503: "Busy, closing, out of time, or the file or a model failed: nothing was changed.",
     504: "It may have been done or not: ask again with the same idempotency-key.",
 }  # fmt: skip
 
@@ -287,7 +289,7 @@ class MemoryServer:
     def __init__(
         self,
         make: Callable[[str, str], LiveMemory],
-        tokens: TokenTable | None,
+        tokens: TokenFile | TokenTable | None,
         user: str,
         limits: ServeLimits,
     ) -> None:
@@ -296,7 +298,7 @@ class MemoryServer:
         self.allowances: dict[str, Allowance] = {}
         self.running = Counter[str]()
         self.description = json.dumps(describe_api(ROUTES, STATUSES)).encode()
-        self.tools = make_server(CURRENT.get, describe_error)
+        self.tools = make_server(CURRENT.get, describe_error, limits.seconds)
         self.tools.streamable_http_app(
             json_response=True, stateless_http=True, host="", max_request_body_size=limits.body_bytes
         )
@@ -347,15 +349,14 @@ class MemoryServer:
         body = await asked.read_body(self.limits)
         if "user" in dict(parse_qsl(query)):
             raise Denied(403, "Forbidden", NO_USER)
+        is_mcp, seconds = (at, name) == (MCP, ""), self.limits.seconds
         with self.count_running(caller.user):
             try:
-                async with asyncio.timeout(self.limits.seconds):
-                    if (at, name) == (MCP, ""):
+                # A tool has a limit of its own, which comes first: its client gets the error of a tool.
+                async with limit_time(at or asked.method, seconds + is_mcp * MCP_GRACE_S):
+                    if is_mcp:
                         return await self.answer_mcp(asked, caller.user, agent, body)
                     return await self.answer_route(asked, caller, f"{path}?{query}", body)
-            except TimeoutError:
-                told = f"not done within {self.limits.seconds:g} seconds; it may be done yet: {AGAIN}"
-                raise Denied(504, "TimedOut", told) from None
             except LiveError as error:
                 return write_response(respond_error(error))
 
@@ -426,7 +427,6 @@ class MemoryServer:
             self.running[user] -= 1
 
 
-AGAIN: Final = "ask again with the same idempotency-key"
 NO_USER: Final = "the user comes from the token; leave the field user out"
 
 
@@ -486,6 +486,9 @@ def is_local_name(host: str) -> bool:
 def respond_error(error: LiveError) -> wire.Response:
     """Return the response for an exception of a memory."""
     match error:
+        case TimedOut():
+            told = error.describe("ask again with the same idempotency-key")
+            return wire.build_error(504 if error.may_be_done else 503, "TimedOut", told)
         case RequestFailed(error=failed) if failed is not None:
             return wire.respond(Failed(failed))
         case InDoubt():

@@ -24,26 +24,42 @@ def at_once(service: object, name: str) -> Callable[..., Any] | None:
 
 
 class Model(Protocol):
-    """Answers prompts. Raises ServiceFailed. Closed with its memory, which may be opened again."""
+    """A model: write these methods. It is closed with its memory, which may be opened again."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return its name."""
+        ...
 
-    async def ask(self, task: str, prompt: str, timeout_ms: int) -> str: ...
-    async def close(self) -> None: ...
+    async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+        """Return the answer to a prompt. Raises ServiceFailed."""
+        ...
+
+    async def close(self) -> None:
+        """Give up connections."""
+        ...
 
 
 class Embedder(Protocol):
-    """Gives each text a vector of `dims` whole numbers in -127 .. 127. Raises ServiceFailed.
+    """An embedder: write these methods.
 
     Under another `name` or `dims` it is another embedder: what the one before embedded is embedded again.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return its name."""
+        ...
 
     @property
-    def dims(self) -> int: ...
+    def dims(self) -> int:
+        """Return how many components its vectors have."""
+        ...
 
-    async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]: ...
-    async def close(self) -> None: ...
+    async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
+        """Return for each text a vector of `dims` whole numbers, -127 to 127. Raises ServiceFailed."""
+        ...
+
+    async def close(self) -> None:
+        """Give up connections."""
+        ...

@@ -14,7 +14,7 @@ from umi_core.data import Data
 
 
 class Usage(Data):
-    """`cost_usd` is 0 for a model without prices."""
+    """Calls of models and embedders, and their tokens. `cost_usd` is 0 for a model without prices."""
 
     call_count: int = 0
     input_tokens: int = 0

@@ -1,8 +1,9 @@
 """Goal: the docs tell the truth: tables are those of the code, links lead somewhere, commands exist."""
 
+import importlib
 import re
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, get_args
 
 import click
@@ -57,6 +58,40 @@ def test_the_site_shows_a_link_into_the_source_as_what_it_names() -> None:
     assert site_links.on_page_markdown(told, page) == (
         "code, [page](../index.md#top), ![it](../pictures/a.svg), it"
     )
+
+
+REFERRED: tuple[str, ...] = tuple(re.findall(r"^::: (\S+)$", (DOCS / "reference.md").read_text(), re.M))
+
+
+def find_named(dotted: str) -> object:
+    """Return what a dotted name of the reference stands for."""
+    try:
+        return importlib.import_module(dotted)
+    except ModuleNotFoundError:
+        parent, _, name = dotted.rpartition(".")
+        return getattr(importlib.import_module(parent), name)
+
+
+@pytest.mark.parametrize("dotted", REFERRED)
+def test_every_name_of_the_reference_exists_and_is_described(dotted: str) -> None:
+    found = find_named(dotted)
+    assert (found.__doc__ or "").strip() or not isinstance(found, type | FunctionType | ModuleType)
+
+
+@pytest.mark.parametrize(
+    "package", ["umi_core", "umi_live", "umi_sim", "umi_sim.programs", "umi_sim.targets"]
+)
+def test_the_reference_has_every_name_that_a_package_exports(package: str) -> None:
+    named, module = [find_named(dotted) for dotted in REFERRED], importlib.import_module(package)
+    assert [name for name in module.__all__ if not any(getattr(module, name) is it for it in named)] == []
+
+
+def test_classes_of_attrs_have_signatures_on_the_site() -> None:
+    griffe = pytest.importorskip("griffe")  # of the extra `site`
+    extension = ROOT / "tools" / "site_signatures.py"
+    package = griffe.load("umi_core", search_paths=[ROOT], extensions=griffe.load_extensions(extension))
+    made = package["messages.requests.Count.__init__"]
+    assert [it.name for it in made.parameters] == ["self", "op_id", "types"]
 
 
 def test_what_simulation_found_names_scenarios_and_seed_files() -> None:

@@ -263,6 +263,16 @@ def test_a_budget_for_words_never_rises(monkeypatch: pytest.MonkeyPatch) -> None
     assert "3 functions are named by a bare participle, at most 2" in bare
 
 
+def test_the_docs_together_have_a_number_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "DOCS_WORDS_MAX", 6)
+    files = {"README.md": "Two words.\n", "docs/a/b.md": "| a | 7 |\n|---|---|\n| - | `x` y |\n"}
+    assert house.check_files(files | {"notes.md": "not counted", "docs/c.py": "# nor this\n"}) == []
+    files["docs/c.md"] = "More.\n"
+    assert house.check_files(files) == [
+        "tools/house.py:1: README.md and docs have 7 words, at most 6, say it in fewer"
+    ]
+
+
 def test_an_empty_package_is_found_once_its_last_file_is_there() -> None:
     assert house.check_files({"umi_core/__init__.py": ""}) == []
     findings = house.check_files({"umi_core/__init__.py": "", "umi_core/memory.py": ""})

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import socket
+import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import anyio.from_thread
 import apsw
@@ -17,6 +19,7 @@ from umi_live import LiveMemory, Model, open_memory
 from umi_live.access import Caller, ServeLimits, TokenTable, hash_token
 from umi_live.local import RuleModel
 from umi_live.serve import MemoryServer, listen, run_server
+from umi_live.store import Store
 
 ANN, BOB, MODEL_OF_ANN = "umi_token-of-ann", "umi_token-of-bob", "umi_token-of-a-model-of-ann"
 TOKENS: Final = TokenTable(
@@ -44,6 +47,23 @@ class HeldModel:
         return await RuleModel().ask(task, prompt, timeout_ms)
 
     async def close(self) -> None: ...
+
+
+@contextmanager
+def holding_commits(store: Store) -> Iterator[threading.Event]:
+    """Let commits of this store begin, and wait until this ends. The event: one has begun."""
+    began, let_go, commit_all = threading.Event(), threading.Event(), store.storage.commit_all
+
+    def commit_late(commits: Any, now_ms: int) -> Any:
+        began.set()
+        let_go.wait()
+        return commit_all(commits, now_ms)
+
+    with patch.object(store.storage, "commit_all", commit_late):
+        try:
+            yield began
+        finally:
+            let_go.set()
 
 
 def make_server(

@@ -1,7 +1,12 @@
 """Goal: conversations of other programs are imported once, whole or with what is missing named."""
 
-import asyncio
+import contextlib
 import json
+import os
+import pty
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +14,13 @@ import pytest
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
-from tests.live.test_command import Shell, folder, shell
+import apsw
+
+from tests.live.test_command import Shell, folder, shell, surroundings
 from umi_core.limits import TEXT_BYTES_MAX
 from umi_core.rows import Resource
-from umi_live import BlockingMemory, LiveError, chats, open_blocking, open_memory
-from umi_live.chats import ChatDocument, import_chats, make_documents, read_conversations
+from umi_live import BlockingMemory, LiveError, chats, open_blocking
+from umi_live.chats import ChatDocument, make_documents, read_conversations
 from umi_live.memory import LiveMemory
 
 __all__ = ["folder", "shell"]  # fixtures
@@ -149,16 +156,75 @@ def test_an_interrupted_import_goes_on(shell: Shell, monkeypatch: pytest.MonkeyP
     ]
 
 
-def test_progress_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chats, "PROGRESS_S", 0)
-    reported = list[str]()
+def test_a_text_that_cannot_be_kept_is_named_and_the_others_are(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memorize = LiveMemory.memorize
 
-    async def use() -> None:
-        async with open_memory("a.db", user="ann", agent="a") as memory:
-            await import_chats(memory, documents(CLAUDE), reported.append)
+    async def refuse_one(self: LiveMemory, text: str, **options: Any) -> Any:
+        return await memorize(self, text if "milk" not in text else " ", **options)
 
-    asyncio.run(use())
-    assert reported == [f"umi-live: {number} of 3 texts" for number in (1, 2, 3)]
+    monkeypatch.setattr(LiveMemory, "memorize", refuse_one)
+    status, out, err = shell("import", "--db", "a.db", "--json", write("claude.json", CLAUDE))
+    told = json.loads(out)
+    assert (status, told["texts"], told["new_fact_count"], told["unread"]) == (1, {"created": 2}, 2, [])
+    assert (list(told["failed"]), told["conversation_count"]) == (["claude:u1"], 3)
+    assert err.startswith("umi-live: 1 of 3 texts could not be kept:\n  claude:u1: ")
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize(("options", "is_terminal"), [((), True), (("--quiet",), True), ((), False)])
+def test_progress_is_a_line_of_a_terminal(
+    options: tuple[str, ...], is_terminal: bool, folder: Path, tmp_path: Path
+) -> None:
+    terminal, end = pty.openpty()
+    words = [sys.executable, "-P", "-m", "umi_live", "import", "--db", "a.db", *options]
+    words.append(write("claude.json", CLAUDE))
+    errors = end if is_terminal else subprocess.PIPE
+    done = subprocess.run(words, env=surroundings(), stdout=subprocess.PIPE, stderr=errors, check=True)
+    os.close(end)
+    with contextlib.suppress(OSError):  # a terminal that was closed ends so
+        shown = b""
+        while part := os.read(terminal, 1_000):
+            shown += part
+    os.close(terminal)
+    assert done.stdout.startswith(b"claude: 3 messages in 3 conversations, 3 new facts")
+    assert (b"umi-live: 1 of 3 texts, 1 new fact\x1b[K" in shown) == (is_terminal and not options)
+    assert (shown + (done.stderr or b"")).endswith(b"\r\x1b[K" if is_terminal and not options else b"")
+    assert done.stderr in (None, b"")
+
+
+def test_an_import_that_is_killed_goes_on_without_duplicates(shell: Shell) -> None:
+    talks = [
+        {**CLAUDE[0], "uuid": f"u{n}", "chat_messages": [{"sender": "human", "text": f"I like food {n}."}]}
+        for n in range(120)
+    ]
+    file = write("claude.json", talks)
+    words = [sys.executable, "-P", "-m", "umi_live", "import", "--db", "a.db", file]
+    with subprocess.Popen(words, env=surroundings()) as process:
+        while count_texts() < 5:
+            time.sleep(0.01)
+        process.kill()
+    kept = count_texts()
+    assert 5 <= kept < 120
+    status, out, _ = shell("import", "--db", "a.db", file)
+    assert (status, out.splitlines()[1:]) == (
+        0,
+        [f"unchanged  {kept} texts", f"created    {120 - kept} texts"],
+    )
+    with open_blocking("a.db", user="me", agent="agent") as memory:
+        assert sorted(it.content for it in memory.entities()) == sorted(
+            f"I like food {n}." for n in range(120)
+        )
+
+
+def count_texts() -> int:
+    try:
+        connection = apsw.Connection("a.db", flags=apsw.SQLITE_OPEN_READONLY)
+        [(count,)] = connection.execute("select count(*) from row where kind = 'resource'")
+    except apsw.Error:  # there is no file yet, or no table
+        return 0
+    return int(str(count))
 
 
 def test_without_an_embedder_the_command_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import re
 import secrets
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
@@ -34,11 +35,12 @@ from tests.live.served import (
     HeldModel,
     asking,
     count_rows,
+    holding_commits,
     make_server,
 )
 from umi_core.data import list_fields
 from umi_live import LiveError, StoreError, open_memory
-from umi_live.access import Caller, ServeLimits, append_token, make_token, read_tokens
+from umi_live.access import Caller, ServeLimits, TokenFile, append_token, make_token, read_tokens
 from umi_live.command import main
 from umi_live.serve import ROUTES, STATUSES, listen
 
@@ -346,7 +348,7 @@ def test_a_client_is_not_told_where_the_file_lies(tmp_path: Path, caplog: pytest
 # Limits.
 
 
-def test_a_request_that_takes_too_long_goes_on_to_its_end(tmp_path: Path) -> None:
+def test_a_request_that_is_out_of_time_ends_without_a_change(tmp_path: Path) -> None:
     async def live() -> None:
         model = HeldModel()
         limits = structs.replace(QUICK, seconds=0.05)
@@ -354,16 +356,40 @@ def test_a_request_that_takes_too_long_goes_on_to_its_end(tmp_path: Path) -> Non
             async with ask.server.pool.use("ann", "helper") as memory:
                 await memory.count()  # so that it is open
             key = {"idempotency-key": "k"}
-            told = await value_of(ask("POST", "/remember", TEA, headers=key), 504)
-            assert (told["error"], "same idempotency-key" in told["detail"]) == ("TimedOut", True)
-            params = {"name": "remember", "arguments": {"text": "Tom likes jam."}}
-            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-            assert (await value_of(ask("POST", "/mcp", call, headers=MCP), 504))["error"] == "TimedOut"
+            told = await value_of(ask("POST", "/remember", TEA, headers=key), 503)
+            sentence = "not done within 0.05 seconds; nothing was changed"
+            assert told == {"error": "TimedOut", "detail": f"remember: {sentence}"}
+            tool = await value_of(ask("POST", "/mcp", call_remember("Tom likes jam."), headers=MCP))
+            assert (tool["result"]["isError"], sentence in str(tool["result"]["content"])) == (True, True)
             model.let_go.set()
-            while count_rows(tmp_path / "a.db").get("entity") != 2:
-                await asyncio.sleep(0.01)
+            again = await value_of(ask("POST", "/remember", TEA, headers=key))
+            assert (again["repeated"], len(again["facts"])) == (False, 1)
+            assert count_rows(tmp_path / "a.db").get("entity") == 1
+
+    run(live)
+
+
+def call_remember(text: str) -> dict[str, Any]:
+    params = {"name": "remember", "arguments": {"text": text}}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+def test_a_request_whose_commit_takes_too_long_may_be_done_and_is_once(tmp_path: Path) -> None:
+    async def live() -> None:
+        async with asking(tmp_path / "a.db", limits=structs.replace(QUICK, seconds=0.2)) as ask:
+            async with ask.server.pool.use("ann", "helper") as memory:
+                await memory.count()
+            assert memory.store is not None
+            key = {"idempotency-key": "k"}
+            with holding_commits(memory.store):
+                told = await value_of(ask("POST", "/remember", TEA, headers=key), 504)
+                assert "it may be done yet: ask again with the same idempotency-key" in told["detail"]
+            with holding_commits(memory.store):
+                tool = await value_of(ask("POST", "/mcp", call_remember("Tom likes jam."), headers=MCP))
+                assert "it may be done yet: look for it before you ask again" in str(tool["result"])
             again = await value_of(ask("POST", "/remember", TEA, headers=key))
             assert (again["repeated"], len(again["facts"])) == (True, 1)
+            assert count_rows(tmp_path / "a.db").get("entity") == 2
 
     run(live)
 
@@ -543,7 +569,7 @@ def test_a_wrong_file_of_tokens_is_refused(text: str, told: str, tmp_path: Path)
     path.write_text(text)
     path.chmod(0o600)
     with pytest.raises(LiveError, match=told):
-        read_tokens(str(path))
+        TokenFile(str(path))
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610])
@@ -554,6 +580,45 @@ def test_a_file_of_tokens_that_others_may_use_is_refused(mode: int, tmp_path: Pa
     for use in (lambda: read_tokens(str(path)), lambda: append_token(str(path), "")):
         with pytest.raises(LiveError, match=f"run `chmod 600 {path}`"):
             use()
+
+
+def test_a_file_of_tokens_that_changes_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, ann, bob = tmp_path / "tokens.toml", make_token(), make_token()
+    now_s = 100.0
+    monkeypatch.setattr("umi_live.access.time.monotonic", lambda: now_s)
+    append_token(str(path), Caller("ann").write_line(ann))
+    of_ann = path.read_text()
+    tokens = TokenFile(str(path))
+    append_token(str(path), Caller("bob").write_line(bob))
+    of_both = path.read_text()
+
+    def find() -> list[bool]:
+        return [tokens.find(token) is not None for token in (ann, bob)]
+
+    assert find() == [True, False]  # it was looked at just now
+    now_s += 1
+    assert find() == [True, True]
+    for wrong, told in (("[", "is no TOML"), (None, "No such file"), ("mode", "run `chmod 600")):
+        caplog.clear()
+        path.unlink(missing_ok=True)
+        if wrong is not None:
+            path.write_text(wrong if wrong == "[" else of_ann)
+            path.chmod(0o600 if wrong == "[" else 0o640)
+        for _ in range(3):
+            now_s += 1
+            assert find() == [True, True]
+        [line] = caplog.messages
+        assert line.startswith("the tokens were not read again, and those before stay: ")
+        assert (str(path) in line, told in line, line.count("\n")) == (True, True, 0)
+    path.write_text(of_both.replace(of_ann, ""))
+    path.chmod(0o600)
+    tokens.refresh()  # at once
+    assert find() == [False, True]
+    path.write_text("")
+    now_s += 1
+    assert find() == [False, False]
 
 
 # The command.
@@ -602,6 +667,53 @@ async def is_open(url: str) -> bool:
         return False
     writer.close()
     return True
+
+
+@pytest.mark.slow
+def test_a_token_that_is_revoked_is_soon_accepted_no_more(tmp_path: Path) -> None:
+    path, ann, bob = tmp_path / "tokens.toml", make_token(), make_token()
+    for user, token in (("ann", ann), ("bob", bob)):
+        append_token(str(path), Caller(user).write_line(token))
+    words = [sys.executable, "-m", "umi_live", "serve", "--db", str(tmp_path / "a.db"), "--port", "0"]
+
+    async def live() -> None:
+        process = await asyncio.create_subprocess_exec(
+            *words, "--tokens", str(path), "--rate", "1000", stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        try:
+            await use(process)
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+    async def use(process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        line = (await process.stderr.readline()).decode()
+        url = line.split("served at ")[1].split(";")[0]
+        async with httpx.AsyncClient(base_url=url + AGENT, timeout=60) as http:
+
+            async def ask(token: str) -> int:
+                headers = {"authorization": f"Bearer {token}"}
+                return (await http.get("/blocks", headers=headers)).status_code
+
+            assert [await ask(ann), await ask(bob)] == [200, 200]
+            lines = path.read_text().splitlines(keepends=True)
+            path.write_text(lines[1])
+            changed_s = time.monotonic()
+            while await ask(ann) == 200:
+                assert time.monotonic() - changed_s < 2  # one, and a busy machine
+            assert await ask(bob) == 200
+            path.write_text("[")
+            process.send_signal(signal.SIGHUP)
+            while "not read again" not in (log := (await process.stderr.readline()).decode()):
+                assert log  # empty at its end
+            assert ("ERROR" in log, str(path) in log, await ask(bob)) == (True, True, 200)
+        process.send_signal(signal.SIGTERM)
+        rest = (await process.stderr.read()).decode()
+        assert (await process.wait(), "Traceback" in rest) == (0, False), rest
+
+    run(live)
 
 
 @pytest.mark.slow

@@ -33,8 +33,8 @@ class Table(Data):
     note: str = ""
 
     def show(self) -> None:
-        lines = [self.head, ["---"] * len(self.head), *self.rows]
-        print(f"### {self.title}\n", *(f"| {' | '.join(cells)} |" for cells in lines), "", sep="\n")
+        head, *rows = (f"| {' | '.join(cells)} |" for cells in (self.head, *self.rows))
+        print(f"### {self.title}\n", head, f"|{'---|' * len(self.head)}", *rows, "", sep="\n")
         print(*filter(None, (self.note, f"Load at the end: {load()}.\n")), flush=True)
 
 

@@ -10,8 +10,7 @@ its model card).
 A recall is everything from the request to the reply: Memory.step, the vector of the query from SimEmbedder,
 both searches by SimStorage. The bare top-k is `matrix @ query`, argpartition, sort. They are timed turn by
 turn in one process, on the same queries with rare and common words. `ratio` is the median of the ratios of
-neighbours, `worst` the highest such median of one query, so a noisy machine disturbs them little. `memory` to
-`words` is where the time of a recall goes.
+neighbours, so a noisy machine disturbs it little. `memory` to `words` is where the time of a recall goes.
 
 A deep recall asks each question up to three times, in other words, so here it is a plain one. Times are those
 of the processor, and of one core (OPENBLAS_NUM_THREADS, unless you set it), so that others on the machine
@@ -63,9 +62,8 @@ FIRST_NAMES: Final = tuple(
 TYPES: Final = ("person", "person", "project", "topic", "event", "task", "preference", "location")
 PARTS: Final = ("memory", "embed", "vector", "words")
 HEAD: Final = (
-    "entities", "recall, µs", "bare, µs", "ratio", "worst", "recall grew", "bare grew", "memory, µs",
-    "embed, µs", "vector, µs", "words, µs", "first index, s", "matrix, bytes each", "index, bytes each",
-    "rows, bytes each", "all, MB",
+    "entities", "recall, µs", "bare, µs", "ratio", "memory, µs", "embed, µs", "vector, µs", "words, µs",
+    "first index, s", "index, bytes each", "rows, bytes each", "all, MB",
 )  # fmt: skip
 
 
@@ -79,20 +77,18 @@ def main() -> None:
     if ONE_CORE not in os.environ:  # numpy reads it when it is imported
         os.execve(sys.executable, sys.orig_argv, {**os.environ, ONE_CORE: "1"})
     config = Config(embedding_dims=options.dims, auto_rebalance=False)  # its reads are not part of a recall
-    before, rows = None, []
+    rows = []
     for size in (*SIZES, SIZE_FULL) if options.full else SIZES:
-        cells, before = report(size, config, options.rounds, before)
-        rows.append(cells)
+        rows.append(report(size, config, options.rounds))
         gc.collect()
-    Table(f"A recall beside a bare top-k, {options.dims} dimensions", HEAD, rows, READ).show()
+    Table(f"A recall beside a bare top-k, {options.dims} dimensions", HEAD, rows).show()
 
 
-READ: Final = "What grew is told as a multiple of the row above."
 Times = tuple[float, float]  # seconds of the recall and of the bare top-k
 
 
-def report(size: int, config: Config, rounds: int, before: Times | None) -> tuple[list[str], Times]:
-    """One row of the table, and what the next one is a multiple of."""
+def report(size: int, config: Config, rounds: int) -> list[str]:
+    """Return one row of the table."""
     at_first = resident_bytes()
     bench = Bench(stored(size, config), config)
     with_rows = resident_bytes()
@@ -104,17 +100,13 @@ def report(size: int, config: Config, rounds: int, before: Times | None) -> tupl
     turns = [bench.turn(queries_of(size), turn) for turn in range(rounds)]
     pairs = [pair for turn in turns for pair in turn]
     ratio = median(recall_s / bare_s for recall_s, bare_s in pairs)
-    worst = max(median(recall_s / bare_s for recall_s, bare_s in one) for one in zip(*turns, strict=True))
     recall_s, bare_s = (median(pair[side] for pair in pairs) for side in (0, 1))
-    grew = (f"{recall_s / before[0]:.1f}", f"{bare_s / before[1]:.1f}") if before else ("", "")
     parts = (f"{median(bench.parts[name]) * 1e6:.0f}" for name in PARTS)
-    matrix, index, rows = bench.matrix.nbytes, at_last - with_rows, with_rows - at_first
-    cells = [
-        f"{size:,}", f"{recall_s * 1e6:.0f}", f"{bare_s * 1e6:.0f}", f"{ratio:.2f}", f"{worst:.2f}", *grew,
-        *parts, f"{built_s:.2f}", *(f"{it // size:,}" for it in (matrix, index, rows)),
+    return [
+        f"{size:,}", f"{recall_s * 1e6:.0f}", f"{bare_s * 1e6:.0f}", f"{ratio:.2f}", *parts, f"{built_s:.2f}",
+        *(f"{it // size:,}" for it in (at_last - with_rows, with_rows - at_first)),
         f"{(at_last - at_first) // 10**6:,}",
     ]  # fmt: skip
-    return cells, (recall_s, bare_s)
 
 
 # Entities: many names, and few words that most of them use.

@@ -1,6 +1,7 @@
 """From nothing to the smallest failing case, on the same planted bugs, beside other tools.
 
     .venv/bin/python tools/bench/shrinking.py [BUG ...]          (any Python that has the test extra will do)
+    .venv/bin/python tools/bench/shrinking.py --each             a row for each bug, too
     .venv/bin/python tools/bench/shrinking.py --mutants          every planted bug, ours alone
     .venv/bin/python tools/bench/shrinking.py --turns 1 --lives-max 200
 
@@ -73,6 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
     parser.add_argument("names", nargs="*", default=BUGS)
     parser.add_argument("--mutants", action="store_true", help="every planted bug, ours alone")
+    parser.add_argument("--each", action="store_true", help="a row for each bug too")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--lives-max", type=int, default=LIVES_MAX, help="after which a tool gives up")
     options = parser.parse_args()
@@ -80,8 +82,9 @@ def main() -> None:
         alone([MUTANTS[name] for name in (options.names if options.names is not BUGS else MUTANTS)])
         return
     rows = {name: hunted(MUTANTS[name], options.turns, options.lives_max) for name in options.names}
-    found(rows).show()
-    smallest(rows).show()
+    for table in (found(rows), smallest(rows)):
+        short_one = structs.replace(table, rows=table.rows[-SUMMARY_COUNT:], note="")
+        (table if options.each else short_one).show()
 
 
 def hunted(mutant: Mutant, turns: int, lives_max: int) -> Row:
@@ -194,6 +197,9 @@ def smallest(rows: dict[str, Row]) -> Table:
     )
     ends = [[cell for at, cell in enumerate(row) if at != 3] for row in summary(rows, lambda it: it.done_ms)]
     return Table("From nothing to the smallest failure, CPU ms", ["bug", *names], [*told, *ends], note)
+
+
+SUMMARY_COUNT: Final = 3
 
 
 def summary(rows: dict[str, Row], take: Callable[[Hunted], float]) -> Iterator[list[str]]:

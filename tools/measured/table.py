@@ -67,5 +67,5 @@ def as_text(rows: Sequence[Row]) -> str:
 
 
 def as_page(rows: Sequence[Row]) -> str:
-    cells = [HEAD, ("---",) * len(HEAD), *(it.cells for it in rows)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in cells)
+    head, *body = (f"| {' | '.join(row)} |\n" for row in (HEAD, *(it.cells for it in rows)))
+    return "".join((head, f"|{'---|' * len(HEAD)}\n", *body))

@@ -7,6 +7,8 @@ from umi_core.rows import Address, Row
 
 
 class ModelReplied(Data):
+    """The reply of a model."""
+
     tag = 69
     request_id: int
     text: str
@@ -22,6 +24,8 @@ class Embedded(Data):
 
 
 class ReadDone(Data):
+    """The rows of a read; `cursor` if there are more, `count` for `CountRows`."""
+
     tag = 71
     request_id: int
     rows: tuple[Row, ...] = ()
@@ -46,7 +50,7 @@ class Committed(Data):
 
 
 class EffectFailed(Data):
-    """`changed`, at a conflict: the expected rows that differ, with the version found."""
+    """An effect failed. `changed`, at a conflict: the expected rows that differ, with the version found."""
 
     tag = 73
     request_id: int

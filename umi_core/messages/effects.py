@@ -36,6 +36,8 @@ MAIN: Final = "main"  # the store of a question that names none
 
 
 class ByIds(Data):
+    """Rows of these addresses, in this order; those that are absent are missing."""
+
     tag = 20
     addresses: tuple[Address, ...]
 
@@ -55,6 +57,8 @@ class ByFilter(Data):
 
 
 class CountRows(Data):
+    """How many rows hold all conditions."""
+
     tag = 23
     scope: Scope
     kinds: tuple[str, ...]
@@ -62,7 +66,7 @@ class CountRows(Data):
 
 
 class ByVector(Data):
-    """Rows of one kind by vector relevance, order (score descending, id). The vector of a row has its id."""
+    """Rows of one kind by the relevance of their vectors, (score descending, id)."""
 
     tag = 24
     scope: Scope
@@ -74,7 +78,7 @@ class ByVector(Data):
 
 
 class ByWords(Data):
-    """Rows of one kind by word relevance, order (score descending, id)."""
+    """Rows of one kind by the relevance of their words, (score descending, id)."""
 
     tag = 25
     scope: Scope
@@ -128,6 +132,8 @@ class Question(Data):
 
 
 class AskModel(Question):
+    """Ask a model; answered by `ModelReplied`. `task` says what the prompt asks for."""
+
     tag = 28
     word, service, verb = "model", "model", "ask"
     failures = (*COMMON_FAILURES, "too_long")
@@ -139,6 +145,8 @@ class AskModel(Question):
 
 
 class Embed(Question):
+    """Ask for a vector of each text; answered by `Embedded`."""
+
     tag = 29
     word, service, verb = "embed", "embedder", "embed"
     failures = (*COMMON_FAILURES, "too_long")
@@ -149,6 +157,8 @@ class Embed(Question):
 
 
 class Read(Question):
+    """Ask a storage for rows; answered by `ReadDone`."""
+
     tag = 30
     word, service, verb = "read", "storage", "read"
     failures = COMMON_FAILURES
@@ -206,6 +216,8 @@ class Degraded(Data):
 
 
 class Done(Data):
+    """It is done and durable; `degraded` names what was done with less."""
+
     tag = 33
     value: object = None
     degraded: tuple[Degraded, ...] = ()
@@ -272,6 +284,8 @@ class HookNote(Data):
 
 
 class Reply(Data):
+    """The outcome of a request, for its caller, and the calls of models that it took."""
+
     tag = 39
     op_id: OpId
     outcome: Outcome

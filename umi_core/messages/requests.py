@@ -95,10 +95,13 @@ LEVEL_COUNT: Final = len(LEVELS)
 # Working tier: answered in the step that brings them. A class without fields is frozen as its base is.
 
 
-class WorkingRequest(Request): ...
+class WorkingRequest(Request):
+    """A request of the working tier, which is answered in the step that brings it."""
 
 
 class Set(WorkingRequest):
+    """Store a value, bytes, under a key for `ttl_ms`, or for the time of the settings."""
+
     tag = 40
     stores = True
     key: StoredKey
@@ -107,23 +110,31 @@ class Set(WorkingRequest):
 
 
 class Get(WorkingRequest):
+    """Return the value of a key; None if there is none, or its time is over."""
+
     tag = 41
     shows = True
     key: Key
 
 
 class Exists(WorkingRequest):
+    """Return whether a key has a value."""
+
     tag = 42
     shows = True
     key: Key
 
 
 class Delete(WorkingRequest):
+    """Delete a key, and return whether it was there."""
+
     tag = 43
     key: StoredKey
 
 
 class Incr(WorkingRequest):
+    """Add to the number under a key, 0 if there is none, and return the sum."""
+
     tag = 44
     stores = True
     key: StoredKey
@@ -131,6 +142,8 @@ class Incr(WorkingRequest):
 
 
 class Append(WorkingRequest):
+    """Add bytes to the end of the value of a key."""
+
     tag = 45
     stores = True
     key: StoredKey
@@ -138,23 +151,33 @@ class Append(WorkingRequest):
 
 
 class Touch(WorkingRequest):
+    """Let the time of a key begin anew."""
+
     tag = 46
     key: StoredKey
 
 
 class Sweep(WorkingRequest):
+    """Return how many keys have expired since the last sweep."""
+
     tag = 47
 
 
 class Clear(WorkingRequest):
+    """Delete all keys, and return how many there were."""
+
     tag = 48
 
 
 class Len(WorkingRequest):
+    """Return how many keys there are."""
+
     tag = 49
 
 
 class Bytes(WorkingRequest):
+    """Return how many bytes all keys and values take."""
+
     tag = 50
 
 
@@ -162,6 +185,8 @@ class Bytes(WorkingRequest):
 
 
 class GetBlock(CoreRead):
+    """Return a block of core, or None."""
+
     tag = 51
     shows = True
     kind: BlockKind
@@ -169,27 +194,37 @@ class GetBlock(CoreRead):
 
 
 class Blocks(CoreRead):
+    """Return all blocks of core, in their order."""
+
     tag = 52
     shows = True
 
 
 class CoreBytes(CoreRead):
+    """Return how many bytes core takes."""
+
     tag = 53
 
 
 class InCore(CoreRead):
+    """Return whether core shows a fact."""
+
     tag = 54
     shows = True
     entity_id: EntityId
 
 
 class Render(CoreRead):
+    """Return core as a text for a prompt, `xml` or `markdown`."""
+
     tag = 55
     shows = True
     form: Form = "xml"
 
 
 class LastRoutingDecisions(CoreRead):
+    """Return which block was chosen for each fact of the last remember, and why."""
+
     tag = 56
 
 
@@ -197,6 +232,8 @@ class LastRoutingDecisions(CoreRead):
 
 
 class SetBlock(WorkflowRequest):
+    """Write the text of a block of core; a model may not write the system block."""
+
     tag = 57
     workflow = "write_block"
     stores = True
@@ -214,6 +251,8 @@ class SetBlock(WorkflowRequest):
 
 
 class SetImportance(WorkflowRequest):
+    """Change the importance of a block."""
+
     tag = 58
     workflow = "write_block"
     kind: BlockKind
@@ -223,6 +262,8 @@ class SetImportance(WorkflowRequest):
 
 
 class RemoveBlock(WorkflowRequest):
+    """Remove a block, with the facts that it shows."""
+
     tag = 59
     workflow = "write_block"
     kind: BlockKind
@@ -231,6 +272,8 @@ class RemoveBlock(WorkflowRequest):
 
 
 class CreateSession(WorkflowRequest):
+    """Begin a session with no keys; `members`: agents of the user that may load it."""
+
     tag = 60
     workflow = "create_session"
     stores = True
@@ -238,18 +281,24 @@ class CreateSession(WorkflowRequest):
 
 
 class SaveSession(WorkflowRequest):
+    """Save the keys of the session; `hand_to`: more agents that may load it from now on."""
+
     tag = 61
     workflow = "save_session"
     hand_to: Members = ()
 
 
 class LoadSession(WorkflowRequest):
+    """Put the keys of a saved session in place of those there are."""
+
     tag = 62
     workflow = "load_session"
     session_id: SessionId
 
 
 class Remember(WorkflowRequest):
+    """Store each statement of a text as a fact, and end the facts that it replaces."""
+
     tag = 63
     workflow = "remember"
     stores = True
@@ -266,7 +315,10 @@ class Remember(WorkflowRequest):
 
 
 class Recall(WorkflowRequest):
-    """`force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds."""
+    """Search the facts that fit a query, the best first.
+
+    `force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds.
+    """
 
     tag = 64
     workflow = "recall"
@@ -284,6 +336,8 @@ class Recall(WorkflowRequest):
 
 
 class Forget(WorkflowRequest):
+    """Remove a fact, current or ended, with all that belongs to it."""
+
     tag = 65
     workflow = "forget"
     entity_id: EntityId
@@ -291,6 +345,8 @@ class Forget(WorkflowRequest):
 
 
 class GetEntity(WorkflowRequest):
+    """Return a fact, or its ended row, or None."""
+
     tag = 66
     workflow = "get_entity"
     shows = True
@@ -298,6 +354,8 @@ class GetEntity(WorkflowRequest):
 
 
 class Count(WorkflowRequest):
+    """Return how many current facts there are, of all types or of these."""
+
     tag = 67
     workflow = "count"
     shows = True
@@ -305,12 +363,16 @@ class Count(WorkflowRequest):
 
 
 class Rebalance(WorkflowRequest):
+    """Choose anew which facts core shows, and embed those that have no vector."""
+
     tag = 68
     workflow = "rebalance"
 
 
 class Memorize(WorkflowRequest):
-    """`memory_types`: what to look for; as a memory does by itself if it is left out. `text`: of an image, an
+    """Store a text as given, and the facts in it by category.
+
+    `memory_types`: what to look for; as a memory does by itself if it is left out. `text`: of an image, an
     audio or a video what the model is shown of it. `session_id`: the session that it was told in."""
 
     tag = 100
@@ -336,7 +398,7 @@ class Memorize(WorkflowRequest):
 
 
 class List(WorkflowRequest):
-    """The rows of a kind by ascending id, behind the cursor of the page before.
+    """Return a page of the rows of a kind, by ascending id, behind the cursor of the page before.
 
     `where`: conditions that each row holds; no row of a kind without such a field holds them.
     """

@@ -41,9 +41,12 @@ def need_resolution(relations: Iterable[Relation]) -> bool:
 
 
 class Remembered(Data):
-    """`relations` are the new ones; `relation_dropped_count`: no room for more. `dropped` are (index in the
-    model's answer, reason). `repeated`: the request key was known, nothing was done; reasons of a model are
-    not told again. `ended`: the facts that a new one has ended."""
+    """The result of a remember. `relations` are the new ones.
+
+    `relation_dropped_count`: no room for more. `dropped` are (index in the model's answer, reason).
+    `repeated`: the request key was known, nothing was done; reasons of a model are not told again. `ended`:
+    the facts that a new one has ended.
+    """
 
     tag = 76
     entities: tuple[Stored, ...]
@@ -70,14 +73,14 @@ class RecordAdded(Appended):
 
 
 class RecordForgotten(RecordDeleted):
-    """`entities`: the facts that the record told; each is forgotten, or unchanged because others told it."""
+    """The result of deleting a record. `entities`: the facts that it told; forgotten or unchanged."""
 
     tag = 615
     entities: tuple[Stored, ...] = ()
 
 
 class Hit(Data):
-    """`contradicts`: refs (`id@version`) of the facts that this one contradicts.
+    """A fact that a recall found. `contradicts`: refs (`id@version`) of the facts that this one contradicts.
 
     `time_ms`: when it happened, or since when it is current. `next_id`, `next_content`: the fact that was
     told directly after it, if it is no hit itself. `replaced`: id and content of the facts that it has ended.
@@ -132,7 +135,7 @@ class Resolution(Data):
 
 
 class Recalled(Data):
-    """`variants` are the queries that were searched; `deep_used`: there is more than one."""
+    """The result of a recall. `variants` are the queries that were searched; `deep_used`: more than one."""
 
     tag = 93
     hits: tuple[Hit, ...]
@@ -174,7 +177,9 @@ class LevelTried(Data):
 
 
 class Retrieved(Data):
-    """`resolution`: what became of the references of the query; None if nothing was looked up. `asked`: the
+    """The result of a search of the levels.
+
+    `resolution`: what became of the references of the query; None if nothing was looked up. `asked`: the
     levels that were asked for; `tried`: those that were reached, in that order. `context`: the hits as a text
     for a prompt; `left_out_count` of them have no room in it. `skipped`: levels of which the filter leaves no
     row.
@@ -198,13 +203,15 @@ class Retrieved(Data):
 
 
 class Forgotten(Data):
+    """The result of a forget: `existed`, and `repeated` if the request key was known."""
+
     tag = 78
     existed: bool
     repeated: bool = False
 
 
 class ResourceForgotten(Data):
-    """`entities`: the facts that it had told, by id; each is forgotten, or unchanged: others told it too."""
+    """The result of forgetting a text. `entities`: the facts that it told, forgotten or unchanged, by id."""
 
     tag = 613
     existed: bool
@@ -222,7 +229,9 @@ def as_repeated(value: object) -> Repeatable:
 
 
 class Memorized(Data):
-    """`change` of the resource is created, updated or unchanged; `entities` in the order in which they were
+    """The result of a memorize.
+
+    `change` of the resource is created, updated or unchanged; `entities` in the order in which they were
     found. `pending`: memory types of which some part of the text could not be read; before them `describe` if
     no model could say what an image, an audio or a video holds; behind them `embed` if there is no vector to
     find the text by, or a part of it. The rest is as in Remembered."""
@@ -263,7 +272,10 @@ class Group(Data):
 
 
 class Evolved(Data):
-    """`change`: updated or unchanged. The groups as they are now, the largest first; members in none."""
+    """The result of a division: the groups, the largest first, and how many facts are in none.
+
+    `change`: updated or unchanged.
+    """
 
     tag = 163
     change: GroupsChange
@@ -290,8 +302,10 @@ ListedRow = Entity | Ended | Resource | Category | Membership | Subcategory | Re
 
 
 class Listed(Data):
-    """`cursor`: where the next page begins; None behind the last one. `damaged`: ids of rows that are there,
-    and cannot be read."""
+    """A page of rows. `cursor`: where the next one begins; None behind the last one.
+
+    `damaged`: ids of rows that cannot be read.
+    """
 
     tag = 103
     rows: tuple[ListedRow, ...]
@@ -300,19 +314,23 @@ class Listed(Data):
 
 
 class BlockSet(Data):
-    """Entities that left core to make room for authored text."""
+    """The result of writing a block: facts that core no longer shows, to make room for the text."""
 
     tag = 79
     evicted: tuple[str, ...] = ()
 
 
 class BlockRemoved(Data):
+    """The text that a block had, and the facts that core no longer shows."""
+
     tag = 80
     text: str | None
     evicted: tuple[str, ...] = ()
 
 
 class SessionCreated(Data):
+    """The id of a new session, and how many keys were dropped for it."""
+
     tag = 81
     session_id: str
     started_ms: EventTime
@@ -320,6 +338,8 @@ class SessionCreated(Data):
 
 
 class SessionSaved(Data):
+    """The session that was saved, with the version of its row."""
+
     tag = 82
     session_id: str
     version: VersionNumber
@@ -327,6 +347,8 @@ class SessionSaved(Data):
 
 
 class SessionLoaded(Data):
+    """The version of the row, and how many keys had expired since it was saved."""
+
     tag = 83
     version: VersionNumber
     expired_at_rest: Count

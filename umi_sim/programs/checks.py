@@ -43,7 +43,7 @@ def simulate(
 
 
 def replay(main: Main, file: str | Path, **options: Any) -> Simulated:
-    """Run the case of a file again."""
+    """Run the case of a file again, of `.umi-sim/programs` for example. Raises BadFile."""
     saved = read_case(Path(file))
     return simulate(main, *saved.perturbations, seed=saved.seed, **options)
 
@@ -52,7 +52,11 @@ def explore(
     main: Main, *, seed: int = 0, drawn: int = DRAWN, seconds: int = SECONDS, to_end: bool = False,
     **options: Any,
 ) -> Exploration:  # fmt: skip
-    """Search for a case that breaks a rule, as `umi-sim program` does."""
+    """Search for a case that breaks a rule, as `umi-sim program` does.
+
+    `drawn`: how many combinations are drawn at the end. `seconds`: the time for all. `to_end`: go on after a
+    rule was broken.
+    """
     return search.explore(Program(main, **options), seed=seed, drawn=drawn, seconds=seconds, to_end=to_end)
 
 

@@ -14,6 +14,7 @@ from umi_sim.programs.services import BadProgram
 from umi_sim.programs.simulation import ProgramOutcome
 
 ProgramRule = Callable[[ProgramOutcome], str | None]
+"""A function that gets an outcome and returns what is wrong with it, or None."""
 
 
 class BrokenRule(Data):
@@ -65,6 +66,7 @@ def keeps_acknowledged(outcome: ProgramOutcome) -> str | None:
 RULES: Final[Mapping[str, ProgramRule]] = {
     each.__name__: each for each in (ends, continues, leaks_no_task, settles_calls, keeps_acknowledged)
 }
+"""The rules of every program, by name: docs/programs.md."""
 
 
 def judge(program: Program, outcome: ProgramOutcome) -> BrokenRule | None:

@@ -52,11 +52,14 @@ class Known(Data):
 
 
 class Adapter:
-    """Base of all adapters. The names of flags are those of the contract."""
+    """Base of all adapters: inherit from `Kv`, `Sessions` or `MemoryStore`, and write its operations.
+
+    Flags of a contract are attributes too (docs/targets.md).
+    """
 
     contract: ClassVar[Contract]
     durable: ClassVar[bool] = False
-    """Whether what is in `self.folder` is there after a restart, and after the process has died."""
+    """Promise that what is in `self.folder` is there after a restart, and after the process has died."""
     refuses: ClassVar[tuple[type[Exception], ...]] = (ValueError, TypeError)
     """Errors by which it refuses odd names and values. It may refuse them, and no others."""
     busy: ClassVar[tuple[type[Exception], ...]] = ()
@@ -64,9 +67,9 @@ class Adapter:
     stale: ClassVar[tuple[type[Exception], ...]] = ()
     """Errors of `append` that say: the session is no longer as its version says."""
     values: ClassVar[Literal["text", "json"]] = "json"
-    """Which values it keeps as they are."""
+    """The values that it keeps as they are."""
     odd: ClassVar[bool] = True
-    """Whether odd names and values are given to it too."""
+    """Give it odd names and values too."""
     tick_ms: ClassVar[int] = 1
     """The shortest time that it tells apart; what passes in runs is a multiple of it."""
     fails: ClassVar[Sequence[str]] = SITES
@@ -75,10 +78,12 @@ class Adapter:
     erases: ClassVar[bool] = False
     """Promise that no file of `self.folder` has a removed value once its removal was answered."""
     line_by_line: ClassVar[bool] = False
-    """Whether jobs of executors pause at each line of its code, beside each call that may fail."""
+    """Let jobs of executors pause at each line of its code, beside each call that may fail."""
     known: ClassVar[Sequence[Known]] = ()
+    """Divergences that are counted and not reported as failures."""
 
     folder: Path
+    """The folder of this store. With `durable` it survives restarts and crashes."""
     clock: Clock
     outside: dict[str, Any]
     """A place for what lives in other processes, such as a fake server: one for all lives of a run."""
@@ -96,12 +101,12 @@ class Adapter:
         """Raise an error if an invariant of the store's own does not hold. Called after each item."""
 
     def now(self) -> float:
-        """Seconds since 1970 of this run; `time.time` says the same."""
+        """Return the time of this run in seconds since 1970, as `time.time` does."""
         return self.clock.seconds()
 
     @classmethod
     def pytest(cls, seconds: int = 20, folder: str | None = None) -> type:
-        """A test class, `TestMine = Mine.pytest(seconds=20)`: what was found before first, then a hunt.
+        """Return a test class, `TestMine = Mine.pytest(seconds=20)`: what was found before, then a hunt.
 
         `folder`: where findings are kept, each as a seed file, beside the file of this class; else in FOLDER
         of the current folder, as by the command.
@@ -112,7 +117,7 @@ class Adapter:
 
     @classmethod
     def machine(cls, folder: str | None = None) -> Any:
-        """A state machine of Hypothesis: `TestMine = Mine.machine().TestCase`. It needs hypothesis."""
+        """Return a state machine of Hypothesis: `TestMine = Mine.machine().TestCase`. Raises BadAdapter."""
         from umi_sim.targets.as_test import place_of
 
         if find_spec("hypothesis") is None:
@@ -123,14 +128,20 @@ class Adapter:
 
 
 class Kv(Adapter):
+    """A store of keys and values: put, get, delete and others, with namespaces and times to live."""
+
     contract = KvContract()
 
 
 class Sessions(Adapter):
+    """A store of sessions: add, get and pop messages, with users, states and versions."""
+
     contract = SessionsContract()
 
 
 class MemoryStore(Adapter):
+    """A memory of texts: add, get, search and delete, for users, agents and runs."""
+
     contract = MemoryContract()
 
 

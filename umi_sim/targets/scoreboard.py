@@ -30,6 +30,7 @@ SHOWN_AGAIN: Final = 1  # exit status of a script that says what was recorded
 GRACE_SECONDS: Final = 300  # for shrinking, beyond the time of a hunt
 HELD, BROKEN = "held", "broken"
 WORST: Final = (BROKEN, HELD, "not promised", "not expressible")  # of what a cell may say, first
+SHOWN: Final = {BROKEN: "**broken**", HELD: "held", "not promised": "off", "not expressible": "–"}
 
 
 class ScoredFailure(Data):
@@ -221,7 +222,7 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, fold
     runs = group_digits(sum(it.runs for it in scored))
     yield (
         f"`umi-sim scoreboard --seconds {seconds}` on {date}: {plural(len(scored), 'store')}, {runs} runs. "
-        "*Held* means: not broken in these runs, and nothing more."
+        "*Held* means: not broken in these runs, and nothing more; *off*: not promised; *–*: not expressible."
     )
     yield ""
     yield from (f"- **{it.name}**: {it.means}" for it in PROMISES)
@@ -229,31 +230,30 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, fold
     yield from as_rows(("store", "packages", "runs", *(it.name for it in PROMISES)), map(cells_of, scored))
     if broken := [failure for it in scored for failure in it.failures]:
         yield from ("", "## What broke", "")
-        yield from (f"- `{it.adapter}`, {it.promise}: {how_told(it, folder)}" for it in broken)
-    if lacking := [(it.name, why) for it in scored for why in it.cells.values() if ":" in why]:
-        yield from ("", "## What was not tested", "")
-        for why in dict.fromkeys(why for _, why in lacking):
-            names = dict.fromkeys(f"`{name}`" for name, each in lacking if each == why)
-            yield f"- {why}: {', '.join(names)}"
+        yield f"`umi-sim target CLASS --replay FILE` repeats one; the files are in `{folder}`."
+        yield ""
+        yield from (f"- `{it.adapter}`, {it.promise}: {how_told(it)}" for it in broken)
+    if lacking := [(name, why) for it in scored for name, why in it.cells.items() if ":" in why]:
+        yield from ("", "## Why some was not tested", "")
+        for promise, why in sorted(dict.fromkeys(lacking)):
+            yield f"- **{promise}**: {why}"
     if left_out := [it for it in subjects if it.left_out]:
         yield from ("", "## What could not be run", "")
         yield from (f"- `{it.name}` ({it.packages}): {it.left_out}" for it in left_out)
 
 
-def how_told(failure: ScoredFailure, folder: str) -> str:
-    rest = f", and {plural(failure.more, 'more kind')}" if failure.more else ""
+def how_told(failure: ScoredFailure) -> str:
     if not failure.file:
         return f"known, {failure.what}"
-    repeat = f"umi-sim target {failure.adapter} --replay {folder}/{failure.file}"
-    return f"{failure.what}{rest}; its script {failure.script}: `{repeat}`"
+    rest = f", and {plural(failure.more, 'more kind')}" if failure.more else ""
+    return f"{failure.what}{rest}; its script {failure.script}: `{failure.file}`"
 
 
 def cells_of(subject: ScoredSubject) -> list[str]:
-    told = [subject.cells[it.name].partition(":")[0] for it in PROMISES]
-    told = ["**broken**" if each == BROKEN else each for each in told]
-    return [f"`{subject.name}`", subject.packages, group_digits(subject.runs), *told]
+    shown = (SHOWN[subject.cells[it.name].partition(":")[0]] for it in PROMISES)
+    return [f"`{subject.name}`", subject.packages, group_digits(subject.runs), *shown]
 
 
 def as_rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    for cells in (heads, ["---"] * len(heads), *rows):
-        yield f"| {' | '.join(each.replace('|', '/') for each in cells)} |"
+    head, *body = (f"| {' | '.join(each.replace('|', '/') for each in cells)} |" for cells in (heads, *rows))
+    yield from (head, f"|{'---|' * len(heads)}", *body)

@@ -49,7 +49,7 @@ Subject = TypeVar("Subject")
 def run_storage_conformance(
     make: Callable[[], Storage], how: settings = HOW, *, tolerance_ppm: int = 0
 ) -> None:
-    """Random scripts against the storage and its twin; `make` gives an empty storage each time.
+    """Run random scripts against the storage and its twin; `make` gives an empty storage each time.
 
     `tolerance_ppm`: by how much the scores of a search may be off, for an index that is not exact.
     """
@@ -60,13 +60,13 @@ def run_storage_conformance(
 
 
 def run_model_conformance(truth: Truth, how: settings = HOW) -> None:
-    """`truth(task, prompt)` is total, pure, and never degrades what the memory makes of it."""
+    """Test that `truth(task, prompt)` is total, pure, and never degrades what the memory makes of it."""
     for check in (check_total, check_extract, check_route):
         try_all(check, truth, how)
 
 
 def run_embedder_conformance(embed: Embed, how: settings = HOW) -> None:
-    """`embed(text, dims)` is total and pure, and each of its vectors is sound."""
+    """Test that `embed(text, dims)` is total and pure, and each of its vectors is sound."""
     try_all(check_vector, embed, how)
 
 

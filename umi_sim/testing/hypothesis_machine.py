@@ -256,7 +256,7 @@ def machine(
     folder: Path | None = None,
     profile: str | None = None,
 ) -> type[MemoryMachine]:
-    """A state machine over the requests and fault kinds of a scenario, shipped or at a path.
+    """Return a state machine over the requests and fault kinds of a scenario, shipped or at a path.
 
     `mutant` plants a bug, as the scenario itself may, to see the machine find it; if it does not, its test
     fails too, and says where to look. `folder` is where seed files go; `profile`, dev (fresh examples) or ci

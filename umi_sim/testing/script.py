@@ -51,23 +51,23 @@ class Script:
         self.items: list[Item] = []
 
     def op(self, op_id: str, agent: str, name: str, *, at_ms: int = 0, **args: object) -> None:
-        """A request, at a time that counts from the start of the world."""
+        """Add a request, at a time that counts from the start of the world."""
         self.items.append(Op(op_id, at_ms, agent, name, args))
 
     def fault(self, fault_id: str, kind: str, *, at: str, args: dict[str, object] | None = None) -> None:
-        """A fault at a named event, such as "o1/commit#1"."""
+        """Add a fault at a named event, such as "o1/commit#1"."""
         self.items.append(Fault(fault_id, kind, at, args or {}))
 
     def schedule(self, item_id: str, *, take: str, over: str) -> None:
-        """When `over` would be delivered and `take` is ready too, deliver `take`."""
+        """Deliver `take` when `over` would be delivered and `take` is ready too."""
         self.items.append(Deviation(item_id, take, over))
 
     def clock(self, item_id: str, agent: str, move: str, *, at_ms: int = 0, **args: object) -> None:
-        """A move of an agent's clock."""
+        """Add a move of an agent's clock."""
         self.items.append(ClockMove(item_id, at_ms, agent, move, args))
 
     def finish(self) -> Verdict:
-        """Live the run, print its report, give its verdict."""
+        """Run it, print the report, and return the verdict."""
         verdict = run(self.config, self.items)
         print("\n".join(laid_out(report.of_run(verdict, "the script above"))))
         return verdict

@@ -85,9 +85,11 @@ def test_each_adapter_has_a_row_and_each_failure_a_file_and_a_script(folder: Pat
     assert kept.exists()
     assert kept.with_suffix(".py").exists()
     table = Path("table.md").read_text()
-    assert f"umi-sim target stores:Forgets --replay .umi-sim/scoreboard/{kept.name}" in table
+    assert "--replay FILE` repeats one; the files are in `.umi-sim/scoreboard`." in table
+    assert f"- `stores:Forgets`, answers: answer: get; its script says the same: `{kept.name}`" in table
     assert "- `lacks:Keeps` (): no module no_such_package" in table
-    assert "not expressible: no operation removes: `stores:Keeps`" in table
+    assert f"| `stores:Keeps` | umi-forgets not installed | {keeps['runs']} | – | – | **broken** |" in table
+    assert "- **forgets**: not expressible: no operation removes" in table
 
 
 @pytest.mark.slow

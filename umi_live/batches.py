@@ -1,0 +1,110 @@
+"""Batches: many statements, remembered side by side, each conversation in its order.
+
+Law 1. Of one conversation a statement begins when the one before it has ended, so the later one holds. Not so
+of two conversations: requests about one thing that run side by side may not see each other.
+Law 2. The same batch again does nothing twice: the request key of a statement is a digest of its fields, its
+conversation and its place there.
+Law 3. A statement that fails is named, and the others go on; a database that fails ends the batch.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+from msgspec import structs
+
+from umi_core.data import Data, Owner
+from umi_core.limits import OP_COUNT_MAX
+from umi_core.messages.effects import Degraded
+from umi_core.messages.results import Remembered
+from umi_live.errors import NotDone
+from umi_live.usage import NO_USAGE, Usage
+
+NO_METADATA: Final[Mapping[str, str]] = {}
+
+
+class BatchStatement(Data):
+    """What was said, with the options of `remember`. `conversation`: those of one are in order."""
+
+    text: str
+    conversation: str = ""
+    speaker: str | None = None
+    event_time_ms: int | None = None
+    metadata: Mapping[str, str] = NO_METADATA
+    source: str | None = None
+
+
+class BatchResult(Owner):
+    """What became of a batch: counts of statements and facts, and by the place of each failure its error."""
+
+    remembered_count: int = 0
+    repeated_count: int = 0  # of those: done by an earlier call within 24 hours
+    new_fact_count: int = 0
+    ended_fact_count: int = 0
+    failed: dict[int, NotDone] = {}
+    degraded: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # by name and reason
+    usage: Usage = NO_USAGE
+
+    def add(self, value: Remembered, degraded: Iterable[Degraded], usage: Usage) -> None:
+        self.remembered_count += 1
+        self.usage += usage
+        if value.repeated:
+            self.repeated_count += 1
+            return
+        self.new_fact_count += sum(stored.change == "created" for stored in value.entities)
+        self.ended_fact_count += len(value.ended)
+        self.degraded.update((it.name, it.reason) for it in degraded)
+
+
+Item = tuple[int, BatchStatement, str]  # its place in the batch, and its request key
+
+
+def list_items(statements: Iterable[str | BatchStatement]) -> Iterator[Item]:
+    """Yield the statements with their places and request keys."""
+    counts = Counter[str]()
+    for place, given in enumerate(statements):
+        it = BatchStatement(given) if isinstance(given, str) else given
+        counts[it.conversation] += 1
+        fields = [counts[it.conversation], *structs.astuple(structs.replace(it, metadata=dict(it.metadata)))]
+        data = json.dumps(fields).encode()
+        yield place, it, f"batch {blake2b(data, digest_size=16).hexdigest()}"
+
+
+async def remember_batch(
+    remember: Callable[[BatchStatement, str], Awaitable[None]],
+    items: Iterable[Item],
+    report: Callable[[int], None],
+) -> dict[int, NotDone]:
+    """Remember the items, as many at a time as a memory works on, and return what failed, by place.
+
+    `report`: is told each time how many have ended.
+    """
+    failed, ended_count = dict[int, NotDone](), 0
+    lanes: dict[str, list[Item]] = {}
+    for item in items:
+        lanes.setdefault(item[1].conversation, []).append(item)
+    left = iter(lanes.values())
+
+    async def work() -> None:
+        nonlocal ended_count
+        for lane in left:
+            for place, statement, key in lane:
+                try:
+                    await remember(statement, key)
+                except NotDone as error:
+                    failed[place] = error
+                ended_count += 1
+                report(ended_count)
+
+    tasks = [asyncio.create_task(work()) for _ in range(min(OP_COUNT_MAX, len(lanes)))]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return dict(sorted(failed.items()))
