@@ -32,7 +32,9 @@ class Watch(Owner):
 
     registry: Registry = BUILT_IN  # the tables of a memory, perhaps with a bug in them
     names: tuple[str, ...] = tuple(RULES)
-    rules: Mapping[str, tuple[Any, Mapping[str, Sequence[Any]]]] = RULES
+    rules: Mapping[str, tuple[Any, Mapping[str, Sequence[Any]]]] = msgspec.field(
+        default_factory=lambda: RULES
+    )
     beside = ("rules",)
     lives_max: int = 2_000
     life_count: int = 0

@@ -434,7 +434,7 @@ class EvolveCategory(WorkflowRequest):
     force: Wish = False
 
 
-class Descent(WorkflowRequest):
+class Retrieve(WorkflowRequest):
     """A question to the levels of the archive, from the summary to the source, until there is enough.
 
     `route_intention`: a model decides first whether anything is needed at all. `enough`: whether scores or a
@@ -444,6 +444,7 @@ class Descent(WorkflowRequest):
     lack a field of them is skipped. `force`: as in `Recall`.
     """
 
+    tag = 106
     workflow = "retrieve"
     shows = True
     query: Query
@@ -463,19 +464,33 @@ class Descent(WorkflowRequest):
     force: Wish = False
 
 
-class Retrieve(Descent):
-    """Search the levels until a model says that what was found is enough."""
+class Search(WorkflowRequest):
+    """Search the levels until scores say that it is enough; a model is asked for references only.
 
-    tag = 106
-
-
-class Search(Descent):
-    """Search the levels until scores say that it is enough; a model is asked for references only."""
+    Its fields are those of `Retrieve`, in an order that saved memories and recordings rely on.
+    """
 
     tag = 107
+    workflow = "retrieve"
+    shows = True
+    query: Query
+    turns: Turns = ()
+    resolve: Flag = True
+    rank: Ranker = "vector"
+    levels: Levels = ALL_LEVELS
+    levels_max: LevelCount = LEVEL_COUNT
+    total_limit: HitCount = 20
+    min_score_ppm: LevelScore = 600_000
+    min_results: Least = 3
+    min_avg_ppm: LevelScore = 800_000
+    where: Filter = ()
+    force: Wish = False
     route_intention: Flag = False
     enough: Sufficiency = "score"
     limit_per_level: HitCount = 10
+
+
+Descent = Retrieve | Search
 
 
 # Single facts, as their callers say them: no model is asked.

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+import msgspec
 from msgspec import structs
 
 from umi_core.answer_checks import check_answer, is_typed
@@ -38,7 +39,7 @@ def redact_recording(
     """Return the head and the steps of a recording that may be shown. `secret`: 16 to 64 secret bytes."""
     words = StandIns(secret)
     config = structs.replace(head.config, categories=words.value(head.config.categories))
-    twins = Twins(words, MemoryRun(head.scope, head.config), MemoryRun(words.value(head.scope), config))
+    twins = Twins(words, begin_memory(head.scope, head.config), begin_memory(words.value(head.scope), config))
     # Before the first step: an id is translated when it first shows, so its twin must be known by then.
     for row in there_before(head, steps):
         twins.name(row)
@@ -86,15 +87,20 @@ def derive_ids(it: Body | None, scope: Scope, told: Callable[[str], str] = str) 
 class MemoryRun(Owner):
     """A memory, and what it has asked and not been answered."""
 
-    def __init__(self, scope: Scope, config: Config) -> None:
-        self.scope, self.memory, self.questions = scope, Memory(scope, config), Questions()
-        self.asked: dict[int, Asked] = {}
+    scope: Scope
+    memory: Memory
+    questions: Questions = msgspec.field(default_factory=Questions)
+    asked: dict[int, Asked] = {}
 
     def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
         effects = self.memory.step(now_ms, value)
         self.questions.learn(self.memory)
         self.asked |= {it.request_id: it for it in effects if isinstance(it, Asked)}
         return effects
+
+
+def begin_memory(scope: Scope, config: Config) -> MemoryRun:
+    return MemoryRun(scope, Memory(scope, config))
 
 
 class Twins(Owner):

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import structs
 
 from umi_core.config import Config
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Mutable
 from umi_core.messages.requests import COMMON, REQUESTS
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.prng import Ratio
@@ -33,7 +33,7 @@ Value = bool | int | str
 Ends = tuple[Value, Value]
 
 
-class Summary(Owner):
+class Summary(Mutable):
     """The counts of what the runs of one scenario met.
 
     `reached`: mark -> runs that met it. `ends`: option -> its least and its greatest value. `pairs`: two

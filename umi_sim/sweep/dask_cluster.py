@@ -10,14 +10,13 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future
 from typing import Any, Final
 
-from umi_core.data import Owner
 from umi_sim.sweep.executors import NoExecutor
 
 FAILED_WORKERS_MAX: Final = 10  # so many may die with a task before it counts as the one that kills them
 LOST: Final = "its scheduler is gone"
 
 
-class DaskWorkers(Owner):
+class DaskWorkers:
     """An executor over a client of dask, which it closes."""
 
     def __init__(self, jobs: int) -> None:

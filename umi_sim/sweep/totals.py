@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Mutable, Owner
 from umi_sim.formats.schema import Seed, of, text
 from umi_sim.formats.strict_json import FILE_BYTES_MAX
 from umi_sim.kernel.wording import plural
@@ -75,7 +75,7 @@ class LostSeed(Data):
     why: str
 
 
-class Totals(Owner):
+class Totals(Mutable):
     """The results of many runs. `found` and `hits` by fingerprint, `summaries` by scenario.
 
     `gated`: runs that ran again in

@@ -12,7 +12,16 @@ from typing import Any, Final
 from msgspec import structs
 
 from umi_core.kelpie.requests import AgentRequest
-from umi_core.messages.requests import OF_MEMORY, Descent, Recall, RemoveBlock, WorkingRequest, bad_request
+from umi_core.messages.requests import (
+    OF_MEMORY,
+    Descent,
+    Recall,
+    RemoveBlock,
+    Retrieve,
+    Search,
+    WorkingRequest,
+    bad_request,
+)
 from umi_core.tiers.rendering import find_authored, list_authored
 from umi_core.values import LEVELS
 from umi_sim.judge.equivalences.lives import RecordedLife
@@ -22,12 +31,12 @@ from umi_sim.kernel.prng import Stream
 STORY_COUNT_MAX: Final = 24
 OF_ONE_KIND: Final = 4
 OF_REQUESTS: Final = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
+ALL_OF_ALL_LEVELS: Final = {
+    "enough": "model", "rank": "model", "levels": tuple(LEVELS), "levels_max": len(LEVELS),
+    "min_score_ppm": 0, "where": (),
+}  # fmt: skip
 WIDE: Final[Mapping[type, Mapping[str, Any]]] = {
-    Recall: {"deep": True},
-    Descent: {
-        "enough": "model", "rank": "model", "levels": tuple(LEVELS), "levels_max": len(LEVELS),
-        "min_score_ppm": 0, "where": (),
-    },
+    Recall: {"deep": True}, Retrieve: ALL_OF_ALL_LEVELS, Search: ALL_OF_ALL_LEVELS,
 }  # fmt: skip
 NAMED: Final = {
     "entity_id": ("entity", "id"), "record_id": ("archival", "id"), "resource_id": ("resource", "id"),

@@ -23,6 +23,8 @@ from umi_core.messages.requests import (
     Memorize,
     Recall,
     Remember,
+    Retrieve,
+    Search,
     Summarise,
 )
 from umi_core.messages.results import Resolution
@@ -56,7 +58,7 @@ PROBLEMS: Final = {
     "no_json": "The last reply had no complete JSON of this form.",
 }
 OTHER_PROBLEM: Final = "The last reply was not of this form."
-ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, EndSession, Descent)
+ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, EndSession, Retrieve, Search)
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -108,7 +110,7 @@ def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dic
             return told if request.speaker is None else {**told, "speaker": request.speaker}
         case "route", Remember(), _:
             return {"context": cut(str(facts.get("stated")), ROUTE_CONTEXT_BYTES_MAX)}
-        case "rewrite" | "decide_need", (Recall() | Descent()) as request, _:
+        case "rewrite" | "decide_need", (Recall() | Retrieve() | Search()) as request, _:
             cut_turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in request.turns]
             turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]
             return {"turns": turns, "query": request.query}

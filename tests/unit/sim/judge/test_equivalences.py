@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgpack
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -47,9 +48,10 @@ class Nobody(RecordingHead):
 class Told(Pair):
     """A pair whose memory is recorded."""
 
+    recorder: LifeRecorder = msgspec.field(default_factory=LifeRecorder)
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.recorder = LifeRecorder()
         self.recorder.begin("a")
         step = self.memory.step
 

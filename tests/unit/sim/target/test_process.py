@@ -229,7 +229,7 @@ def test_a_machine_tells_what_its_process_said() -> None:
         ({"effects": [[999_999]]}, "KeyError"),
         ({"effects": [7]}, "int"),
         ({"effects": 7}, "effects: expected a list, got 7"),
-        ({"operations": [{"number": 1}]}, "missing"),
+        ({"operations": [{"number": 1}]}, "Missing required argument"),
         ({"operations": [{**ASKS, "op": 7}]}, "tells of no operation"),
         ({"operations": [{**ASKS, "due_ms": "90"}]}, "tells of no operation"),
         ({"digest": "xy"}, "hexadecimal"),

@@ -346,7 +346,7 @@ class ArchiveModel(OracleModel):
                 self.searches.judge_recall(op, value, names)
                 is_any = may_hold(request.where, "entities", op.scope)
                 count = len(value.variants) if is_any else 0
-            case Descent():
+            case Retrieve() | Search():
                 self.searches.judge_retrieve(op, value, names)
             case GetEntity():
                 self.reads.judge_entity(op, value)
