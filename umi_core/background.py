@@ -40,11 +40,11 @@ class BackgroundJob(Data):
 
     def next_due(self, state: State) -> Due | None:
         """Return when it wants to run next; None while it may not or need not."""
+        if state.phase != self.phase or (due := self.due(state)) is None:
+            return None
         # A request that opens a closed agent waits in the queue for the purge, which must not wait for it.
         is_held = is_switching(state) if self.phase == "ready" else is_alone(state)
-        if state.phase != self.phase or is_held or self.is_running(state):
-            return None
-        return self.due(state)
+        return None if is_held or self.is_running(state) else due
 
     def is_running(self, state: State) -> bool:
         return any(

@@ -7,6 +7,7 @@ for it.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from umi_core.chats.reader import read_chat_file
@@ -14,9 +15,11 @@ from umi_core.chats.values import ChatMessage
 from umi_core.limits import UNREADABLE_SHOWN_MAX
 from umi_core.text import cut
 
+TEXT_COUNT_MAX: Final = 4  # memorize asks for the lines of its text in each of its steps
 LINE_ENDS: Final = re.compile("[\r\n]+")
 
 
+@lru_cache(maxsize=TEXT_COUNT_MAX)
 def conversation(text: str) -> str:
     """Return a line for each message of a conversation in a known format; another text as it is."""
     if not text.strip():

@@ -12,14 +12,13 @@ Law 2. A statement ends only if nothing of what it claims is still true.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from umi_core.data import Data
 from umi_core.language.terms import split_terms
 from umi_core.text import norm
 from umi_live.rules import NAME, name_relative, simplify_sentence
-
-Stated = tuple[str, str]  # the name that a statement is about, and what it says
 
 
 class AttributeClaims(Data):
@@ -106,6 +105,7 @@ SWITCHED: Final = re.compile("(?:switched|changed) from (.+?) to ")
 HABITS: Final = frozenset(
     "use own drink eat drive play take work studi wear smoke ride read practis practic run learn".split()
 )
+STATEMENT_COUNT_MAX: Final = 512  # of which the claims are kept
 ADDED: Final = re.compile(r"\b(?:also|too|as well|second|another|part[- ]time|additionally|both)\b")
 NOW: Final = re.compile(r"\b(?:now|currently|current|instead|no longer)\b")
 CLAUSE: Final = re.compile(
@@ -117,9 +117,8 @@ VALUE_END: Final = re.compile(
 )
 
 
-def ends(new: Stated, old: Stated) -> bool:
-    """Return whether nothing of an old statement is true if the new one is."""
-    now, before = claims_of(*new), claims_of(*old)
+def ends(now: AttributeClaims, before: AttributeClaims) -> bool:
+    """Return whether nothing of an old statement is true if the new one is, by what both claim."""
     if now.subject != before.subject or not now.subject:
         return False
     # "no longer likes tea" against "likes tea with milk": what is over is the beginning of what was said.
@@ -163,6 +162,7 @@ def is_ended_habit(said: tuple[str, ...], value: tuple[str, ...]) -> bool:
 # What a statement claims.
 
 
+@lru_cache(maxsize=STATEMENT_COUNT_MAX)  # a fact is compared with each later one that is like it
 def claims_of(name: str, content: str) -> AttributeClaims:
     """Return what a statement about this name claims; nothing, if it is about something else."""
     first, *others = CLAUSE.split(simplify_sentence(content.strip()))

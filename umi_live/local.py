@@ -30,7 +30,7 @@ from umi_core.limits import (
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.text import cut, size
 from umi_core.values import DESCRIBED_BY
-from umi_live.changes import ends
+from umi_live.changes import AttributeClaims, claims_of, ends
 from umi_live.english import UNHEARD_ROLES
 from umi_live.phrases import GREETINGS
 from umi_live.rules import RuleStatement, SpeakerTurn, read
@@ -188,12 +188,12 @@ def pieces(sentence: str) -> Iterator[str]:
 
 def evolve(given: Json) -> str:
     """End an old statement of which nothing is true any more by a new one; of all others both hold."""
-    stated = {it["ref"]: it for it in (*given["new"], *given["old"])}
-    return json.dumps([verdict(pair, stated[pair["new"]], stated[pair["old"]]) for pair in given["pairs"]])
+    claims = {it["ref"]: claims_of(it["name"], it["content"]) for it in (*given["new"], *given["old"])}
+    return json.dumps([verdict(pair, claims[pair["new"]], claims[pair["old"]]) for pair in given["pairs"]])
 
 
-def verdict(pair: Json, new: Json, old: Json) -> Json:
-    is_over = ends((new["name"], new["content"]), (old["name"], old["content"]))
+def verdict(pair: Json, new: AttributeClaims, old: AttributeClaims) -> Json:
+    is_over = ends(new, old)
     return {**pair, "type": "update" if is_over else "none", "confidence": 1, "reason": "a rule"}
 
 

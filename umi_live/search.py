@@ -65,9 +65,11 @@ class Index:
             CHANGED.format(check=check), (self.scope, self.changed)
         ).fetchall()
         self.version = version
+        again = list[tuple[int, bool]]()
         for number, kind, row_id, is_there, term_count, components, changed, _ in fresh:
             slot = self._slot(row_id)
             if kind == "entity":
+                again.append((number, self.numbers[slot] == 0))
                 self._place(slot, number, term_count if is_there else None)
             else:
                 self._embed(slot, components if is_there else b"")
@@ -76,7 +78,7 @@ class Index:
             vectors.measure()
         # Aside, so that they are lost, and not wrong, if the database fails meanwhile.
         marked, self.marked = self.marked, {}
-        self._mark_again(marked, [number for number, kind, *_ in fresh if kind == "entity"], connection)
+        self._mark_again(marked, again, connection)
         self.marked = marked
 
     def _slot(self, row_id: str) -> int:
@@ -113,15 +115,19 @@ class Index:
             self.vectors[dims].put(slot, np.frombuffer(components, np.int8))
 
     def _mark_again(
-        self, marked: dict[str, Marks], numbers: Sequence[int], connection: SqlConnection
+        self, marked: dict[str, Marks], rows: Sequence[tuple[int, bool]], connection: SqlConnection
     ) -> None:
-        """Note anew where kept terms stand: a changed row may have others now."""
-        if len(numbers) > FOLLOWED_COUNT_MAX:
+        """Note anew where kept terms stand: a changed row may have others now.
+
+        `rows`: the number of each row, and whether it was absent before, so that no term stands there yet.
+        """
+        if len(rows) > FOLLOWED_COUNT_MAX:
             marked.clear()
-        for number in numbers if marked else ():
+        for number, was_absent in rows if marked else ():
             slot, told = self.slot_of[number - self.base], self._counts_of(number, connection)
-            for term, marks in marked.items():
-                marks[slot] = cap_count(told.get(term, 0))
+            for term in told if was_absent else marked:
+                if term in marked:
+                    marked[term][slot] = cap_count(told.get(term, 0))
 
     def _counts_of(self, number: int, connection: SqlConnection) -> Mapping[str, int]:
         found: Any = connection.execute("select body from row where number = ?", (number,)).fetchone()
@@ -163,7 +169,10 @@ class Index:
             # A row with a term three times is indexed under `term`
             # and `term n3`, so higher counts overwrite lower ones.
             for count in range(1, OCCURRENCE_COUNT_MAX + 1):
-                marks[self._where(token(self.scope, term, count), connection)] = count
+                slots = self._where(token(self.scope, term, count), connection)
+                if count == 1 and not len(slots):
+                    break  # no row has the term
+                marks[slots] = count
         self.marked[term] = marks
         if len(self.marked) > MARKED_COUNT_MAX:
             del self.marked[next(iter(self.marked))]

@@ -16,7 +16,7 @@ from umi_core.messages.results import Listed
 from umi_core.rows import Ended, Entity
 from umi_core.values import MEMORY_TYPES
 from umi_live import LiveMemory, open_blocking
-from umi_live.changes import ends
+from umi_live.changes import claims_of, ends
 from umi_live.local import RuleModel, inputs_of
 from umi_live.rules import SpeakerTurn, divide_sentences, read
 
@@ -225,7 +225,7 @@ CHANGES: Final = [
 @pytest.mark.parametrize(("old", "new", "is_ended"), CHANGES, ids=[f"{old} {new}" for old, new, _ in CHANGES])
 def test_a_statement_ends_what_it_excludes_and_nothing_else(old: str, new: str, is_ended: bool) -> None:
     subject = "Bob" if new.startswith("Bob") else "Alice"
-    assert ends((subject, new), ("Alice", old)) is is_ended
+    assert ends(claims_of(subject, new), claims_of("Alice", old)) is is_ended
 
 
 def test_a_change_ends_the_old_fact_of_a_memory_and_keeps_the_rest(tmp_path: Path) -> None:

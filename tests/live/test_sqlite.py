@@ -203,6 +203,18 @@ def test_scores_by_words_are_those_of_every_row_for_questions_of_any_length() ->
         assert [(-(row.score_ppm or 0), row.address.id) for row in rows] == best
 
 
+def test_a_word_counts_as_often_as_it_stands_also_if_no_row_has_it_twice() -> None:
+    storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
+    told = [("Ann", "tea milk jam"), ("Bob", "tea tea tea"), ("Eve", "jam jam jam jam jam"), ("Tom", "milk")]
+    for name, content in told:
+        body = Entity(f"ent_{name}", "note", name, content, 1, 0, 0, "facts", 1, 1)
+        storage.commit(Commit((Write(Address(scope, "entity", body.id), body),), ()), 1)
+    for question in ("tea", "jam", "milk", "none"):
+        found = storage.read(0, ByWords(scope, question, (), 20, 1)).rows
+        scores = {f"ent_{told[at][0]}": it for at, it in enumerate(score_rows(question, told)) if it}
+        assert {row.address.id: row.score_ppm for row in found} == scores
+
+
 def fact(row_id: str, about: tuple[str, ...], sources: tuple[str, ...]) -> Entity:
     return Entity(
         row_id, "person", "Ann", "tea", 1, 0, 0, "human", 1, 1, sources=sources, about=about, is_direct=True

@@ -36,6 +36,7 @@ TAG: Final = re.compile(
 )
 """The tags of model families: `blank` stands alone, `end` closes what is open and is a blank otherwise."""
 
+BRACKETS: Final = re.compile(r"\[/?THINK\]", re.IGNORECASE)
 ANSWER: Final = re.compile(r"\s*<(answer|response|output)>(.*)</\1>\s*", re.IGNORECASE | re.DOTALL)
 ELEMENT: Final = re.compile(
     r"<(?P<slash>/?)(?P<name>memory|content|summary|caption|decision|rewritten_query)(?:\s[^<>]*)?>",
@@ -59,6 +60,9 @@ LINE_CHARS: Final = 200  # of the line around a tag, to see whether it stands in
 
 def strip_reasoning(text: str) -> str:
     """Return the answer in a reply: the reply without the reasoning in it."""
+    # Each tag has one of these in it, and hardly any reply has; looking for all tags takes much longer.
+    if "<" not in text and "◁" not in text and BRACKETS.search(text) is None:
+        return text
     if TAG.search(text) is None:
         return text
     tags = list(find_tags(text))

@@ -6,6 +6,7 @@ Law 2. What is read, and how deep, json_text.py says; here the number of starts 
 
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import ClassVar, Final, Literal, get_args, overload
 
 from umi_core.data import Data
@@ -78,7 +79,7 @@ def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | Un
     if size(text) > REPLY_BYTES_MAX:
         return UnusableReply("too_long")
     inside = (decode_text(match[0]) for match in STRING.finditer(text))
-    for each in (text, *(it for it in inside if wanted.opening in it)):
+    for each in chain((text,), (it for it in inside if wanted.opening in it)):
         value = search_text(each, wanted)
         if value is not None:
             return clean_value(value)

@@ -11,6 +11,7 @@ Law 1. Pure: a text in, words out. Law 2. Only the words of this table have othe
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from umi_core.language.terms import split_folded
@@ -34,14 +35,22 @@ CHANGE_ROWS: Final = (  # words that tell a change, and those of what it changes
 
 def words_before(text: str) -> Iterator[str]:
     """Yield the words of older statements that this one may change, a row of the table each."""
-    yield from (before for change, before in CHANGE_ROWS if share_word(text, change))
+    said = fold_words(text)
+    yield from (before for change, before in CHANGE_ROWS if not said.isdisjoint(words_of_row(change)))
 
 
 def words_of_change(question: str) -> Iterator[str]:
     """Yield the words of newer statements that may answer a question, a row of the table each."""
-    yield from (change for change, before in CHANGE_ROWS if share_word(question, before))
+    said = fold_words(question)
+    yield from (change for change, before in CHANGE_ROWS if not said.isdisjoint(words_of_row(before)))
 
 
-def share_word(one: str, other: str) -> bool:
-    """Return whether both have a word, in any case and with or without accents: `J'habite` has `habite`."""
-    return not set(split_folded(one, with_single=False)).isdisjoint(split_folded(other, with_single=False))
+def fold_words(text: str) -> frozenset[str]:
+    """Return the words of a text, in any case and with or without accents: `J'habite` has `habite`."""
+    return frozenset(split_folded(text, with_single=False))
+
+
+@cache
+def words_of_row(words: str) -> frozenset[str]:
+    """Return the words of one side of a row of the table."""
+    return fold_words(words)

@@ -129,7 +129,7 @@ class AccessTable(Data):
         gone = surplus(records, {*in_core, *put})
         unsaved = {**self.unsaved, **dict.fromkeys((*put, *gone))}
         return structs.replace(
-            self, records=records.change_rows({}, gone), unsaved=unsaved, is_due=True,
+            self, records=records.change_rows({}, gone) if gone else records, unsaved=unsaved, is_due=True,
             touch_count=self.touch_count + 1,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ Its other methods need a memory of `open_blocking`.
 
 import json
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -33,23 +33,30 @@ OPERATORS: Final = {
 class UmiStore(base.BaseStore):
     """Items under namespaces. A query finds items by their words, not by vectors, so `index` is ignored.
 
-    Items have no time to live. A namespace and its key may have 240 bytes together, written as JSON.
+    An item whose time to live is over is found no more; `sweep_ttl` deletes it. A namespace and its key may
+    have 240 bytes together, written as JSON.
     """
 
-    def __init__(self, memory: LiveMemory | BlockingMemory) -> None:
-        self.memory = memory
+    supports_ttl = True
+
+    def __init__(self, memory: LiveMemory | BlockingMemory, ttl: base.TTLConfig | None = None) -> None:
+        self.memory, self.ttl_config = memory, ttl
 
     async def do_all(self, memory: LiveMemory, ops: Iterable[base.Op]) -> list[base.Result]:
         """Return the results of operations, of which the reads see what was there before the writes."""
         ops = list(ops)
         for op in ops:
             base.validate_op_namespace(op)
-        results = [await read(memory, op) for op in ops]
+        results = [None if isinstance(op, base.PutOp) else await read(memory, op) for op in ops]
         for op in {(it.namespace, it.key): it for it in ops if isinstance(it, base.PutOp)}.values():
             await put(memory, op)
         return results
 
+    async def delete_expired(self, memory: LiveMemory) -> int:
+        return await records.delete_expired(memory, tag_of("space"))
+
     batch, abatch = records.make_twins(do_all)
+    sweep_ttl, asweep_ttl = records.make_twins(delete_expired)
 
 
 async def put(memory: LiveMemory, op: base.PutOp) -> None:
@@ -57,40 +64,32 @@ async def put(memory: LiveMemory, op: base.PutOp) -> None:
     tags = tag_of("item", *op.namespace, op.key), *(tag_of("space", *it) for it in spaces)
     if op.value is None:
         await records.clear(memory, tags)
-    elif known := (await records.read_logs(memory, tags[0])).get(tags[0]):
-        created = known[-1].notes.get("created", str(known[-1].at_ms))
-        await records.append(memory, tags, dict(op.value), ALL, created=created)
+        return
+    notes = {} if op.ttl is None else {records.TTL: str(round(op.ttl * 60_000))}
+    if known := (await records.read_logs(memory, tags[0])).get(tags[0]):
+        notes["created"] = known[-1].notes.get("created", str(known[-1].at_ms))
+    await records.append(memory, tags, dict(op.value), ALL if known else "", **notes)
+
+
+async def read(memory: LiveMemory, op: base.GetOp | base.SearchOp | base.ListNamespacesOp) -> base.Result:
+    if isinstance(op, base.ListNamespacesOp):
+        spaces = {read_item(*it).namespace for it in await records.list_last(memory, tag_of("space"))}
+        conditions = op.match_conditions or ()
+        cut = {it[: op.max_depth] for it in spaces if all(matches(it, each) for each in conditions)}
+        return sorted(cut)[op.offset : op.offset + op.limit]
+    if isinstance(op, base.GetOp):
+        found = await records.list_last(memory, tag_of("item", *op.namespace, op.key))
     else:
-        await records.append(memory, tags, dict(op.value))
+        found = await records.list_last(memory, tag_of("space", *op.namespace_prefix), op.query)
+        fitting = [it for it in found if admits(it[0].value, op.filter or {})]
+        found = fitting[op.offset : op.offset + op.limit]
+    for entry, _ in found if op.refresh_ttl and not memory.read_only else ():
+        await records.renew(memory, entry)
+    items = [read_item(*it) for it in found]
+    return items if isinstance(op, base.SearchOp) else next(iter(items), None)
 
 
-async def read(memory: LiveMemory, op: base.Op) -> base.Result:
-    match op:
-        case base.GetOp():
-            return next(await list_items(memory, tag_of("item", *op.namespace, op.key)), None)
-        case base.SearchOp():
-            found = await list_items(memory, tag_of("space", *op.namespace_prefix), op.query)
-            fitting = [it for it in found if admits(it.value, op.filter or {})]
-            return fitting[op.offset : op.offset + op.limit]
-        case base.ListNamespacesOp():
-            spaces = {it.namespace for it in await list_items(memory, tag_of("space"))}
-            conditions = op.match_conditions or ()
-            cut = {it[: op.max_depth] for it in spaces if all(matches(it, each) for each in conditions)}
-            return sorted(cut)[op.offset : op.offset + op.limit]
-    return None
-
-
-async def list_items(memory: LiveMemory, tag: str, query: str | None = None) -> Iterator[base.SearchItem]:
-    """Return the items with a tag, the newest first; with a query those with words of it, the best first."""
-    entries = [log[-1] for log in (await records.read_logs(memory, tag)).values()][::-1]
-    if not query:
-        return map(read_item, entries)
-    scores = await records.score(memory, tag, query)
-    found = sorted((it for it in entries if it.ids[0] in scores), key=lambda it: -scores[it.ids[0]])
-    return (read_item(it, scores[it.ids[0]] / 1_000_000) for it in found)
-
-
-def read_item(entry: LogEntry, score: float | None = None) -> base.SearchItem:
+def read_item(entry: LogEntry, score: float | None) -> base.SearchItem:
     *namespace, key = json.loads(entry.log.partition(" ")[2])
     times = int(entry.notes.get("created", entry.at_ms)), entry.at_ms
     created, updated = (datetime.fromtimestamp(ms / 1_000, UTC) for ms in times)

@@ -7,8 +7,9 @@
 
 Law 1. An entry is there from the commit of its last record, which also says which earlier entries are gone.
 Law 2. Their records are deleted after that. A process that dies before leaves some; no read shows them, and
-the next change of the log deletes them. Law 3. Changes and reads of one memory run one after the other, and
-go on to their end if their caller is cancelled.
+the next change of the log deletes them, as it does an entry whose time to live (`ttl`, in ms) is over.
+Law 3. Changes and reads of one memory run one after the other, and go on to their end if their caller is
+cancelled.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from umi_core.limits import RECALL_LIMIT_MAX, SEARCH_DEPTH_MAX, TEXT_BYTES_MAX
 from umi_live.blocking import BlockingMemory
 from umi_live.errors import LiveError
 from umi_live.memory import LiveMemory
+from umi_live.storage import wall_ms
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +36,7 @@ PIECE_BYTES: Final = TEXT_BYTES_MAX - 1  # and the mark of a part
 PIECE_COUNT_MAX: Final = 90  # each is named by a pair of metadata, of which there may be a hundred
 VALUE_BYTES_MAX: Final = PIECE_BYTES * PIECE_COUNT_MAX
 ALL: Final = "all"  # earlier entries of the log
+TTL, AT = "ttl", "at"  # how long an entry is there, in milliseconds; when it was added, if it was renewed
 PART: Final = "+"  # begins the content of a part, so that no part is blank
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LOCKS: Final[WeakKeyDictionary[LiveMemory, tuple[asyncio.AbstractEventLoop, asyncio.Lock]]] = (
@@ -48,8 +51,12 @@ class LogEntry(Data):
     ids: tuple[str, ...]
     value: Any
     at_ms: int
-    log: str
+    tags: tuple[str, ...]
     notes: dict[str, str]
+
+    @property
+    def log(self) -> str:
+        return self.tags[0]
 
 
 Logs = dict[str, list[LogEntry]]
@@ -142,6 +149,34 @@ async def append(
         await sweep(memory, tags[0])
 
 
+async def renew(memory: LiveMemory, entry: LogEntry) -> None:
+    """Let the time to live of the only entry of a log begin anew, if it has one."""
+    if TTL in entry.notes:
+        kept = {key: it for key, it in entry.notes.items() if key != "drops" and not key.startswith(PART)}
+        await append(memory, entry.tags, entry.value, ALL, **{**kept, AT: str(entry.at_ms)})
+
+
+async def delete_expired(memory: LiveMemory, tag: str) -> int:
+    """Delete the entries with this tag whose time to live is over, and return how many there were."""
+    expired = [it.tags[0] for it in await list_records(memory, tag) if is_expired(it)]
+    for log in dict.fromkeys(expired):
+        await sweep(memory, log)
+    return len(expired)
+
+
+async def list_last(
+    memory: LiveMemory, tag: str, query: str | None = None
+) -> list[tuple[LogEntry, float | None]]:
+    """Return the last entry of each log with this tag, the newest first; with a query those that have words
+    of it, the best first, each with its score."""
+    entries = [log[-1] for log in (await read_logs(memory, tag)).values()][::-1]
+    if not query:
+        return [(it, None) for it in entries]
+    scores = await score(memory, tag, query)
+    found = sorted((it for it in entries if it.ids[0] in scores), key=lambda it: -scores[it.ids[0]])
+    return [(it, scores[it.ids[0]] / 1_000_000) for it in found]
+
+
 async def score(memory: LiveMemory, tag: str, query: str) -> dict[str, int]:
     """Return the relevance of the records with this tag that have words of the query, by id."""
     scores, depth = dict[str, int](), 0
@@ -224,15 +259,22 @@ def list_heads(records: Iterable[Archival]) -> list[LogEntry]:
         log.pop(notes.get("drops", ""), None)
         if "empty" not in notes:
             log[it.id] = it
-    heads = sorted((it for log in kept.values() for it in log.values()), key=lambda it: it.seq)
+    live = (it for log in kept.values() for it in log.values() if not is_expired(it))
+    heads = sorted(live, key=lambda it: it.seq)
     return [read_entry(it, by_id) for it in heads]
+
+
+def is_expired(record: Archival) -> bool:
+    """Check whether the time to live of an entry is over, by its record that counts."""
+    ttl_ms = dict(record.metadata).get(TTL)
+    return ttl_ms is not None and record.at_ms + int(ttl_ms) <= wall_ms()
 
 
 def read_entry(head: Archival, by_id: dict[str, Archival]) -> LogEntry:
     notes = dict(head.metadata)
     rest = [key for name, key in notes.items() if name.startswith(PART)]
     text = head.content + "".join(by_id[key].content.removeprefix(PART) for key in rest)
-    return LogEntry((head.id, *rest), json.loads(text), head.at_ms, head.tags[0], notes)
+    return LogEntry((head.id, *rest), json.loads(text), int(notes.get(AT, head.at_ms)), head.tags, notes)
 
 
 def cut(text: str) -> list[str]:

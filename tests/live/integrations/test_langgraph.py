@@ -12,9 +12,11 @@ pytest.importorskip("langgraph.checkpoint.base", reason="the extra `langgraph` i
 from langgraph.checkpoint.base import ERROR, empty_checkpoint
 from langgraph.store.base import BaseStore, GetOp, PutOp
 
-from umi_live import LiveError, open_blocking, open_memory
+from umi_live import LiveError, host, open_blocking, open_memory
+from umi_live.integrations import records
 from umi_live.integrations.langgraph_saver import UmiSaver
 from umi_live.integrations.langgraph_store import UmiStore
+from umi_live.storage import wall_ms
 
 TEA: dict[str, Any] = {"text": "Ann likes tea.", "cups": 3, "at": {"city": "Porto"}}
 
@@ -107,11 +109,54 @@ def test_items_are_found_by_namespace_key_filter_and_words(tmp_path: Path) -> No
         assert store.get(("a",), "k").value == {"v": 2}
 
 
+def test_an_item_is_found_until_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later_ms = 0
+    for module in (records, host):  # the memory has the same clock
+        monkeypatch.setattr(module, "wall_ms", lambda: wall_ms() + later_ms)
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+        store = UmiStore(memory, ttl={"default_ttl": 10, "refresh_on_read": False})
+        long = "a long text " * 9_000  # of more than one record
+        store.put(("soon",), "tea", {"text": "Ann likes tea."}, ttl=1)
+        store.put(("soon",), "jam", {"text": long})
+        store.put(("ever",), "tea", TEA, ttl=None)
+        first = store.get(("soon",), "tea")
+        later_ms = 50_000
+        assert store.get(("soon",), "tea", refresh_ttl=True) == first  # also its times
+        assert store.search(("soon",), query="tea")[0].value == first.value
+        later_ms = 61_000
+        assert store.get(("soon",), "tea").created_at == first.created_at
+        later_ms = 111_000
+        assert store.get(("soon",), "tea") is None
+        assert {it.key for it in store.search(("soon",))} == {"jam"}
+        assert [it.namespace for it in store.search((), query="likes")] == [("ever",)]
+        later_ms = 601_000
+        assert store.list_namespaces() == [("ever",)]
+        assert memory.stats()["records"] > 3
+        assert (store.sweep_ttl(), store.sweep_ttl()) == (2, 0)
+        assert memory.stats()["records"] == 1
+        store.put(("soon",), "tea", {"text": "gone"}, ttl=1)
+        later_ms += 61_000
+        store.put(("soon",), "tea", {"text": "Ann likes tea."}, ttl=None)
+        again = store.get(("soon",), "tea", refresh_ttl=True)
+        assert (again.value, again.created_at > first.created_at) == ({"text": "Ann likes tea."}, True)
+        assert (asyncio.run(store.asweep_ttl()), store.get(("soon",), "tea")) == (1, again)
+        store.put(("soon",), "jam", {"text": "x"}, ttl=1)
+        later_ms += 61_000
+        store.delete(("soon",), "jam")
+        assert memory.stats()["records"] == 2
+        store.put(("soon",), "jam", {"text": "x"}, ttl=5)
+
+    async def read_only() -> None:  # finds it, and writes nothing
+        path = tmp_path / "agent.db"
+        async with open_memory(path, user="ann", agent="helper", read_only=True) as memory:
+            assert await UmiStore(memory).aget(("soon",), "jam") is not None
+
+    asyncio.run(read_only())
+
+
 def test_what_a_store_cannot_promise_is_refused_with_the_limit(tmp_path: Path) -> None:
     with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
         store = UmiStore(memory)
-        with pytest.raises(NotImplementedError, match="TTL is not supported by UmiStore"):
-            store.put(("ann",), "tea", TEA, ttl=1)
         with pytest.raises(LiveError, match="1 to 256 bytes"):
             store.put(("ann",), "k" * 300, TEA)
         with pytest.raises(LiveError, match="at most 8999910 can be kept"):
