@@ -11,6 +11,7 @@ from umi_core.policies.sufficiency import union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_core.text import cut, size
 from umi_sim.judge.plain.blocks import every, unescape
+from umi_sim.judge.plain.scores import join_scores
 
 # As H6.18, H6.29 and H7 say.
 
@@ -42,10 +43,28 @@ class LevelRow(Data):
         return f"{self.name}: {self.text}" if self.name else self.text
 
 
-def rank_level(level: str, by_vector: Sequence[Row], by_words: Sequence[Row]) -> list[LevelRow]:
-    """Return each row once, the best first; of a text and its parts either it or them."""
-    found = union(level, by_vector, by_words, len(by_vector) + len(by_words))
+def rank_level(
+    level: str, by_vector: Sequence[Row], by_words: Sequence[Sequence[Row] | None], least_ppm: int
+) -> list[LevelRow]:
+    """Return each row once, the best first; of a text and its parts either it or them.
+
+    `by_words`: a list for the query as it is, and those with its dates; None where one failed.
+    """
+    worded = join_rows([rows for rows in by_words if rows is not None], least_ppm)
+    found = union(level, by_vector, worded, len(by_vector) + len(worded))
     return [seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
+
+
+def join_rows(lists: Sequence[Sequence[Row]], least_ppm: int) -> list[Row]:
+    """Return lists by words of one query, of which only the first is without its dates, as one."""
+    rows = {(row.address.id, row.version): row for each in lists for row in each}
+    newest = dict(sorted(rows))  # of the versions of an id the last one stays
+    scores = [
+        {row.address.id: row.score_ppm or 0 for row in each if row.version == newest[row.address.id]}
+        for each in lists
+    ]
+    joined = join_scores(scores, least_ppm) if scores else {}
+    return [attrs.evolve(rows[key, newest[key]], score_ppm=ppm) for key, ppm in joined.items()]
 
 
 def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> LevelRow:
