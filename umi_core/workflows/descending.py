@@ -16,7 +16,7 @@ from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, Unusable, asks, degrade, retry
 from umi_core.language.decisions import Decision, parse_decision
-from umi_core.language.prompts import FOUND_BYTES_MAX, ask_enough, ask_rank
+from umi_core.language.prompts import FOUND_BYTES_MAX, FoundText, ask_enough, ask_rank
 from umi_core.language.ranks import alias_of, parse_ranks
 from umi_core.language.replies import UnusableReply
 from umi_core.language.rewriting import judge_rewrite, shown_turns
@@ -207,7 +207,7 @@ def ask_order(facts: Facts, view: View) -> AskModel | None:
     shown = candidates(facts, level) if request.rank == "model" else ()
     if not shown:
         return None
-    listed = tuple((alias_of(number), text_of(it)) for number, it in enumerate(shown))
+    listed = tuple((alias_of(number), as_found(it)) for number, it in enumerate(shown))
     query = query_at(facts, level.before)
     return AskModel("rank", ask_rank(query, request.limit_per_level, listed))
 
@@ -259,6 +259,17 @@ def text_of(found: ScoredRow) -> str:
     return f"{name}: {text}" if name else text
 
 
+def as_found(found: ScoredRow) -> FoundText:
+    """Return a found row with its times: a summary is told when it was written."""
+    body, text = found.row.body, text_of(found)
+    if isinstance(body, Entity):
+        return FoundText(text, body.updated_ms, body.event_time_ms)
+    if isinstance(body, Resource):
+        return FoundText(text, body.created_ms, body.happened_ms)
+    assert isinstance(body, Category | Reflection)
+    return FoundText(text, body.updated_ms)
+
+
 def name_and_text(row: Row) -> tuple[str, str]:
     body = row.body
     if isinstance(body, Entity):
@@ -298,7 +309,7 @@ def ask_verdict(facts: Facts, view: View) -> AskModel | None:
     level = level_of(view)
     if stop_reason(facts, level.name, view.scope) is not None:
         return None
-    texts = tuple(text_of(it) for it in found_until(facts, level.name))
+    texts = tuple(map(as_found, found_until(facts, level.name)))
     return AskModel("decide_enough", ask_enough(query_at(facts, level.before), texts))
 
 

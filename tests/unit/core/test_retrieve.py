@@ -45,7 +45,8 @@ class World:
         return self.decisions.pop(0) if self.decisions else YES
 
     def verdict(self, prompt: str) -> str:
-        self.found.append(input_of(prompt, "found"))
+        self.times = input_of(prompt, "found")
+        self.found.append([it.pop("text") for it in self.times])
         return self.decision()
 
     def retrieve(self, request: Descent, *absent: type[Asked]) -> Retrieved:
@@ -392,6 +393,18 @@ def test_a_level_of_which_one_list_by_words_failed_is_told_and_asked_once_more_a
     assert [it.is_failed for it in outcome.value.tried] == [False]
     plain, dated = "did who yesterday", "did who yesterday (2026-11-28)"
     assert world.texts() == [plain, dated, dated, dated, plain, dated]
+
+
+def test_a_model_is_told_when_what_was_found_was_told_and_when_it_happened() -> None:
+    world = DatedWorld()
+    ask = Retrieve(9, "Ann naps", min_score_ppm=1, levels=("entities", "resources"), rank="model")
+    world.retrieve(ask)
+    asked = [it for it in world.asked if isinstance(it, AskModel) and it.task == "rank"]
+    facts, texts = (input_of(it.prompt, "candidates") for it in asked)
+    now, then = "1970-01-01T00:00Z", "2026-11-28T00:00Z"
+    assert {(it["told"], it.get("happened")) for it in texts} == {(now, None), (now, then)}
+    assert {(it["told"], it.get("happened")) for it in facts} == {(now, None), (now, then)}
+    assert {"told": now, "happened": then} in world.times
 
 
 # Filters.

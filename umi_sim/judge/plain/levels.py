@@ -7,6 +7,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
+from umi_core.language.times import minute_of
 from umi_core.policies.sufficiency import union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_core.text import cut, size
@@ -36,11 +37,19 @@ class LevelRow(Data):
     vector_ppm: int | None
     name: str
     text: str
+    told_ms: int = 0  # when its fact became current, its text was stored, or its summary was written
+    happened_ms: int | None = None
     whole: str | None = None  # the text that this one is a part of
 
     @property
     def shown(self) -> str:
         return f"{self.name}: {self.text}" if self.name else self.text
+
+    @property
+    def times(self) -> dict[str, str]:
+        """Return when it was told and, if that is known, when it happened, as a model is shown it."""
+        happened = {} if self.happened_ms is None else {"happened": minute_of(self.happened_ms)}
+        return {"told": minute_of(self.told_ms), **happened}
 
 
 def rank_level(
@@ -70,14 +79,17 @@ def join_rows(lists: Sequence[Sequence[Row]], least_ppm: int) -> list[Row]:
 def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> LevelRow:
     body: Any = row.body
     fields: dict[str, Any] = {"name": "", "text": "", "version": row.version}
+    fields |= {"told_ms": body.created_ms if isinstance(body, Resource) else body.updated_ms}
     if isinstance(body, Entity):
-        fields = {"name": body.name, "text": body.content, "version": body.version}
+        fields |= {"name": body.name, "text": body.content, "version": body.version}
+        fields |= {"happened_ms": body.event_time_ms}
     elif isinstance(body, Category):
         fields |= {"name": body.name, "text": body.summary if body.summary != "" else body.description}
     elif isinstance(body, Reflection):
         fields |= {"name": body.session_id, "text": body.text}
     elif isinstance(body, Resource):
         fields |= {"name": body.uri or "", "text": body.description or body.text, "whole": body.parent_id}
+        fields |= {"happened_ms": body.happened_ms}
     return LevelRow(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
 
 

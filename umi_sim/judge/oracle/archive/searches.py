@@ -236,7 +236,9 @@ class Path(Owner):
     def rank(self, level: str, query: str, found: list[LevelRow]) -> list[LevelRow]:
         """Return what is found in the order that a model gives."""
         found, count = found[: limits.RANK_CANDIDATE_COUNT_MAX], self.op.request.limit_per_level
-        shown = [{"id": f"c{n}", "text": cut(it.shown, SHOWN_BYTES)} for n, it in enumerate(found, 1)]
+        shown = [
+            {"id": f"c{n}", "text": cut(it.shown, SHOWN_BYTES), **it.times} for n, it in enumerate(found, 1)
+        ]
         answer = self.ask(f"rank_{level}", {"query": query, "count": count, "candidates": shown})
         if not isinstance(answer, ModelReplied):
             return found
@@ -262,7 +264,8 @@ class Path(Owner):
         if not request.enough.endswith("model") or not is_news:
             return "exhausted", query
         texts = [cut(it.shown, FOUND_BYTES) for it in self.found]
-        answer = self.ask(f"enough_{level}", {"query": query, "found": texts})
+        shown = [{"text": text, **it.times} for text, it in zip(texts, self.found, strict=True)]
+        answer = self.ask(f"enough_{level}", {"query": query, "found": shown})
         if not isinstance(answer, ModelReplied):
             return "exhausted", query
         # What was found counts as said, so the next words may speak of it.
