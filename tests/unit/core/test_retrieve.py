@@ -338,8 +338,8 @@ SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
 class DatedWorld(World):
     """A world in which somebody said on Saturday what is done today; it is asked on Sunday."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, **said: str) -> None:
+        super().__init__(**said)
         self.finds = "Ann naps today"
         told = Memorize(20, "Ann naps today", uri="chat/2", memory_types=("event",), happened_ms=SATURDAY_MS)
         memorized(self.pair, told)
@@ -396,7 +396,7 @@ def test_a_level_of_which_one_list_by_words_failed_is_told_and_asked_once_more_a
 
 
 def test_a_model_is_told_when_what_was_found_was_told_and_when_it_happened() -> None:
-    world = DatedWorld()
+    world = DatedWorld(rank='{"ids": ["c1", "c2"]}')
     ask = Retrieve(9, "Ann naps", min_score_ppm=1, levels=("entities", "resources"), rank="model")
     world.retrieve(ask)
     asked = [it for it in world.asked if isinstance(it, AskModel) and it.task == "rank"]
