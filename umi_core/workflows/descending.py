@@ -130,6 +130,15 @@ def texts_at(facts: Facts, name: str) -> tuple[str, ...]:
     return list_texts(query_at(facts, OF[name].before), facts[ASKED_ON])
 
 
+def texts_law(name: str) -> Law:
+    """Return the law that the texts of a level are those of its query, or none if it was skipped."""
+    level = OF[name]
+    return Law(
+        f"the query of {name} with its dates", (ASKED_ON, level.texts),
+        lambda facts, scope: facts[level.texts] in ((), texts_at(facts, name)),
+    )  # fmt: skip
+
+
 def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     level = level_of(view)
     if answer is None:

@@ -54,6 +54,7 @@ from umi_core.workflows.descending import (
     query_at,
     skipped_levels,
     steps_of,
+    texts_law,
     verdict_of,
 )
 
@@ -251,6 +252,7 @@ RETRIEVE: Final = Workflow(
              produces=(OUTCOME,), take=take_hits),
     ),
     laws=(
+        *(texts_law(name) for name in NAMES),
         *(order_law(name) for name in NAMES),
         Law("lists that failed", (MISSED,), lambda facts, scope: facts[MISSED] == missed_lists(facts)),
     ),

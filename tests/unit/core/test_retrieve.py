@@ -395,6 +395,19 @@ def test_a_level_of_which_one_list_by_words_failed_is_told_and_asked_once_more_a
     assert world.texts() == [plain, dated, dated, dated, plain, dated]
 
 
+def test_the_texts_of_a_level_are_restored_only_with_their_dates() -> None:
+    pair = DatedWorld().pair
+    pair.step(Search(9, "did who yesterday", min_score_ppm=999_999))
+    (operation,) = pair.memory.state.operations.values()
+    while not operation.facts.get("entities_texts"):
+        pair.answer()
+    assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
+    facts: Any = operation.facts
+    facts["entities_texts"] = ("did who yesterday", "did who yesterday (2026-11-27)")
+    with pytest.raises(Rejected, match="the query of entities with its dates"):
+        Memory.restore(pair.memory.snapshot(), life=0)
+
+
 def test_a_model_is_told_when_what_was_found_was_told_and_when_it_happened() -> None:
     world = DatedWorld(rank='{"ids": ["c1", "c2"]}')
     ask = Retrieve(9, "Ann naps", min_score_ppm=1, levels=("entities", "resources"), rank="model")
