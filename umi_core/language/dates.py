@@ -78,6 +78,8 @@ NUMBERS: Final = (
 
 # Words that are also others: French `hier` is German for here; guten Morgen and la mañana are no days.
 FRENCH: Final = frozenset("ai as avons avez ont est était suis nous vous il elle ils elles j'ai".split())
+NOT_BEHIND_THE: Final = "(?<!the )"  # the last week of May, the next week
+ENGLISH_PERIODS: Final = ("last ", "next ")
 NOT_BEHIND_MORGEN: Final = "guten heute gestern jeden am goede elke de"
 NOT_BEHIND_MANANA: Final = "la esta cada de una pasado"
 AMBIGUOUS: Final = {  # words of `spans`, and where each is meant
@@ -241,7 +243,8 @@ def name_group(unit: str, form: str) -> str:
 @cache
 def pattern() -> re.Pattern[str]:
     """Return what finds all these words, compiled when a text first needs it: a command may need it never."""
-    plain = sorted((re.escape(it) for it in spans() if it not in AMBIGUOUS), key=len, reverse=True)
+    plain = sorted((it for it in spans() if it not in AMBIGUOUS), key=len, reverse=True)
+    plain = [NOT_BEHIND_THE * it.startswith(ENGLISH_PERIODS) + re.escape(it) for it in plain]
     ago = [re.sub(r"\((?!\?:)(?:\?P<\w+>)?", "(?:", it.pattern) for it in forms_of_ago()]
     words = "|".join((*ago, *plain, *AMBIGUOUS.values())).replace("\\ ", " ")
     words = words.replace("'", "['’]")
