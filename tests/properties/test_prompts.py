@@ -59,6 +59,18 @@ def listed(given: Sequence[prompts.Statement], size: int = SHOWN) -> list[dict[s
     ]
 
 
+def found_texts(draw: Draw) -> tuple[prompts.FoundText, ...]:
+    return tuple(prompts.FoundText(it.content, it.told_ms, it.happened_ms) for it in statements(draw, "f"))
+
+
+def with_times(shown: Sequence[dict[str, str]], found: Sequence[prompts.FoundText]) -> list[dict[str, str]]:
+    """Return what is shown of each text that was found, with its times, as those of statements are."""
+    return [
+        one | {"told": f"1970-01-0{n}T00:01Z"} | HAPPENED[it.happened_ms]
+        for n, (one, it) in enumerate(zip(shown, found, strict=True), 1)
+    ]
+
+
 def extract(draw: Draw) -> Asked:
     said, speaker, day = text(draw), draw.pick((None, "", "Ann")), draw.pick((None, 0))
     asked = {"text": said} | told_on(day) | ({} if speaker is None else {"speaker": speaker})
@@ -77,7 +89,9 @@ def route(draw: Draw) -> Asked:
         {"entity_id": it.id, "type": it.type, "name": it.name, "content": cut(it.content, SHOWN)}
         for it in about
     ]
-    return prompts.ask_route(about, said), {"entities": shown, "context": cut(said, 2_000)}
+    day = draw.pick((None, 0))
+    inputs = {"entities": shown, "context": cut(said, 2_000)} | told_on(day)
+    return prompts.ask_route(about, said, day), inputs
 
 
 def evolve(draw: Draw) -> Asked:
@@ -133,14 +147,15 @@ def name_subcategory(draw: Draw) -> Asked:
 
 
 def decide_enough(draw: Draw) -> Asked:
-    query, found = text(draw), texts(draw)
-    return prompts.ask_enough(query, found), {"query": query, "found": [cut(it, 1_500) for it in found]}
+    query, found = text(draw), found_texts(draw)
+    shown = with_times([{"text": cut(it.text, 1_500)} for it in found], found)
+    return prompts.ask_enough(query, found), {"query": query, "found": shown}
 
 
 def rank(draw: Draw) -> Asked:
-    query, count, found = text(draw), draw.below(9), texts(draw)
+    query, count, found = text(draw), draw.below(9), found_texts(draw)
     candidates = tuple((f"c{n}", it) for n, it in enumerate(found, 1))
-    shown = [{"id": alias, "text": cut(it, SHOWN)} for alias, it in candidates]
+    shown = with_times([{"id": alias, "text": cut(it.text, SHOWN)} for alias, it in candidates], found)
     return prompts.ask_rank(query, count, candidates), {"query": query, "count": count, "candidates": shown}
 
 

@@ -37,8 +37,9 @@ from umi_core.kelpie.requests import (
 )
 from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, RecordsShown
 from umi_core.kelpie.rows import Archival, Log, Message
+from umi_core.language.dates import list_dated
 from umi_core.language.words import words
-from umi_core.limits import PAGE_ROWS_DEFAULT
+from umi_core.limits import PAGE_ROWS_DEFAULT, QUERY_BYTES_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
@@ -56,6 +57,7 @@ from umi_core.workflows.commits import (
     key_of,
     put,
 )
+from umi_core.workflows.dating import ASKED_ON, DATE
 from umi_core.workflows.drafting import DRAFTS, chain_drafts
 from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED
 from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_facts
@@ -276,10 +278,11 @@ def ask_told(facts: Facts, view: View) -> Read | None:
 def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     """Score each record by its text or by a fact that it told, under its name, whichever fits best."""
     request = facts[SEARCH]
+    texts = list_dated(request.query, facts[ASKED_ON], QUERY_BYTES_MAX)
     bodies = [row.body for row in answer.rows] if answer is not None else []
-    fits = {it.id: score_alone(request.query, "", it.content) for it in facts[RECORDS]}
+    fits = {it.id: score_best(texts, "", it.content) for it in facts[RECORDS]}
     for it in (body for body in bodies if isinstance(body, Entity)):
-        ppm = score_alone(request.query, it.name, it.content)
+        ppm = score_best(texts, it.name, it.content)
         # A record about "he" is found by the name, if a fact of it says whose it is.
         fits |= {key: max(fits[key], ppm) for key in it.sources if key in fits}
     scored = [(fits[it.id], it) for it in facts[RECORDS]]
@@ -288,6 +291,10 @@ def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     hits = hits[request.skip : request.skip + (request.limit or PAGE_ROWS_DEFAULT)]
     best = RecordsShown(tuple(it for _, it in hits), scores_ppm=tuple(score for score, _ in hits))
     return Learned(OUTCOME(Done(best)))
+
+
+def score_best(texts: tuple[str, ...], name: str, content: str) -> int:
+    return max(score_alone(text, name, content) for text in texts)
 
 
 GET_ARCHIVAL: Final = Workflow(
@@ -304,9 +311,10 @@ LIST_ARCHIVAL: Final = Workflow(
 SEARCH_ARCHIVAL: Final = Workflow(
     "search_archival", given=(SEARCH,),
     steps=(
+        DATE,
         Step("read", requires=(SEARCH,), produces=(RECORDS,),
              **asks(Read, ask_search, take_search, retry(3))),
-        Step("told", requires=(SEARCH, RECORDS), produces=(OUTCOME,),
+        Step("told", requires=(SEARCH, ASKED_ON, RECORDS), produces=(OUTCOME,),
              **asks(Read, ask_told, take_told, retry(3))),
     ),
 )  # fmt: skip

@@ -78,6 +78,8 @@ NUMBERS: Final = (
 
 # Words that are also others: French `hier` is German for here; guten Morgen and la mañana are no days.
 FRENCH: Final = frozenset("ai as avons avez ont est était suis nous vous il elle ils elles j'ai".split())
+NOT_BEHIND_THE: Final = "(?<!the )"  # the last week of May, the next week
+ENGLISH_PERIODS: Final = ("last ", "next ")
 NOT_BEHIND_MORGEN: Final = "guten heute gestern jeden am goede elke de"
 NOT_BEHIND_MANANA: Final = "la esta cada de una pasado"
 AMBIGUOUS: Final = {  # words of `spans`, and where each is meant
@@ -103,7 +105,23 @@ def add_dates(text: str, day: int, bytes_max: int) -> str:
 
     `day`: days since 1970.
     """
-    dated = replace_dates(text, lambda span: f" ({date})" if (date := write_date(span, day)) else None)
+    return add_written(text, lambda span: write_date(span, day), bytes_max)
+
+
+def list_dated(text: str, day: int, bytes_max: int) -> tuple[str, ...]:
+    """Return the text with its dates: once for each day of a week if it speaks of weeks, else only once."""
+
+    def write(at: int) -> str:
+        return add_written(text, lambda span: write_date(as_day(span, day, at), day), bytes_max)
+
+    first = write(0)
+    # Most texts have no date, and few of those that have one speak of a week.
+    is_of_week = first != text and first != write(WEEK_DAYS - 1)
+    return tuple(dict.fromkeys(map(write, range(WEEK_DAYS)))) if is_of_week else (first,)
+
+
+def add_written(text: str, write: Callable[[Span], str | None], bytes_max: int) -> str:
+    dated = replace_dates(text, lambda span: f" ({date})" if (date := write(span)) else None)
     return dated if size(dated) <= bytes_max else text
 
 
@@ -159,7 +177,6 @@ def write_date(span: Span, day: int) -> str | None:
     """Return the date that far from a day, of a week its ends; None outside the years 1 to 9999."""
     unit, count = span
     year, month, _ = date_of(day)
-    monday = day - (day - FIRST_MONDAY) % WEEK_DAYS
     match unit:
         case "year":
             return f"{year + count:04}" if 1 <= year + count <= YEAR_MAX else None
@@ -167,13 +184,18 @@ def write_date(span: Span, day: int) -> str | None:
             years, months = divmod(12 * year + month - 1 + count, 12)
             return f"{years:04}-{months + 1:02}" if 1 <= years <= YEAR_MAX else None
         case "week":
-            start = monday + WEEK_DAYS * count
-            ends = write_day(start), write_day(start + WEEK_DAYS - 1)
-            return None if None in ends else f"{ends[0]}/{ends[1]}"
+            first, last = (write_date(as_day(span, day, at), day) for at in (0, WEEK_DAYS - 1))
+            return f"{first}/{last}" if first and last else None
         case "weekday":
             # Last Friday, said on a Friday, is a week ago.
             return write_day(day - 1 - (day - 1 - FIRST_MONDAY - count) % WEEK_DAYS)
     return write_day(day + count)
+
+
+def as_day(span: Span, day: int, at: int) -> Span:
+    """Return a week as one of its days, from 0 for Monday to 6; any other span as it is."""
+    unit, count = span
+    return ("day", WEEK_DAYS * count - (day - FIRST_MONDAY) % WEEK_DAYS + at) if unit == "week" else span
 
 
 def day_of(at_ms: int, config: Config) -> int:
@@ -222,7 +244,8 @@ def name_group(unit: str, form: str) -> str:
 @cache
 def pattern() -> re.Pattern[str]:
     """Return what finds all these words, compiled when a text first needs it: a command may need it never."""
-    plain = sorted((re.escape(it) for it in spans() if it not in AMBIGUOUS), key=len, reverse=True)
+    plain = sorted((it for it in spans() if it not in AMBIGUOUS), key=len, reverse=True)
+    plain = [NOT_BEHIND_THE * it.startswith(ENGLISH_PERIODS) + re.escape(it) for it in plain]
     ago = [re.sub(r"\((?!\?:)(?:\?P<\w+>)?", "(?:", it.pattern) for it in forms_of_ago()]
     words = "|".join((*ago, *plain, *AMBIGUOUS.values())).replace("\\ ", " ")
     words = words.replace("'", "['’]")

@@ -65,7 +65,7 @@ Both lists are empty if there is nothing to remember.""",
     ),
     "route": (
         "Choose for each input entity its block in the assistant's core memory, the part it always sees. "
-        "The input context is the text that named them.",
+        "The input context is the text that named them, told on the day in told.",
         f"""Blocks:
 - persona: who the assistant is; only for type self.
 - human: who the user is, whom they know, what they like.
@@ -172,8 +172,8 @@ Rules:
 <rewritten_query>{PLACEHOLDER}</rewritten_query>""",
     ),
     "decide_enough": (
-        "Say whether what was found so far answers the input query. More may be looked up: single facts, and "
-        "whole texts.",
+        "Say whether what was found so far answers the input query. Each text has when it was told and, if "
+        "that is known, when it happened. More may be looked up: single facts, and whole texts.",
         f"""Rules:
 - NO_RETRIEVE only if what was found answers the whole query: nothing more is looked up then.
 - RETRIEVE if anything is missing, and if in doubt.
@@ -185,7 +185,8 @@ Rules:
 <rewritten_query>{PLACEHOLDER}</rewritten_query>""",
     ),
     "rank": (
-        "Put the input candidates in order: the one that helps most to answer the input query first.",
+        "Put the input candidates in order: the one that helps most to answer the input query first. Each "
+        "has when it was told and, if that is known, when it happened.",
         f"""Rules:
 - Leave out candidates that do not help. At most as many as the input count says.
 {DATA_RULE}""",
@@ -261,15 +262,25 @@ class Statement(Data):
     happened_ms: int | None = None
 
 
+class FoundText(Data):
+    """A text that a search has found, with its times as those of a statement."""
+
+    text: str
+    told_ms: int
+    happened_ms: int | None = None
+
+
 def ask_extract(text: str, speaker: str | None = None, day: int | None = None) -> str:
     """Return the prompt; `speaker`: who says I and me; `day`: on which it was told, since 1970."""
     told = (("told", None if day is None else name_day(day)), ("speaker", speaker))
     return prompt("extract", (("text", text), *((name, it) for name, it in told if it is not None)))
 
 
-def ask_route(entities: tuple[Entity, ...], text: str) -> str:
+def ask_route(entities: tuple[Entity, ...], text: str, day: int | None = None) -> str:
+    """Return the prompt; `text`: what named the entities; `day`: on which it was told, since 1970."""
     shown = tuple(shown_entity(entity) for entity in entities)
-    return prompt("route", (("entities", shown), ("context", cut(text, ROUTE_CONTEXT_BYTES_MAX))))
+    told: tuple[tuple[str, Input], ...] = () if day is None else (("told", name_day(day)),)
+    return prompt("route", (("entities", shown), ("context", cut(text, ROUTE_CONTEXT_BYTES_MAX)), *told))
 
 
 def ask_evolve(
@@ -289,9 +300,12 @@ def show_statements(statements: tuple[Statement, ...], bytes_max: int = SHOWN_CO
 
 
 def shown_statement(it: Statement, bytes_max: int) -> dict[str, Input]:
-    content, told = cut(it.content, bytes_max), minute_of(it.told_ms)
-    one: dict[str, Input] = {"ref": it.ref, "name": it.name, "content": content, "told": told}
-    return one if it.happened_ms is None else {**one, "happened": minute_of(it.happened_ms)}
+    return {"ref": it.ref, "name": it.name, "content": cut(it.content, bytes_max), **show_times(it)}
+
+
+def show_times(it: Statement | FoundText) -> dict[str, Input]:
+    told: dict[str, Input] = {"told": minute_of(it.told_ms)}
+    return told if it.happened_ms is None else {**told, "happened": minute_of(it.happened_ms)}
 
 
 def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:
@@ -344,14 +358,16 @@ def ask_need(query: str, turns: tuple[Turn, ...]) -> str:
     return prompt("decide_need", (("turns", shown_turns(turns)), ("query", query)))
 
 
-def ask_enough(query: str, found: tuple[str, ...]) -> str:
-    texts: Input = tuple(cut(it, FOUND_BYTES_MAX) for it in found)
+def ask_enough(query: str, found: tuple[FoundText, ...]) -> str:
+    texts: Input = tuple({"text": cut(it.text, FOUND_BYTES_MAX), **show_times(it)} for it in found)
     return prompt("decide_enough", (("query", query), ("found", texts)))
 
 
-def ask_rank(query: str, count: int, candidates: tuple[tuple[str, str], ...]) -> str:
+def ask_rank(query: str, count: int, candidates: tuple[tuple[str, FoundText], ...]) -> str:
     """Return the prompt; `candidates`: alias and text of each."""
-    listed: Input = tuple({"id": alias, "text": as_shown(text)} for alias, text in candidates)
+    listed: Input = tuple(
+        {"id": alias, "text": as_shown(it.text), **show_times(it)} for alias, it in candidates
+    )
     return prompt("rank", (("query", query), ("count", count), ("candidates", listed)))
 
 

@@ -45,6 +45,23 @@ def unite_lists(by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -
     return tuple(sorted(rows, key=lambda row: order(relevance(row), row))[:limit])
 
 
+def join_lists(lists: Iterable[Iterable[Row] | None], least_ppm: int) -> tuple[Row, ...]:
+    """Return the lists by words of one query as one: of the query as it is, and then of it with its dates.
+
+    The best score with a date counts. A row that only the first list has is relevant by its other words, so
+    it stays, with the least score that is asked for. None stands for a list that failed.
+    """
+    known = current(it for it in lists if it is not None)
+    if len(known) < 2:
+        return known[0] if known else ()
+    # "Ann, last Friday (2026-11-20)" asks for three terms more, so rows without the date score less: they
+    # come behind those that have it, but a question never finds less because it says when.
+    plain, *dated = known
+    best = best_of(row for rows in dated for row in rows)
+    others = (row for row in plain if row.address.id not in best)
+    return (*best.values(), *(structs.replace(row, score_ppm=least_ppm) for row in others))
+
+
 def best_of(rows: Iterable[Row]) -> dict[str, Row]:
     """Return the rows by id, each at its best."""
     best: dict[str, Row] = {}

@@ -6,14 +6,15 @@ Law 1. Only levels that were asked for are searched. Law 2. The rows found are o
 model that orders them adds none. Law 3. Scores decide before a model is asked.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from umi_core.conditions import conditions_of, reaches
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, asks, degrade, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, Unusable, asks, degrade, retry
 from umi_core.language.decisions import Decision, parse_decision
-from umi_core.language.prompts import FOUND_BYTES_MAX, ask_enough, ask_rank
+from umi_core.language.prompts import FOUND_BYTES_MAX, FoundText, ask_enough, ask_rank
 from umi_core.language.ranks import alias_of, parse_ranks
 from umi_core.language.replies import UnusableReply
 from umi_core.language.rewriting import judge_rewrite, shown_turns
@@ -22,11 +23,13 @@ from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import Resolution
+from umi_core.policies.ranking import join_lists
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.policies.sufficiency import LIST_FACTOR, ScoredRow, is_enough, union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_core.text import cut
 from umi_core.values import LEVELS, Scope, Turn
+from umi_core.workflows.dating import ASKED_ON, list_texts
 
 REQUEST: Final = Fact("request", Descent)
 RESOLUTION: Final = Fact("resolution", Resolution | None)  # None if nothing is looked up
@@ -40,8 +43,9 @@ class LevelFacts(Data):
     name: str
     before: str | None
     vector: Fact[Vector | None]
+    texts: Fact[tuple[str, ...]]  # what its words are searched by
     by_vector: Fact[tuple[Row, ...]]
-    by_words: Fact[tuple[Row, ...] | None]  # None: it failed
+    by_words: Fact[tuple[tuple[Row, ...] | None, ...]]  # for each text; None: it failed
     order: Fact[tuple[str, ...] | None]  # ids, as a model put them
     stop: Fact[str]  # why nothing more is looked up; empty to go on
     query: Fact[str | None]  # other words for the levels that follow
@@ -51,8 +55,9 @@ def facts_of_level(name: str, before: str | None) -> LevelFacts:
     kinds = (LEVELS[name],)
     return LevelFacts(
         name, before,
-        Fact(f"{name}_vector", Vector | None), Fact(f"{name}_by_vector", tuple[Row, ...], kinds),
-        Fact(f"{name}_by_words", tuple[Row, ...] | None, kinds),
+        Fact(f"{name}_vector", Vector | None), Fact(f"{name}_texts", tuple[str, ...]),
+        Fact(f"{name}_by_vector", tuple[Row, ...], kinds),
+        Fact(f"{name}_by_words", tuple[tuple[Row, ...] | None, ...], kinds),
         Fact(f"{name}_order", tuple[str, ...] | None), Fact(f"{name}_stop", str),
         Fact(f"{name}_query", str | None),
     )  # fmt: skip
@@ -117,19 +122,35 @@ def ask_vector(facts: Facts, view: View) -> Embed | None:
     return Embed((query_at(facts, before),)) if facts[OF[before].query] is not None else None
 
 
+def texts_at(facts: Facts, name: str) -> tuple[str, ...]:
+    """Return the texts by which the words of this level are searched."""
+    return list_texts(query_at(facts, OF[name].before), facts[ASKED_ON])
+
+
+def texts_law(name: str) -> Law:
+    """Return the law that the texts of a level are those of its query, or none if it was skipped."""
+    level = OF[name]
+    return Law(
+        f"the query of {name} with its dates", (ASKED_ON, level.texts),
+        lambda facts, scope: facts[level.texts] in ((), texts_at(facts, name)),
+    )  # fmt: skip
+
+
 def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     level = level_of(view)
     if answer is None:
         assert level.before is not None
-        return Learned(level.vector(facts[OF[level.before].vector]))
+        before = OF[level.before]
+        return Learned(level.vector(facts[before.vector]) | level.texts(facts[before.texts]))
     vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
     lacking = lacking_vectors("words_only", answer.vectors, view.config.embedding_dims)
-    return Learned(level.vector(vectors[0]), degraded=lacking)
+    texts = level.texts(texts_at(facts, level.name))
+    return Learned(level.vector(vectors[0]) | texts, degraded=lacking)
 
 
-# Two lists.
+# A list by vector, and one by words for each text.
 
 
 def list_limit(request: Descent) -> int:
@@ -138,12 +159,16 @@ def list_limit(request: Descent) -> int:
     return max(wanted, RANK_CANDIDATE_COUNT_MAX) if request.rank == "model" else wanted
 
 
+def least_score(request: Descent) -> int:
+    return max(1, request.min_score_ppm)
+
+
 def ask_by_vector(facts: Facts, view: View) -> Read | None:
     level, request = level_of(view), facts[REQUEST]
     vector = facts[level.vector]
     if vector is None or not is_tried(facts, view):
         return None
-    least_ppm, kind = max(1, request.min_score_ppm), LEVELS[level.name]
+    least_ppm, kind = least_score(request), LEVELS[level.name]
     where = conditions_of(request.where)
     return Read(ByVector(view.scope, vector, where, list_limit(request), least_ppm, kind))
 
@@ -152,19 +177,24 @@ def take_by_vector(facts: Facts, answer: ReadDone | None, view: View) -> Learned
     return Learned(level_of(view).by_vector(answer.rows if answer is not None else ()))
 
 
-def by_words(facts: Facts, view: View, name: str) -> Read:
+def by_words(facts: Facts, view: View, name: str, text: str) -> Read:
     request = facts[REQUEST]
-    text, least_ppm = query_at(facts, OF[name].before), max(1, request.min_score_ppm)
-    where = conditions_of(request.where)
+    least_ppm, where = least_score(request), conditions_of(request.where)
     return Read(ByWords(view.scope, text, where, list_limit(request), least_ppm, LEVELS[name]))
 
 
 def ask_by_words(facts: Facts, view: View) -> Read | None:
-    return by_words(facts, view, level_of(view).name) if is_tried(facts, view) else None
+    level = level_of(view)
+    return by_words(facts, view, level.name, facts.unit(level.texts)) if is_tried(facts, view) else None
 
 
 def take_by_words(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(level_of(view).by_words(answer.rows if answer is not None else ()))
+    return Learned(level_of(view).by_words.unit(answer.rows if answer is not None else ()))
+
+
+def has_failed(facts: Facts, name: str) -> bool:
+    """Check whether a list by words is missing at this level."""
+    return None in facts[OF[name].by_words]
 
 
 # rank.
@@ -174,8 +204,8 @@ def candidates(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
     """Return the rows that a model may put in order, or the result itself if no model is asked."""
     request = facts[REQUEST]
     limit = RANK_CANDIDATE_COUNT_MAX if request.rank == "model" else request.limit_per_level
-    vector_list, word_list = facts[level.by_vector], facts[level.by_words]
-    return union(level.name, vector_list, word_list or (), limit)
+    by_vector, by_words = facts[level.by_vector], facts[level.by_words]
+    return union(level.name, by_vector, join_lists(by_words, least_score(request)), limit)
 
 
 def ask_order(facts: Facts, view: View) -> AskModel | None:
@@ -183,7 +213,7 @@ def ask_order(facts: Facts, view: View) -> AskModel | None:
     shown = candidates(facts, level) if request.rank == "model" else ()
     if not shown:
         return None
-    listed = tuple((alias_of(number), text_of(it)) for number, it in enumerate(shown))
+    listed = tuple((alias_of(number), as_found(it)) for number, it in enumerate(shown))
     query = query_at(facts, level.before)
     return AskModel("rank", ask_rank(query, request.limit_per_level, listed))
 
@@ -235,6 +265,17 @@ def text_of(found: ScoredRow) -> str:
     return f"{name}: {text}" if name else text
 
 
+def as_found(found: ScoredRow) -> FoundText:
+    """Return a found row with its times: a summary is told when it was written."""
+    body, text = found.row.body, text_of(found)
+    if isinstance(body, Entity):
+        return FoundText(text, body.updated_ms, body.event_time_ms)
+    if isinstance(body, Resource):
+        return FoundText(text, body.created_ms, body.happened_ms)
+    assert isinstance(body, Category | Reflection)
+    return FoundText(text, body.updated_ms)
+
+
 def name_and_text(row: Row) -> tuple[str, str]:
     body = row.body
     if isinstance(body, Entity):
@@ -274,7 +315,7 @@ def ask_verdict(facts: Facts, view: View) -> AskModel | None:
     level = level_of(view)
     if stop_reason(facts, level.name, view.scope) is not None:
         return None
-    texts = tuple(text_of(it) for it in found_until(facts, level.name))
+    texts = tuple(map(as_found, found_until(facts, level.name)))
     return AskModel("decide_enough", ask_enough(query_at(facts, level.before), texts))
 
 
@@ -322,22 +363,27 @@ def steps_of(name: str) -> tuple[Step, ...]:
     """Return the steps that embed the query, read the level by vector and by words, and order it."""
     level = OF[name]
     known = tuple(OF[it].query for it in NAMES[: NAMES.index(name)])
-    before = (OF[level.before].vector,) if level.before is not None else ()
+    before = (OF[level.before].vector, OF[level.before].texts) if level.before is not None else ()
     here, model = (("level", name),), (("level", name), ("profile", "default"))
-    lists, no_vector = (level.by_vector, level.by_words), level.vector(None)
-    unread = level.by_words(None)
+    lists = (level.by_vector, level.by_words)
+
+    def no_vector(facts: Facts, reason: str) -> Mapping[str, object]:
+        return level.vector(None) | level.texts(texts_at(facts, name))
+
     return (
-        Step(f"embed_{name}", requires=(REQUEST, RESOLUTION, *known, *before), produces=(level.vector,),
-             otherwise=no_vector, config=model,
+        Step(f"embed_{name}", requires=(REQUEST, RESOLUTION, ASKED_ON, *known, *before),
+             produces=(level.vector, level.texts), otherwise=level.vector(None) | level.texts(()),
+             config=model,
              **asks(Embed, ask_vector if level.before else ask_first_vector, take_vector,
-                    retry(2, then=degrade("words_only", no_vector)))),
+                    retry(2, then=Degrade("words_only", no_vector)))),
         Step(f"{name}_by_vector", requires=(REQUEST, level.vector), produces=(level.by_vector,),
              otherwise=level.by_vector(()), config=here,
              **asks(Read, ask_by_vector, take_by_vector,
                     retry(2, then=degrade("words_only", level.by_vector(()))))),
-        Step(f"{name}_by_words", requires=(REQUEST, RESOLUTION, *known), produces=(level.by_words,),
+        Step(f"{name}_by_words", each=level.texts, requires=(REQUEST,), produces=(level.by_words,),
              otherwise=level.by_words(()), config=here,
-             **asks(Read, ask_by_words, take_by_words, retry(3, then=degrade("failed", unread)))),
+             **asks(Read, ask_by_words, take_by_words,
+                    retry(3, then=degrade("failed", level.by_words.unit(None))))),
         Step(f"rank_{name}", requires=(REQUEST, RESOLUTION, *known, *lists), produces=(level.order,),
              otherwise=level.order(None), config=model,
              **asks(AskModel, ask_order, take_order, retry(2, then=degrade("by_score", level.order(None))))),

@@ -4,7 +4,8 @@ Law 1. No model is asked unless the query refers to something said, or a deep se
 filters before it cuts; the memory asks for twice the limit of each list. Law 3. A row's relevance is the best
 that any list gave it; ties go to the smaller id. Law 4. What fails and is optional is named in the reply: the
 original query, a single variant, words only, nothing beside the hits. Without words the read failed: an
-error, never an empty result. Law 5. Other facts that a hit shows hold the filter, too.
+error, never an empty result. Law 5. Other facts that a hit shows hold the filter, too. Law 6. Dates of a
+query only add hits, and never take one away.
 """
 
 from collections.abc import Mapping
@@ -39,17 +40,20 @@ from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.policies.ranking import Ranked, current, fuse_lists, unite_lists
+from umi_core.policies.ranking import Ranked, current, fuse_lists, join_lists, unite_lists
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Ended, Entity, Row
 from umi_core.tiers.rewrites import rewrite_key
 from umi_core.tiers.session import record_recall
 from umi_core.values import Scope
 from umi_core.workflows.commits import entity_ids
+from umi_core.workflows.dating import ASKED_ON, DATE, list_texts
 
 REQUEST: Final = Fact("request", Recall)
 RESOLUTION: Final = Fact("resolution", Resolution)
 VARIANTS: Final = Fact("variants", tuple[str, ...])
+SearchedText = tuple[int, str]  # the place of a variant, and a text by which it is searched for words
+TEXTS: Final = Fact("texts", tuple[SearchedText, ...])  # of each variant in order
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of the variants, in order
 VECTOR_LISTS: Final = Fact("vector_lists", tuple[tuple[Row, ...], ...], ("entity",))  # of each the best first
 WORD_LISTS: Final = Fact("word_lists", tuple[tuple[Row, ...], ...], ("entity",))
@@ -118,14 +122,26 @@ def take_variants(facts: Facts, answer: ModelReplied | None, view: View) -> Take
     variants = parse_variants(answer.text, facts[RESOLUTION].query)
     if isinstance(variants, replies.UnusableReply):
         return Unusable(variants.reason)
-    return Learned(VARIANTS(variants.texts), shapes=variants.dropped)
+    return Learned(with_texts(variants.texts, facts), shapes=variants.dropped)
 
 
 def single(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return VARIANTS((facts[RESOLUTION].query,))
+    return with_texts((facts[RESOLUTION].query,), facts)
 
 
-# embed, by_vector, by_words: two lists per variant.
+def with_texts(variants: tuple[str, ...], facts: Facts) -> Mapping[str, object]:
+    return VARIANTS(variants) | TEXTS(texts_of(variants, facts[ASKED_ON]))
+
+
+def texts_of(variants: tuple[str, ...], day: int) -> tuple[SearchedText, ...]:
+    return tuple((at, text) for at, variant in enumerate(variants) for text in list_texts(variant, day))
+
+
+def are_texts(facts: Facts, scope: Scope) -> bool:
+    return facts[TEXTS] == texts_of(facts[VARIANTS], facts[ASKED_ON])
+
+
+# embed, by_vector, by_words: a list by vector per variant, and one by words per text.
 
 
 def limit_of(facts: Facts, view: View) -> int:
@@ -186,7 +202,7 @@ def ask_by_vector(facts: Facts, view: View) -> Read | None:
 def ask_by_words(facts: Facts, view: View) -> Read | None:
     if not is_about_some(facts, view):
         return None
-    text, limit = facts.unit(VARIANTS), 2 * limit_of(facts, view)
+    (_, text), limit = facts.unit(TEXTS), 2 * limit_of(facts, view)
     return Read(ByWords(view.scope, text, where_of(facts), limit, score_min(facts, view)))
 
 
@@ -202,7 +218,7 @@ def take_word_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned
 
 
 def hit_ids(facts: Facts, view: View) -> tuple[str, ...]:
-    return tuple(it.row.address.id for it in ranking(facts, limit_of(facts, view)))
+    return tuple(it.row.address.id for it in ranking(facts, view))
 
 
 def ask_context(facts: Facts, view: View) -> Read | None:
@@ -249,7 +265,7 @@ def list_replaced(rows: tuple[Row, ...], where: Where) -> Mapping[str, tuple[tup
 
 
 def take_hits(facts: Facts, answer: None, view: View) -> Learned:
-    ranked = ranking(facts, limit_of(facts, view))
+    ranked = ranking(facts, view)
     entities = [it.row.body for it in ranked if isinstance(it.row.body, Entity)]
     tiers = view.tiers
     tiers.access = tiers.access.record_recall(entities, view.now_ms, entity_ids(tiers.core))
@@ -263,11 +279,16 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(OUTCOME(Done(Recalled(hits, facts[RESOLUTION], facts[VARIANTS]))))
 
 
-def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
-    vector_lists, word_lists = facts[VECTOR_LISTS], facts[WORD_LISTS]
+def ranking(facts: Facts, view: View) -> tuple[Ranked, ...]:
+    vector_lists, word_lists, limit = facts[VECTOR_LISTS], facts[WORD_LISTS], limit_of(facts, view)
     lists = current((*vector_lists, *word_lists))
-    # One list by vector and one by words for each variant, in the same order; the halves are matched again.
-    pairs = zip(lists[: len(vector_lists)], lists[len(vector_lists) :], strict=True)
+    texts, word_lists = facts[TEXTS], tuple(lists[len(vector_lists) :])
+    worded = [*zip(texts, word_lists, strict=True)]
+    by_words = [
+        join_lists((rows for (of, _), rows in worded if of == at), score_min(facts, view))
+        for at in range(len(vector_lists))
+    ]
+    pairs = zip(lists[: len(vector_lists)], by_words, strict=True)
     return fuse_lists([unite_lists(*pair, 2 * limit) for pair in pairs], limit)
 
 
@@ -281,27 +302,34 @@ def hit_of(it: Ranked, after: Entity | None, replaced: tuple[tuple[str, str], ..
     )  # fmt: skip
 
 
+RANKED_FROM: Final = (TEXTS, VECTOR_LISTS, WORD_LISTS)
+
 RECALL = Workflow(
     "recall",
     given=(REQUEST,),
     steps=(
+        DATE,
         Step("resolve", requires=(REQUEST,), produces=(RESOLUTION,), config=(("profile", "default"),),
              **asks(AskModel, ask_resolution, take_resolution, retry(2, then=Degrade("original", original)))),
-        Step("expand", requires=(REQUEST, RESOLUTION), produces=(VARIANTS,), config=(("profile", "default"),),
+        Step("expand", requires=(REQUEST, RESOLUTION, ASKED_ON), produces=(VARIANTS, TEXTS),
+             config=(("profile", "default"),),
              **asks(AskModel, ask_variants, take_variants, retry(2, then=Degrade("single", single)))),
         Step("embed", requires=(REQUEST, VARIANTS), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("words_only", no_vectors)))),
         Step("by_vector", each=VECTORS, requires=(REQUEST,), produces=(VECTOR_LISTS,),
              **asks(Read, ask_by_vector, take_vector_list,
                     retry(2, then=degrade("words_only", VECTOR_LISTS.unit(()))))),
-        Step("by_words", each=VARIANTS, requires=(REQUEST,), produces=(WORD_LISTS,),
+        Step("by_words", each=TEXTS, requires=(REQUEST,), produces=(WORD_LISTS,),
              **asks(Read, ask_by_words, take_word_list, retry(3))),
-        Step("context", requires=(REQUEST, VARIANTS, VECTOR_LISTS, WORD_LISTS), produces=(CONTEXT,),
+        Step("context", requires=(REQUEST, *RANKED_FROM), produces=(CONTEXT,),
              **asks(Read, ask_context, take_context, retry(2, then=degrade("none", CONTEXT(()))))),
-        Step("replaced", requires=(REQUEST, VARIANTS, VECTOR_LISTS, WORD_LISTS), produces=(REPLACED,),
+        Step("replaced", requires=(REQUEST, *RANKED_FROM), produces=(REPLACED,),
              **asks(Read, ask_replaced, take_replaced, retry(2, then=degrade("none", REPLACED(()))))),
-        Step("rank", requires=(REQUEST, RESOLUTION, VARIANTS, VECTOR_LISTS, WORD_LISTS, CONTEXT, REPLACED),
+        Step("rank", requires=(REQUEST, RESOLUTION, VARIANTS, *RANKED_FROM, CONTEXT, REPLACED),
              produces=(OUTCOME,), take=take_hits),
     ),
-    laws=(Law("a vector or none for each variant", (VARIANTS, VECTORS), are_of_variants),),
+    laws=(
+        Law("a vector or none for each variant", (VARIANTS, VECTORS), are_of_variants),
+        Law("each variant with its dates", (ASKED_ON, VARIANTS, TEXTS), are_texts),
+    ),
 )  # fmt: skip

@@ -70,7 +70,16 @@ from umi_core.workflows.drafting import (
     look_up_fact,
     order_by_text,
 )
-from umi_core.workflows.evolving import COMPARE_LAWS, DATE, DROPPED, EXTRACT, MENTIONS, REQUEST, STATED
+from umi_core.workflows.evolving import (
+    COMPARE_LAWS,
+    DATE,
+    DROPPED,
+    EXTRACT,
+    MENTIONS,
+    REQUEST,
+    STATED,
+    STATED_ON,
+)
 from umi_core.workflows.placing import place, show_successors
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
@@ -174,7 +183,7 @@ def ask_routes(facts: Facts, view: View) -> AskModel | None:
     entities = tuple(draft.entity for draft in list_changed(facts))
     if not entities or not view.config.semantic_routing:
         return None
-    return AskModel("route", ask_route(entities, facts[STATED]))
+    return AskModel("route", ask_route(entities, facts[STATED], facts[STATED_ON]))
 
 
 def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
@@ -333,8 +342,8 @@ REMEMBER = Workflow(
         Step("embed", requires=(REQUEST, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
-        Step("route", requires=(REQUEST, STATED, DRAFTS), produces=(ROUTES,), otherwise=nothing(ROUTES),
-             config=(("profile", "default"),),
+        Step("route", requires=(REQUEST, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
+             otherwise=nothing(ROUTES), config=(("profile", "default"),),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         # A conflict goes back to `lookup`: what the text says is known, and the model is not asked again.

@@ -28,6 +28,7 @@ from umi_core.language.rewriting import shown_turns
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, Done, Read
 from umi_core.messages.results import LevelHit, LevelTried, Resolution, Retrieved, StopReason
+from umi_core.policies.ranking import join_lists
 from umi_core.policies.sufficiency import ScoredRow, union
 from umi_core.rows import Entity, Row
 from umi_core.text import cut, size
@@ -36,6 +37,7 @@ from umi_core.tiers.session import record_recall
 from umi_core.values import LEVELS
 from umi_core.workflows import recall
 from umi_core.workflows.commits import entity_ids
+from umi_core.workflows.dating import DATE
 from umi_core.workflows.descending import (
     NAMES,
     OF,
@@ -45,18 +47,22 @@ from umi_core.workflows.descending import (
     asked_levels,
     by_words,
     found_at,
+    has_failed,
+    least_score,
     name_and_text,
     order_law,
     query_at,
     skipped_levels,
     steps_of,
+    texts_law,
     verdict_of,
 )
 
 Need = Literal["retrieve", "not_needed", "nothing_asked"]
 NEED: Final = Fact("need", str)
 OFFERED: Final = Fact("offered", Resolution | None)  # the rewrite that came with the decision
-MISSED: Final = Fact("missed", tuple[str, ...])  # levels that failed, if nothing at all was found
+Missed = tuple[str, str]  # a level, and a text by which its words were searched
+MISSED: Final = Fact("missed", tuple[Missed, ...])  # of levels that failed, if nothing at all was found
 AGAIN: Final = Fact("again", tuple[tuple[Row, ...], ...], tuple(LEVELS.values()))  # what those give after all
 
 
@@ -101,18 +107,20 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
 
 
 def take_missed(facts: Facts, answer: None, view: View) -> Learned:
-    return Learned(MISSED(missed_levels(facts)))
+    return Learned(MISSED(missed_lists(facts)))
 
 
-def missed_levels(facts: Facts) -> tuple[str, ...]:
+def missed_lists(facts: Facts) -> tuple[Missed, ...]:
     # By words alone: a level whose vector search failed was still searched.
-    failed = tuple(name for name in NAMES if facts[OF[name].by_words] is None)
+    failed = tuple(
+        (name, text) for name in NAMES if has_failed(facts, name) for text in facts[OF[name].texts]
+    )
     is_empty = not any(found_at(facts, OF[name]) for name in NAMES)
     return failed if is_empty else ()
 
 
 def ask_again(facts: Facts, view: View) -> Read:
-    return by_words(facts, view, facts.unit(MISSED))
+    return by_words(facts, view, *facts.unit(MISSED))
 
 
 def take_again(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -144,11 +152,11 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
 def found_in(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
     """Return the final result of a level, after a second search if the first missed."""
     missed, given = facts[MISSED], facts[AGAIN]
-    # If something was found after all levels, none was missed, and this is empty.
-    again = dict(zip(missed, given, strict=True))
-    if name in again:
-        return union(name, (), again[name], facts[REQUEST].limit_per_level)
-    return found_at(facts, OF[name])
+    # If something was found after all levels, nothing was missed, and this is empty.
+    again = [rows for (level, _), rows in zip(missed, given, strict=True) if level == name]
+    request = facts[REQUEST]
+    by_words = join_lists(again, least_score(request))
+    return union(name, (), by_words, request.limit_per_level) if again else found_at(facts, OF[name])
 
 
 def best_found(facts: Facts) -> list[ScoredRow]:
@@ -172,7 +180,7 @@ def reached_levels(facts: Facts, asked: tuple[str, ...]) -> tuple[str, ...]:
 
 def tried_of(facts: Facts, asked: tuple[str, ...]) -> Iterable[LevelTried]:
     for name in reached_levels(facts, asked):
-        is_failed = facts[OF[name].by_words] is None and name not in facts[MISSED]
+        is_failed = not facts[MISSED] and has_failed(facts, name)
         yield LevelTried(name, query_at(facts, OF[name].before), len(found_in(facts, name)), is_failed)
 
 
@@ -219,7 +227,7 @@ LEVEL_STEPS: Final = tuple(
     step for name in NAMES for step in (*steps_of(name), *((verdict_of(name),) if name != NAMES[-1] else ()))
 )
 LEVEL_FACTS: Final = tuple(
-    fact for level in OF.values() for fact in (level.by_vector, level.by_words, level.order)
+    fact for level in OF.values() for fact in (level.texts, level.by_vector, level.by_words, level.order)
 )
 STOPS: Final = tuple(fact for name in NAMES[:-1] for fact in (OF[name].stop, OF[name].query))
 
@@ -227,6 +235,7 @@ RETRIEVE: Final = Workflow(
     "retrieve",
     given=(REQUEST,),
     steps=(
+        DATE,
         Step("route", requires=(REQUEST,), produces=(NEED, OFFERED), skips_to=("missed",),
              config=(("profile", "default"),),
              **asks(AskModel, ask_route, take_route,
@@ -237,13 +246,14 @@ RETRIEVE: Final = Workflow(
                     retry(2, then=Degrade("original", recall.original)))),
         *LEVEL_STEPS,
         Step("missed", requires=(REQUEST, *LEVEL_FACTS), produces=(MISSED,), take=take_missed),
-        Step("again", each=MISSED, requires=(REQUEST, RESOLUTION, *STOPS), produces=(AGAIN,),
+        Step("again", each=MISSED, requires=(REQUEST,), produces=(AGAIN,),
              **asks(Read, ask_again, take_again, retry(3))),
         Step("build", requires=(REQUEST, NEED, RESOLUTION, MISSED, AGAIN, *LEVEL_FACTS, *STOPS),
              produces=(OUTCOME,), take=take_hits),
     ),
     laws=(
+        *(texts_law(name) for name in NAMES),
         *(order_law(name) for name in NAMES),
-        Law("levels that failed", (MISSED,), lambda facts, scope: facts[MISSED] == missed_levels(facts)),
+        Law("lists that failed", (MISSED,), lambda facts, scope: facts[MISSED] == missed_lists(facts)),
     ),
 )  # fmt: skip

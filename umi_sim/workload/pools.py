@@ -112,7 +112,8 @@ QUESTIONS: Final = (
     "{person}", "{org}", "{city}", "Where does {person} live?", "Who works at {org}?", "{person} {thing}",
     "what does she like", "Is it about {project}?", "{zh}", "{self}", "likes", "{person} and {person}",
     "wo wohnt {person}", "anything similar to {thing}", "{person} last week", "{org} related to {project}",
-    "{project} deadline", "show me {city}", "whole {thing}", "Is there a meeting with {person}?",
+    "what happened yesterday", "show me {city}", "who joined {org} today?",
+    "Is there a meeting with {person}?",
 )  # fmt: skip
 
 # Questions that mean something said earlier, in the four languages that the memory reads, every term of them.

@@ -447,6 +447,19 @@ def test_records_are_found_by_words_and_tags_and_gone_when_deleted() -> None:
     assert added.first_seq == 4
 
 
+def test_a_record_is_found_by_the_day_of_which_its_facts_tell() -> None:
+    pair = Pair().run()
+    pair.now_ms = 20_785 * 86_400_000  # 2026-11-28
+    told(pair, api.AddArchival(1, "Alice naps today", extract=True))
+    told(pair, api.AddArchival(2, "yes, Alice naps", extract=True))
+    first, second = (f"arc_{seq:012}" for seq in (1, 2))
+    pair.now_ms += 86_400_000
+    assert ids(told(pair, api.SearchArchival("s", "what happened yesterday?"))) == [first]
+    assert ids(told(pair, api.SearchArchival("s2", "what happened last week?"))) == [first]
+    assert ids(told(pair, api.SearchArchival("s3", "what happened last year?"))) == []
+    assert sorted(ids(told(pair, api.SearchArchival("s4", "Alice yesterday")))) == [first, second]
+
+
 @pytest.mark.parametrize("request_", [api.ListArchival("l", 1), api.BlockHistory("h", NOTES, limit=1)])
 def test_an_empty_page_that_goes_on_is_no_answer(request_: Request) -> None:
     pair = with_notes()

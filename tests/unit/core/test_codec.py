@@ -338,7 +338,7 @@ def notes_and_two_recalls() -> Pair:
     pair.run()
     for n in (10, 11):
         pair.step(Recall(n, "Who likes tea or milk, and what is liked?", deep=True, min_score_ppm=0))
-    while any(len(operation.facts) < 4 for operation in pair.memory.state.operations.values()):
+    while any(len(operation.facts) < 6 for operation in pair.memory.state.operations.values()):
         pair.answer()
     return pair
 

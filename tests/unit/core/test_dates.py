@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec_tables import rows, told
 from tests.spec_tables import text as spec_text
 from umi_core.config import Config
 from umi_core.language import dates
-from umi_core.language.dates import add_dates, day_of, drop_dates, name_day
+from umi_core.language.dates import add_dates, day_of, drop_dates, list_dated, name_day
 from umi_core.language.extraction import Extraction, parse_extraction
 from umi_core.limits import DAY_MS
 from umi_core.text import size
+from umi_core.workflows.dating import list_texts
 
 EPOCH = date(1970, 1, 1)
 SUNDAY = (date(2026, 11, 29) - EPOCH).days
@@ -80,6 +82,8 @@ def test_a_word_has_its_date_behind_it(text: str, due: str) -> None:
         "", "next Friday", "in two weeks", "yesterdays", "todayish", "midyesterday", "ago", "last", "lastly",
         "Ich wohne hier.", "guten morgen", "Morgen!", "la mañana", "कल मिलेंगे",
         'They sang "Yesterday" again', "„Yesterday“", "«Today»", "2026-11-28", "week", "one of two", "six",
+        "the last week of May", "in the last year", "The next month she left.", "the last night",
+        "the last Friday",
     ],
 )  # fmt: skip
 def test_any_other_word_has_none(text: str) -> None:
@@ -157,6 +161,45 @@ def test_words_stay_and_a_second_pass_changes_nothing(text: str, day: int) -> No
     assert dates.pattern().sub(lambda found: found["word"], once.lower()) == dates.pattern().sub(
         lambda found: found["word"], text.lower()
     )
+
+
+@pytest.mark.parametrize("row", rows("memory", "searched_texts"), ids=str)
+def test_the_texts_of_a_query_are_those_of_the_specification(row: dict[str, str]) -> None:
+    query, day = told(row["query"]), (date.fromisoformat(row["on"]) - EPOCH).days
+    assert list_texts(query, day) == (query, *told(row["texts with dates"]))
+
+
+def test_a_query_has_a_text_for_each_day_of_a_week_and_else_one() -> None:
+    days = [f"2026-11-{day}" for day in range(16, 23)]
+    texts = [f"yesterday (2026-11-28) or last week ({day})" for day in days]
+    assert list_dated("yesterday or last week", SUNDAY, ANY) == tuple(texts)
+    assert list_dated("this month or this year", SUNDAY, ANY) == ("this month (2026-11) or this year (2026)",)
+    assert list_dated("no such word", SUNDAY, ANY) == ("no such word",)
+    monday = "two weeks ago (2026-11-09)"
+    assert list_dated("two weeks ago (2026-11-09/2026-11-15)", SUNDAY, ANY)[0] == monday
+
+
+def test_the_last_week_that_can_be_written_has_the_days_that_can_be() -> None:
+    last = (date(9999, 12, 31) - EPOCH).days  # a Friday
+    texts = [*(f"this week (9999-12-{day})" for day in range(27, 32)), "this week"]
+    assert list_dated("this week", last, ANY) == tuple(texts)
+    assert list_dated("next week", last, ANY) == ("next week",)
+
+
+def test_a_query_that_would_become_too_long_is_searched_as_it_is() -> None:
+    query = "yesterday " * 10
+    (text,) = list_dated(query, SUNDAY, ANY)
+    assert list_dated(query, SUNDAY, size(text)) == (text,)
+    assert list_dated(query, SUNDAY, size(text) - 1) == (query,)
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=5))).map(" ".join), st.integers(0, 40_000))
+def test_texts_with_dates_say_what_the_query_says(text: str, day: int) -> None:
+    texts = list_dated(text, day, ANY)
+    assert {drop_dates(it) for it in texts} == {drop_dates(text)}
+    assert len(texts) in (1, 7)
+    assert len({*texts}) == len(texts)
+    assert len(texts) == 7 or texts == (add_dates(text, day, ANY),)
 
 
 def test_days_are_those_of_the_users() -> None:

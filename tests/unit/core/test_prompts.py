@@ -12,6 +12,7 @@ from umi_core.ids import entity_id
 from umi_core.language.prompts import (
     FIXED,
     FOUND_BYTES_MAX,
+    FoundText,
     Input,
     Statement,
     add_today,
@@ -170,7 +171,9 @@ def test_the_longest_questions_of_all_tasks_fit() -> None:
         ask_evolve(statements, statements, pairs),
         ask_rewrite("\x00" * QUERY_BYTES_MAX, turns),
         ask_expand("\x00" * QUERY_BYTES_MAX),
-        ask_enough("\x00" * QUERY_BYTES_MAX, ("\x00" * FOUND_BYTES_MAX,) * (RECALL_LIMIT_MAX - 1)),
+        ask_enough(
+            "\x00" * QUERY_BYTES_MAX, (FoundText("\x00" * FOUND_BYTES_MAX, 0, 0),) * (RECALL_LIMIT_MAX - 1)
+        ),
     )
     assert [size(asked) <= PROMPT_BYTES_MAX for asked in longest] == [True] * 4
 

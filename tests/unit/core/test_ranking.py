@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import rows, whole
 from tests.worlds import SCOPE
-from umi_core.policies.ranking import Ranked, cube_root, current, fuse_lists, unite_lists, united_ppm
+from umi_core.policies.ranking import (
+    Ranked,
+    cube_root,
+    current,
+    fuse_lists,
+    join_lists,
+    unite_lists,
+    united_ppm,
+)
 from umi_core.rows import Address, Entity, Row
 
 
@@ -63,6 +71,48 @@ def test_a_row_without_a_score_is_last() -> None:
 def test_vector_and_words_are_united_as_the_table_says(worked: dict[str, str]) -> None:
     by_vector, by_words = whole(worked["by vector"]), whole(worked["by words"])
     assert united_ppm(by_vector, by_words) == whole(worked["relevance"])
+
+
+# The lists by words of a query and of its dates.
+
+
+def joined(*lists: list[Row] | None, least_ppm: int = 2) -> list[tuple[str, int]]:
+    return [(row.address.id, row.score_ppm or 0) for row in join_lists(lists, least_ppm)]
+
+
+def test_the_best_date_counts_and_what_only_the_query_finds_keeps_the_least_score() -> None:
+    plain = [row("a", 9), row("b", 8), row("c", 7)]
+    assert joined(plain) == [("a", 9), ("b", 8), ("c", 7)]
+    assert joined(plain, [row("b", 5), row("d", 4)]) == [("b", 5), ("d", 4), ("a", 2), ("c", 2)]
+    assert joined(plain, [row("b", 5)], [row("b", 6), row("d", 4)]) == [
+        ("b", 6),
+        ("d", 4),
+        ("a", 2),
+        ("c", 2),
+    ]
+    assert joined(plain, []) == [("a", 2), ("b", 2), ("c", 2)]
+
+
+def test_a_list_that_failed_is_left_out_and_without_any_there_is_nothing() -> None:
+    plain, dated = [row("a", 9)], [row("a", 5), row("b", 4)]
+    assert joined(None, dated) == [("a", 5), ("b", 4)]
+    assert joined(plain, None) == [("a", 9)]
+    assert joined(plain, None, dated) == [("a", 5), ("b", 4)]
+    assert joined() == joined(None, None) == []
+
+
+def test_of_a_row_that_was_written_between_two_searches_the_newer_version_counts() -> None:
+    assert joined([row("a", 9), row("b", 8)], [row("a", 5, version=2)]) == [("a", 5), ("b", 2)]
+    (only,) = join_lists([[row("a", 9, version=2)], [row("a", 5)]], 2)
+    assert (only.version, only.score_ppm) == (2, 2)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(2, 9)), min_size=1, max_size=4))
+def test_a_date_takes_no_hit_away(scores: list[dict[str, int]]) -> None:
+    found = joined(*([row(key, ppm) for key, ppm in each.items()] for each in scores))
+    assert {key for key, _ in found} == {key for each in scores for key in each}
+    assert len(found) == len(dict(found))
+    assert min((ppm for _, ppm in found), default=2) >= 2
 
 
 SCORES = st.integers(0, 1_000_000)

@@ -19,7 +19,8 @@ from tests.worlds import (
     saying,
 )
 from umi_core.config import Config
-from umi_core.errors import StorageFailed
+from umi_core.errors import Rejected, StorageFailed
+from umi_core.memory import Memory
 from umi_core.messages.answers import Embedded, ReadDone
 from umi_core.messages.effects import (
     AskModel,
@@ -36,6 +37,7 @@ from umi_core.messages.effects import (
 from umi_core.messages.requests import Count, Forget, Get, GetEntity, Recall, Remember, UpdateEntity
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.policies.ranking import united_ppm
+from umi_core.policies.term_scores import score_rows
 from umi_core.rows import Address, Ended, Entity, Row
 from umi_core.values import Turn
 
@@ -738,3 +740,97 @@ def test_count_counts_current_facts_of_the_scope_and_types() -> None:
 def test_a_read_that_fails_is_an_error_and_not_nothing() -> None:
     failed = Failed(StorageFailed("read", "unavailable", 3))
     assert told().ask(GetEntity(3, ACME), Read) == told().ask(Count(3), Read) == failed
+
+
+# Dates of a question.
+
+SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
+NAPS = id_of_note("Alice naps today (2026-11-28)")
+
+
+def told_on_saturday(model: Model = plain, config: Config = QUIET) -> Pair:
+    """A note of Saturday, and one without a date; it is Sunday now."""
+    pair = Pair(model=model, config=config).run()
+    pair.now_ms = SATURDAY_MS
+    pair.ask(Remember(1, "Alice naps today", extract=False))
+    pair.ask(Remember(2, "Bob likes light mode", extract=False))
+    pair.now_ms += 86_400_000
+    return pair
+
+
+def asked_texts(pair: Pair, request: Recall) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Ask, and return the texts that were embedded, and those that were searched by words."""
+    embedded, searched = list[tuple[str, ...]](), list[str]()
+    pair.step(request)
+    while pair.pending:
+        effect = pair.pending[0]
+        if isinstance(effect, Embed):
+            embedded.append(effect.texts)
+        elif isinstance(effect, Read) and isinstance(effect.query, ByWords):
+            searched.append(effect.query.text)
+        pair.answer()
+    return embedded, searched
+
+
+def test_what_was_told_of_a_day_is_found_by_the_date_of_the_question() -> None:
+    pair = told_on_saturday()
+    embedded, searched = asked_texts(pair, Recall(3, "who rested yesterday?", deep=False))
+    assert embedded == [("who rested yesterday?",)]
+    assert searched == ["who rested yesterday?", "who rested yesterday (2026-11-28)?"]
+    value = recalled(pair.replies[3].outcome)
+    assert [hit.id for hit in value.hits] == [NAPS]
+    assert (value.variants, value.resolution.query) == (("who rested yesterday?",), "who rested yesterday?")
+    assert hits(pair.ask(Recall(4, "who rested", deep=False))) == []
+
+
+def test_each_variant_has_its_dates() -> None:
+    pair = told_on_saturday(saying(expand='["Alice last week", "a nap"]'))
+    embedded, searched = asked_texts(pair, Recall(3, "who rested today?", deep=True))
+    assert embedded == [("who rested today?", "Alice last week", "a nap")]
+    days = [f"Alice last week (2026-11-{day})" for day in range(16, 23)]
+    rested = ["who rested today?", "who rested today (2026-11-29)?"]
+    assert searched == [*rested, "Alice last week", *days, "a nap"]
+    assert [hit.id for hit in hits(pair.replies[3].outcome)] == [NAPS]
+
+
+def test_a_question_that_says_when_finds_no_less() -> None:
+    """Two of three terms are enough, two of six would not be."""
+    pair = told_on_saturday()
+    request = Recall(3, "Bob light yesterday", deep=False, min_score_ppm=600_000)
+    pair.step(request)
+    pair.fail("refused")  # no vector has a part in it
+    while pair.pending:
+        pair.answer()
+    (hit,) = hits(pair.replies[3].outcome)
+    assert (hit.content, hit.relevance_ppm) == ("Bob likes light mode", united_ppm(0, 600_000))
+    by_words = score_rows("Bob light yesterday (2026-11-28)", [("Bob likes light mode", "")] * 2)
+    assert max(by_words) < 600_000
+
+
+def test_the_day_is_that_of_the_request_however_long_its_questions_take() -> None:
+    pair = told_on_saturday(saying(expand="[]"), structs.replace(QUIET, utc_offset_minutes=60))
+    pair.now_ms -= 3_600_000 + 1  # the last millisecond of Saturday, by the clocks of the users
+    pair.step(Recall(3, "tonight", deep=True))
+    pair.now_ms += 10
+    pair.answer()
+    searched = list[str]()
+    while pair.pending:
+        effect = pair.pending[0]
+        searched += (
+            [effect.query.text] if isinstance(effect, Read) and isinstance(effect.query, ByWords) else []
+        )
+        pair.answer()
+    assert searched == ["tonight", "tonight (2026-11-28)"]
+
+
+@pytest.mark.parametrize("texts", [((0, "tonight"),), ((0, "tonight"), (0, "tonight (2026-11-28)")), ()])
+def test_the_texts_of_a_search_are_restored_only_with_their_dates(texts: tuple[tuple[int, str], ...]) -> None:
+    pair = told_on_saturday()
+    pair.step(Recall(3, "tonight", deep=False))
+    assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
+    (operation,) = pair.memory.state.operations.values()
+    facts: Any = operation.facts
+    assert facts["texts"] == ((0, "tonight"), (0, "tonight (2026-11-29)"))
+    facts["texts"] = texts
+    with pytest.raises(Rejected, match="each variant with its dates"):
+        Memory.restore(pair.memory.snapshot(), life=0)

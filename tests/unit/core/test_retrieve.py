@@ -15,6 +15,7 @@ from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Asked, AskModel, ByWords, Done, Embed, Failed, Read, Refused
 from umi_core.messages.requests import Descent, Memorize, Request, Retrieve, Search, Summarise
 from umi_core.messages.results import LevelTried, Retrieved
+from umi_core.policies.ranking import united_ppm
 from umi_core.rows import Head, Vector
 from umi_core.values import LEVELS, Turn
 from umi_sim.services.embedder import embed
@@ -44,7 +45,8 @@ class World:
         return self.decisions.pop(0) if self.decisions else YES
 
     def verdict(self, prompt: str) -> str:
-        self.found.append(input_of(prompt, "found"))
+        self.times = input_of(prompt, "found")
+        self.found.append([it.pop("text") for it in self.times])
         return self.decision()
 
     def retrieve(self, request: Descent, *absent: type[Asked]) -> Retrieved:
@@ -328,6 +330,96 @@ def test_a_row_of_another_kind_is_found_by_no_word() -> None:
     assert Head("").name_and_text() == ("", "")
 
 
+# Dates.
+
+SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
+
+
+class DatedWorld(World):
+    """A world in which somebody said on Saturday what is done today; it is asked on Sunday."""
+
+    def __init__(self, **said: str) -> None:
+        super().__init__(**said)
+        self.finds = "Ann naps today"
+        told = Memorize(20, "Ann naps today", uri="chat/2", memory_types=("event",), happened_ms=SATURDAY_MS)
+        memorized(self.pair, told)
+        self.pair.now_ms = SATURDAY_MS + 86_400_000
+
+    def texts(self) -> list[str]:
+        return [it.query.text for it in self.asked if isinstance(it, Read) and isinstance(it.query, ByWords)]
+
+
+def test_words_of_a_question_are_searched_with_their_dates_too() -> None:
+    world = DatedWorld()
+    value = world.retrieve(Search(9, "did who yesterday", levels=("entities",), min_score_ppm=600_000))
+    assert [hit.text for hit in value.hits] == ["Ann naps today (2026-11-28)"]
+    assert world.texts() == ["did who yesterday", "did who yesterday (2026-11-28)"]
+    assert [it.texts for it in world.asked if isinstance(it, Embed)] == [("did who yesterday",)]
+    assert (value.query, value.tried) == (
+        "did who yesterday", (LevelTried("entities", "did who yesterday", 1, is_failed=False),)
+    )  # fmt: skip
+
+
+def test_what_a_question_finds_without_its_date_stays_with_the_least_score() -> None:
+    plain, dated = Search(9, "tea", enough="never"), Search(10, "tea yesterday", enough="never")
+    without = DatedWorld().retrieve(structs.replace(plain, levels=("entities",), min_score_ppm=600_000))
+    assert [(hit.id, hit.score_ppm > 600_000) for hit in without.hits] == [(TEA, True)]
+    world = DatedWorld()
+    value = world.retrieve(structs.replace(dated, levels=("entities",), min_score_ppm=600_000), Embed)
+    by_words = {hit.id: hit.score_ppm for hit in value.hits}
+    assert by_words[TEA] == united_ppm(0, 600_000)
+    assert len(by_words) == 2
+
+
+def test_a_level_of_which_one_list_by_words_failed_is_told_and_asked_once_more_as_a_whole() -> None:
+    world = DatedWorld()
+    request = Search(9, "did who yesterday", levels=("entities",), min_score_ppm=600_000)
+    world.pair.step(request)
+    failed = 0
+    while request.op_id not in world.pair.replies:
+        if not world.pair.pending:
+            world.pair.wake()
+            continue
+        effect = world.pair.pending[0]
+        world.asked.append(effect)
+        is_dated = isinstance(effect, Read) and isinstance(effect.query, ByWords) and "(" in effect.query.text
+        failed += is_dated
+        _ = world.pair.fail("unavailable") if is_dated and failed <= 3 else world.pair.answer()
+    outcome = world.pair.replies[9].outcome
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Retrieved)
+    assert [it.name for it in outcome.degraded] == ["entities_by_words:failed"]
+    assert [hit.text for hit in outcome.value.hits] == ["Ann naps today (2026-11-28)"]
+    assert [it.is_failed for it in outcome.value.tried] == [False]
+    plain, dated = "did who yesterday", "did who yesterday (2026-11-28)"
+    assert world.texts() == [plain, dated, dated, dated, plain, dated]
+
+
+def test_the_texts_of_a_level_are_restored_only_with_their_dates() -> None:
+    pair = DatedWorld().pair
+    pair.step(Search(9, "did who yesterday", min_score_ppm=999_999))
+    (operation,) = pair.memory.state.operations.values()
+    while not operation.facts.get("entities_texts"):
+        pair.answer()
+    assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
+    facts: Any = operation.facts
+    facts["entities_texts"] = ("did who yesterday", "did who yesterday (2026-11-27)")
+    with pytest.raises(Rejected, match="the query of entities with its dates"):
+        Memory.restore(pair.memory.snapshot(), life=0)
+
+
+def test_a_model_is_told_when_what_was_found_was_told_and_when_it_happened() -> None:
+    world = DatedWorld(rank='{"ids": ["c1", "c2"]}')
+    ask = Retrieve(9, "Ann naps", min_score_ppm=1, levels=("entities", "resources"), rank="model")
+    world.retrieve(ask)
+    asked = [it for it in world.asked if isinstance(it, AskModel) and it.task == "rank"]
+    facts, texts = (input_of(it.prompt, "candidates") for it in asked)
+    now, then = "1970-01-01T00:00Z", "2026-11-28T00:00Z"
+    assert {(it["told"], it.get("happened")) for it in texts} == {(now, None), (now, then)}
+    assert {(it["told"], it.get("happened")) for it in facts} == {(now, None), (now, then)}
+    assert {"told": now, "happened": then} in world.times
+
+
 # Filters.
 
 
@@ -455,8 +547,8 @@ def test_a_model_that_says_whether_it_is_enough_sees_more_than_the_beginning_of_
     assert 1_200 < len(world.found[0][0]) < 1_500
 
 
-@pytest.mark.parametrize("missed", [("attic",), ("entities", "categories"), ("categories",)])
-def test_what_failed_is_restored_only_if_it_is_a_level_that_failed(missed: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("levels", [("attic",), ("entities", "categories"), ("categories",)])
+def test_what_failed_is_restored_only_if_it_is_a_level_that_failed(levels: tuple[str, ...]) -> None:
     pair = World().pair
     pair.step(Search(9, "zebra", min_score_ppm=999_999))
     (operation,) = pair.memory.state.operations.values()
@@ -464,8 +556,8 @@ def test_what_failed_is_restored_only_if_it_is_a_level_that_failed(missed: tuple
         fail_or_answer(pair)
     assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
     facts: Any = operation.facts
-    facts["missed"] = missed
-    with pytest.raises(Rejected, match="levels that failed"):
+    facts["missed"] = tuple((level, "zebra") for level in levels)
+    with pytest.raises(Rejected, match="lists that failed"):
         Memory.restore(pair.memory.snapshot(), life=0)
 
 

@@ -25,13 +25,13 @@ from umi_core.language.words import words
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock, bad_request
-from umi_core.policies.term_scores import score_alone
 from umi_core.text import tidy
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api_blocks import EDITS, BlocksModel, Chain, Keys, Slot, name_of
 from umi_sim.judge.oracle.core_model import is_barred
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.requests import is_gone
+from umi_sim.judge.plain.scores import fit_alone
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
@@ -88,10 +88,6 @@ def nowhere(told: RowContents) -> bool:
     return False
 
 
-def told_nobody(query: str, key: str) -> tuple[int, int]:
-    return 0, 0
-
-
 class LogPosition(Data):
     """When something was asked for: the tick, and the number that every later row is above."""
 
@@ -127,7 +123,7 @@ class LogModel(Owner):
     deletes: dict[str, int] = {}
     unseen: dict[int, int] = {}
     is_elsewhere: Callable[[RowContents], bool] = nowhere
-    told_fit: Callable[[str, str], tuple[int, int]] = told_nobody
+    find_fit: Callable[[str, str, str], tuple[int, int]] = fit_alone
     last: int = 0  # the greatest number that was acknowledged
     tick: int = 0
     floor: int = 0  # all up to here went with the agent when it was closed
@@ -139,8 +135,8 @@ class LogModel(Owner):
         # Appends without an answer may have taken numbers before the agent was closed, which nothing shows
         # now: 5 acknowledged and two rows open, so the first number of the next agent is 6, 7 or 8.
         slack = self.slack + sum(map(len, self.open.values()))
-        tick, fit = self.tick + 1, self.told_fit
-        return LogModel(self.name, self.prefix, last=floor, tick=tick, floor=floor, slack=slack, told_fit=fit)
+        tick, fit = self.tick + 1, self.find_fit
+        return LogModel(self.name, self.prefix, last=floor, tick=tick, floor=floor, slack=slack, find_fit=fit)
 
     def has(self, told: RowContents) -> bool:
         rows = (it.told for it in self.rows.values())
@@ -401,8 +397,7 @@ class LogModel(Owner):
 
     def fit(self, query: str, seq: int, content: str) -> tuple[int, int]:
         """Return how well a record fits, at least and at most: by its text, or by facts that it told."""
-        own, (low, high) = score_alone(query, "", content), self.told_fit(query, f"{self.prefix}_{seq:012}")
-        return max(own, low), max(own, high)
+        return self.find_fit(query, content, f"{self.prefix}_{seq:012}")
 
     def judge_shown(self, op_id: str, tags: tuple[str, ...], value: RecordsShown) -> None:
         for row in value.records:
@@ -439,7 +434,7 @@ class ApiModel(OracleModel):
     def __init__(self, scope: Scope, surroundings: Surroundings) -> None:
         self.scope, self.surroundings = scope, surroundings
         self.others: Callable[[], Iterator[ApiModel]] = lambda: iter(())
-        self.told_fit: Callable[[str, str], tuple[int, int]] = told_nobody
+        self.find_fit: Callable[[str, str, str], tuple[int, int]] = fit_alone
         self.keys = Keys()
         self.asked: dict[str, tuple[int, Any]] = {}  # writes in flight, and since when in the world's time
         self.messages, self.records = LogModel("message", "msg"), LogModel("archival", "arc")
@@ -452,7 +447,7 @@ class ApiModel(OracleModel):
     def begin_anew(self) -> None:
         self.blocks = BlocksModel(self.scope)
         self.messages.is_elsewhere = self.records.is_elsewhere = self.is_elsewhere
-        self.records.told_fit = lambda query, key: self.told_fit(query, key)
+        self.records.find_fit = lambda *of: self.find_fit(*of)
 
     def blocks_now(self) -> Mapping[Slot, Chain]:
         return self.blocks.chains

@@ -125,7 +125,7 @@ class AgentModel(Owner):
     models: tuple[OracleModel, ...] = ()
 
     def __post_init__(self) -> None:
-        self.core.api, self.api.told_fit = self.api.blocks_now, self.archive.told_fit
+        self.core.api, self.api.find_fit = self.api.blocks_now, self.archive.find_fit
         self.closing.keys, self.closing.on_closed = self.api.keys, self.observe_closing
         self.models = (
             self.closing, self.promises, self.failures, self.sessions, self.core, self.archive, self.api,

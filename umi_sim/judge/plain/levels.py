@@ -4,11 +4,15 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from msgspec import structs
+
 from umi_core.data import Data
+from umi_core.language.times import minute_of
 from umi_core.policies.sufficiency import union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_core.text import cut, size
 from umi_sim.judge.plain.blocks import every, unescape
+from umi_sim.judge.plain.scores import join_scores
 
 # As H6.18, H6.29 and H7 say.
 
@@ -32,30 +36,59 @@ class LevelRow(Data):
     vector_ppm: int | None
     name: str
     text: str
+    told_ms: int = 0  # when its fact became current, its text was stored, or its summary was written
+    happened_ms: int | None = None
     whole: str | None = None  # the text that this one is a part of
 
     @property
     def shown(self) -> str:
         return f"{self.name}: {self.text}" if self.name else self.text
 
+    @property
+    def times(self) -> dict[str, str]:
+        """Return when it was told and, if that is known, when it happened, as a model is shown it."""
+        happened = {} if self.happened_ms is None else {"happened": minute_of(self.happened_ms)}
+        return {"told": minute_of(self.told_ms), **happened}
 
-def rank_level(level: str, by_vector: Sequence[Row], by_words: Sequence[Row]) -> list[LevelRow]:
-    """Return each row once, the best first; of a text and its parts either it or them."""
-    found = union(level, by_vector, by_words, len(by_vector) + len(by_words))
+
+def rank_level(
+    level: str, by_vector: Sequence[Row], by_words: Sequence[Sequence[Row] | None], least_ppm: int
+) -> list[LevelRow]:
+    """Return each row once, the best first; of a text and its parts either it or them.
+
+    `by_words`: a list for the query as it is, and those with its dates; None where one failed.
+    """
+    worded = join_rows([rows for rows in by_words if rows is not None], least_ppm)
+    found = union(level, by_vector, worded, len(by_vector) + len(worded))
     return [seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
+
+
+def join_rows(lists: Sequence[Sequence[Row]], least_ppm: int) -> list[Row]:
+    """Return lists by words of one query, of which only the first is without its dates, as one."""
+    rows = {(row.address.id, row.version): row for each in lists for row in each}
+    newest = dict(sorted(rows))  # of the versions of an id the last one stays
+    scores = [
+        {row.address.id: row.score_ppm or 0 for row in each if row.version == newest[row.address.id]}
+        for each in lists
+    ]
+    joined = join_scores(scores, least_ppm) if scores else {}
+    return [structs.replace(rows[key, newest[key]], score_ppm=ppm) for key, ppm in joined.items()]
 
 
 def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> LevelRow:
     body: Any = row.body
     fields: dict[str, Any] = {"name": "", "text": "", "version": row.version}
+    fields |= {"told_ms": body.created_ms if isinstance(body, Resource) else body.updated_ms}
     if isinstance(body, Entity):
-        fields = {"name": body.name, "text": body.content, "version": body.version}
+        fields |= {"name": body.name, "text": body.content, "version": body.version}
+        fields |= {"happened_ms": body.event_time_ms}
     elif isinstance(body, Category):
         fields |= {"name": body.name, "text": body.summary if body.summary != "" else body.description}
     elif isinstance(body, Reflection):
         fields |= {"name": body.session_id, "text": body.text}
     elif isinstance(body, Resource):
         fields |= {"name": body.uri or "", "text": body.description or body.text, "whole": body.parent_id}
+        fields |= {"happened_ms": body.happened_ms}
     return LevelRow(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from umi_core.limits import PPM
+from umi_core.policies.term_scores import score_alone
 from umi_core.rows import Category, Reflection, Resource
 
 
@@ -24,6 +25,16 @@ def is_sound(vector: Any, dims: int) -> bool:
 # Lists of hits.
 
 Found = tuple[str, int]  # an id and how relevant it is
+
+
+def join_scores(lists: Sequence[dict[str, int]], least_ppm: int) -> dict[str, int]:
+    """Return the scores by words of a variant, of lists of which only the first is without its dates.
+
+    A row counts as its best date says; without any it is as good as a row must be, and no better.
+    """
+    plain, *dated = lists
+    best = {key: max(each.get(key, 0) for each in dated) for each in dated for key in each}
+    return {**dict.fromkeys(plain, least_ppm), **best} if dated else plain
 
 
 def rank_variant(found: Iterable[Found], limit: int) -> list[Found]:
@@ -56,6 +67,12 @@ def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
     places = [rank for each in lists for rank, (found, _) in enumerate(each) if found == key]
     # Reciprocal rank fusion with its usual constant: the first place counts 1/60, the second 1/61.
     return PPM * sum(10**12 // (60 + rank) for rank in places) // (len(lists) * (10**12 // 60))
+
+
+def fit_alone(query: str, content: str, record: str) -> tuple[int, int]:
+    """Return how well a record fits a query by its text, if nothing else is known: at least, at most."""
+    own = score_alone(query, "", content)
+    return own, own
 
 
 # Policies: how often a step asks, how long it waits, and the substitutes of answers.

@@ -37,7 +37,7 @@ from umi_sim.record.broken import Broken, demand
 RULE: Final = rules.PROMPT_INPUTS
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "extract": ("text", "told"),
-    "route": ("entities", "context"),
+    "route": ("entities", "context", "told"),
     "evolve": ("new", "old", "pairs"),
     "rewrite": ("turns", "query"),
     "expand": ("query",),
@@ -109,7 +109,8 @@ def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dic
             told = {"text": facts.get("stated"), "told": name_day(int(str(facts.get("stated_on"))))}
             return told if request.speaker is None else {**told, "speaker": request.speaker}
         case "route", Remember(), _:
-            return {"context": cut(str(facts.get("stated")), ROUTE_CONTEXT_BYTES_MAX)}
+            told = {"told": name_day(int(str(facts.get("stated_on"))))}
+            return {**told, "context": cut(str(facts.get("stated")), ROUTE_CONTEXT_BYTES_MAX)}
         case "rewrite" | "decide_need", (Recall() | Retrieve() | Search()) as request, _:
             cut_turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in request.turns]
             turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]

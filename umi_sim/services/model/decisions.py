@@ -23,7 +23,8 @@ def decide_need(given: Inputs) -> str:
 def decide_enough(given: Inputs) -> str:
     """Decide that it is enough if each telling word of the query was found; else ask for what is missing."""
     query = text_of(given.get("query"))
-    found = [text_of(it) for it in as_list(given.get("found"))]
+    rows = [it for it in as_list(given.get("found")) if isinstance(it, dict)]
+    found = [text_of(it.get("text")) for it in rows]
     there = frozenset(word for text in found for word in words(text))
     wanted = content(words(query)) or words(query)
     is_there = all(word in there for word in wanted)

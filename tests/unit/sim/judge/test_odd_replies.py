@@ -6,7 +6,7 @@ from umi_core.config import Config
 from umi_core.language import decisions, extraction, ranks, rewriting
 from umi_core.language.decisions import parse_decision
 from umi_core.language.extraction import parse_extraction
-from umi_core.language.prompts import ask_enough, ask_extract, ask_rank, ask_rewrite
+from umi_core.language.prompts import FoundText, ask_enough, ask_extract, ask_rank, ask_rewrite
 from umi_core.language.ranks import parse_ranks
 from umi_core.language.replies import UNREAD, UnusableReply
 from umi_core.language.rewriting import judge_rewrite
@@ -17,7 +17,7 @@ from umi_sim.kernel.prng import Stream
 TEXT = "Alice works at Acme. Bob lives in Paris. She likes tea."
 QUERY = "Where does she work?"
 TURNS = (Turn("user", "Alice works at Acme."),)
-LISTED = tuple((f"c{number}", f"Alice works at place {number}.") for number in range(1, 9))
+LISTED = tuple((f"c{number}", FoundText(f"Alice works at place {number}.", 0)) for number in range(1, 9))
 COUNT = 900
 
 
@@ -32,7 +32,9 @@ def test_the_same_draw_gives_the_same_reply() -> None:
 
 @pytest.mark.slow
 def test_a_decision_is_left_open_in_every_way_there_is() -> None:
-    whys = {parse_decision(it).why for it in replies("decide_enough", ask_enough(QUERY, ("tea",)))}
+    whys = {
+        parse_decision(it).why for it in replies("decide_enough", ask_enough(QUERY, (FoundText("tea", 0),)))
+    }
     assert whys >= {*decisions.UNDECIDED, None}
 
 

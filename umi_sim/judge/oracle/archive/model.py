@@ -50,6 +50,7 @@ from umi_sim.judge.oracle.archive.operations import (
     Exchange,
     find_day,
     list_mentions,
+    list_with_dates,
     read_extracted,
     read_given,
     read_memorized,
@@ -60,6 +61,7 @@ from umi_sim.judge.oracle.archive.states import FactState, find_moved_id, make_f
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.requests import is_gone, is_same, may_hold, refuse_unlisted
+from umi_sim.judge.plain.scores import fit_alone
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER
 from umi_sim.services.calls import Call
@@ -363,15 +365,18 @@ class ArchiveModel(OracleModel):
         if not is_repeated:
             self.degradations.judge(op, lacks, batch, count)
 
-    def told_fit(self, query: str, record: str) -> tuple[int, int]:
-        """Return how well what a record told fits the query of the last search: at least, at most."""
+    def find_fit(self, query: str, content: str, record: str) -> tuple[int, int]:
+        """Return how well a record fits the query of the last search, by its text or by what it told: at
+        least, at most."""
         if self.searched is None:
-            return 0, 0
+            return fit_alone(query, content, record)
+        texts = list_with_dates(query, self.searched, self.context.config)
+        own = max(score_alone(text, "", content) for text in texts)
         states = [self.log.states_since(key, self.searched) for key in self.log.facts.entries]
-        fits = [[measure_fit(it, query, record) for it in each] for each in states]
+        fits = [[measure_fit(it, texts, record) for it in each] for each in states]
         low, high = (max(map(end, fits), default=0) for end in (min, max))
         # A fact that storage has lost fits no query any more, so nothing is due for certain.
-        return 0 if self.context.surroundings.atlas.losses else low, high
+        return max(own, 0 if self.context.surroundings.atlas.losses else low), max(own, high)
 
     # For the workload and the audit.
 
@@ -391,9 +396,10 @@ class ArchiveModel(OracleModel):
         )  # fmt: skip
 
 
-def measure_fit(state: FactState, query: str, record: str) -> int:
+def measure_fit(state: FactState, texts: tuple[str, ...], record: str) -> int:
     it = state.entity
-    return 0 if it is None or record not in it.sources else score_alone(query, *it.name_and_text())
+    is_of = it is not None and record in it.sources
+    return max(score_alone(text, *it.name_and_text()) for text in texts) if it and is_of else 0
 
 
 def spread(every: list[str], most: int) -> list[str]:

@@ -15,7 +15,7 @@ from umi_core import errors
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.kelpie.requests import AddArchival
-from umi_core.language.dates import add_dates, day_of, name_day
+from umi_core.language.dates import add_dates, day_of, list_dated, name_day
 from umi_core.language.extraction import (
     CONFIDENCE_PPM,
     Extraction,
@@ -28,7 +28,7 @@ from umi_core.language.extraction import (
 )
 from umi_core.language.memories import ExtractedFact, Memories, parse_memories
 from umi_core.language.words import auto_name
-from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, TEXT_BYTES_MAX
+from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, QUERY_BYTES_MAX, TEXT_BYTES_MAX
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, AskModel, ByIds, Embed, Read
 from umi_core.messages.requests import CreateEntity, Memorize, Remember
@@ -228,6 +228,20 @@ def find_day(op: ArchiveOperation, config: Config) -> int | None:
     # A request may wait for a recovery, or for its turn: only what it asks tells on which day it went on.
     days = range(first, min(last, first + DAYS_WAITED_MAX) + 1)
     return first if last <= first else next((day for day in days if tells_day(op, day, config)), first)
+
+
+def list_texts(query: str, op: ArchiveOperation, config: Config) -> tuple[str, ...]:
+    """Return the texts by which a query is searched for words: as it is, and with its dates, if any."""
+    return tuple(dict.fromkeys((query, *list_with_dates(query, op, config))))
+
+
+def list_with_dates(query: str, op: ArchiveOperation, config: Config) -> tuple[str, ...]:
+    """Return a query with its dates.
+
+    The day is that of the first question of the operation: only a recovery makes a search wait before that.
+    """
+    day = day_of(op.began_ms if op.first_ms is None else op.first_ms, config)
+    return list_dated(query, day, QUERY_BYTES_MAX)
 
 
 def tells_day(op: ArchiveOperation, day: int, config: Config) -> bool:

@@ -43,13 +43,13 @@ from umi_core.messages.results import (
 from umi_core.policies.ranking import united_ppm
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.policies.term_scores import score_rows
-from umi_core.rows import Entity
+from umi_core.rows import Entity, Row
 from umi_core.text import cut
 from umi_core.values import Scope, Turn
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.degradations import STORAGE_MADE, Degradations, tell_failure
 from umi_sim.judge.oracle.archive.log import BatchLog, choose_rule_of_relations
-from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, list_texts
 from umi_sim.judge.oracle.archive.states import FactState, Vector
 from umi_sim.judge.plain.levels import (
     ALL,
@@ -64,6 +64,7 @@ from umi_sim.judge.plain.requests import OF_SCOPE, fields_of, may_hold, meets
 from umi_sim.judge.plain.scores import (
     fuse_lists,
     fused_ppm,
+    join_scores,
     rank_variant,
     sound_vectors,
     substitute,
@@ -121,10 +122,13 @@ class Path(Owner):
         levels = [level for level in ALL if level in request.levels and is_any]
         self.asked = [level for level in levels if may_hold(request.where, level, self.scope)]
 
-    def ask(self, step: str, due: Any) -> Answer | None:
-        """Go through a step that asks for this; return the answer, None if the step had to do without."""
+    def ask(self, step: str, due: Any, tried: list[Exchange] | None = None) -> Answer | None:
+        """Go through a step that asks for this; return the answer, None if the step had to do without.
+
+        `tried`: its attempts, if these are not all of the step.
+        """
         self.steps.append(step)
-        tried = self.op.plan.tried(step)
+        tried = self.op.plan.tried(step) if tried is None else tried
         answer = tried[-1].answer if tried else None
         if tried and tried[-1].effect is not None and (got := describe_question(tried[-1], due)) != due:
             self.astray.append((f"what {step} asks for", due, got))
@@ -177,9 +181,12 @@ class Path(Owner):
         # nothing found is only believed if every level was read: those that failed are asked once more
         if failed and not self.found:
             self.steps.append(AGAIN)
-            answers = [it for it in self.op.plan.heard(AGAIN) if isinstance(it, ReadDone)]
-            for level, answer in zip(failed, answers, strict=False):
-                self.found += rank_level(level, (), answer.rows)[: request.limit_per_level]
+            answers = [it.rows for it in self.op.plan.heard(AGAIN) if isinstance(it, ReadDone)]
+            for it in (it for it in self.levels if it.is_failed):
+                count = len(self.list_texts(it.query))
+                found = rank_level(it.level, (), answers[:count], self.least_ppm)
+                self.found += found[: request.limit_per_level]
+                answers = answers[count:]
             self.levels = [structs.replace(it, is_failed=False) for it in self.levels]
 
     def embed(self, level: str, query: str) -> None:
@@ -190,24 +197,46 @@ class Path(Owner):
             if self.vector is None:
                 self.lose(f"embed_{level}")
 
+    @property
+    def least_ppm(self) -> int:
+        return max(1, int(self.op.request.min_score_ppm))
+
+    def list_texts(self, query: str) -> tuple[str, ...]:
+        return list_texts(query, self.op, self.config)
+
     def search(self, level: str, query: str) -> list[LevelRow]:
-        """Return what both lists of a level give, in order, cut. Two lists are united, so each is twice as
-        long as what is wanted; a model is shown no fewer."""
+        """Return what the lists of a level give, in order, cut. Lists are united, so each is twice as long
+        as what is wanted; a model is shown no fewer."""
         request, is_ranked = self.op.request, self.op.request.rank == "model"
         limit = max(2 * request.limit_per_level, limits.RANK_CANDIDATE_COUNT_MAX if is_ranked else 0)
-        what, rows = (KINDS[level], max(1, request.min_score_ppm), limit), []
-        for step, key in ((f"{level}_by_vector", self.vector), (f"{level}_by_words", query)):
-            answer = self.ask(step, (*what, key)) if key is not None else None
-            rows.append(answer.rows if isinstance(answer, ReadDone) else ())
-        self.levels.append(LevelTried(level, query, 0, not isinstance(answer, ReadDone)))
-        found = rank_level(level, *rows)
+        what = KINDS[level], self.least_ppm, limit
+        near = self.ask(f"{level}_by_vector", (*what, self.vector)) if self.vector is not None else None
+        by_words = self.search_words(f"{level}_by_words", what, self.list_texts(query))
+        self.levels.append(LevelTried(level, query, 0, None in by_words))
+        by_vector = near.rows if isinstance(near, ReadDone) else ()
+        found = rank_level(level, by_vector, by_words, self.least_ppm)
         found = self.rank(level, query, found) if is_ranked and found else found
         return found[: request.limit_per_level]
+
+    def search_words(
+        self, step: str, what: tuple[object, ...], texts: tuple[str, ...]
+    ) -> list[tuple[Row, ...] | None]:
+        """Return the list by words of each text; None where it failed."""
+        tried, found = self.op.plan.tried(step), list[tuple[Row, ...] | None]()
+        asked = list(dict.fromkeys(find_text(it) for it in tried))
+        if tried and asked != [*texts]:
+            self.astray.append((f"the texts that {step} searches for", texts, asked))
+        for text in texts:
+            answer = self.ask(step, (*what, text), [it for it in tried if find_text(it) == text])
+            found.append(answer.rows if isinstance(answer, ReadDone) else None)
+        return found
 
     def rank(self, level: str, query: str, found: list[LevelRow]) -> list[LevelRow]:
         """Return what is found in the order that a model gives."""
         found, count = found[: limits.RANK_CANDIDATE_COUNT_MAX], self.op.request.limit_per_level
-        shown = [{"id": f"c{n}", "text": cut(it.shown, SHOWN_BYTES)} for n, it in enumerate(found, 1)]
+        shown = [
+            {"id": f"c{n}", "text": cut(it.shown, SHOWN_BYTES), **it.times} for n, it in enumerate(found, 1)
+        ]
         answer = self.ask(f"rank_{level}", {"query": query, "count": count, "candidates": shown})
         if not isinstance(answer, ModelReplied):
             return found
@@ -233,7 +262,8 @@ class Path(Owner):
         if not request.enough.endswith("model") or not is_news:
             return "exhausted", query
         texts = [cut(it.shown, FOUND_BYTES) for it in self.found]
-        answer = self.ask(f"enough_{level}", {"query": query, "found": texts})
+        shown = [{"text": text, **it.times} for text, it in zip(texts, self.found, strict=True)]
+        answer = self.ask(f"enough_{level}", {"query": query, "found": shown})
         if not isinstance(answer, ModelReplied):
             return "exhausted", query
         # What was found counts as said, so the next words may speak of it.
@@ -284,6 +314,11 @@ class Searches(ArchivePart):
         is_any = may_hold(request.where, "entities", self.context.scope)
         told = "searched, and the filter leaves nothing"
         self.demand(is_any or not is_asked, rules.FILTER_NARROWS, told, request.where)
+        texts = [list_texts(it, op, self.context.config) for it in value.variants]
+        every, asked = [text for each in texts for text in each], op.plan.tried("by_words")
+        got, told = list(dict.fromkeys(map(find_text, asked))), "the texts that are searched for"
+        is_right = not asked or op.is_turned_away or got == list(dict.fromkeys(every))
+        self.demand(is_right, rules.REFERENCE_AGREES, told, every, got)
         limit, order = self.limit_of(request), [(-hit.score_ppm, hit.id) for hit in value.hits]
         is_sound = order == sorted(order) and len({hit.id: None for hit in value.hits}) == len(order) <= limit
         told = "hits are out of order, twice there, or too many"
@@ -295,9 +330,9 @@ class Searches(ArchivePart):
         views = self.list_views(op)
         # Each list of each variant may have been read at another view: with
         # two variants and three views there are 3 ** 4 combinations. So with
-        # several variants only the case of one view is compared as a whole.
-        if 0 < len(views) <= (1 if len(value.variants) > 1 else VIEWS_MAX):
-            self.judge_due(op, value, names, views)
+        # several texts only the case of one view is compared as a whole.
+        if 0 < len(views) <= (1 if len(every) > 1 else VIEWS_MAX):
+            self.judge_due(op, value, names, views, texts)
         for step in ("context", "replaced"):
             self.judge_beside(op, value.hits, step, is_lost=f"{step}:none" in names)
 
@@ -417,19 +452,23 @@ class Searches(ArchivePart):
         hidden = [some for count in counts for some in combinations(fresh, count)]
         return list(product(self.log.positions(op), hidden))
 
-    def judge_due(self, op: ArchiveOperation, value: Recalled, names: list[str], views: list[View]) -> None:
-        """Demand the hits that are due; vectors may have been read at another position than words."""
+    def judge_due(
+        self, op: ArchiveOperation, value: Recalled, names: list[str], views: list[View],
+        texts: list[tuple[str, ...]],
+    ) -> None:  # fmt: skip
+        """Demand the hits that are due; vectors may have been read at another position than words.
+
+        `texts`: of each variant those by which it is searched for words.
+        """
         request, count, limit = op.request, len(value.variants), self.limit_of(op.request)
         is_worded = "by_vector:words_only" in names
         if is_worded and count > 1:
             return  # some variants have vectors and some have not
         vectors = op.plan.vectors(0 if is_worded else count, self.context.config.embedding_dims)
         by_vector, by_words = (
-            [[self.list_facts(request, at, text, it, 2 * limit) for text, it in each] for at in views]
-            for each in (
-                [("", vector) for vector in vectors or (None,)], [(text, None) for text in value.variants]
-            )
-        )  # fmt: skip
+            [[self.list_variant(request, at, some, it, 2 * limit) for some, it in each] for at in views]
+            for each in ([((), it) for it in vectors or (None,)], [(some, None) for some in texts])
+        )
         due = list[list[tuple[str, int, int]]]()
         lists = product(zip(views, by_vector, strict=True), zip(views, by_words, strict=True))
         for ((at, _), near), ((to, _), said) in lists:
@@ -454,6 +493,13 @@ class Searches(ArchivePart):
             by_vector, by_words = (ppms.get(key, 0) for ppms in (near, said))
             united[key] = united_ppm(by_vector * (is_one or at > to), by_words * (is_one or at < to))
         return united
+
+    def list_variant(
+        self, request: Recall, view: View, texts: tuple[str, ...], vector: Vector, most: int
+    ) -> Scores:
+        """Return what a variant finds by these texts, or by its vector if there are none."""
+        lists = [self.list_facts(request, view, text, vector, most) for text in texts or ("",)]
+        return join_scores(lists, self.floor_of(request))
 
     def list_facts(self, request: Recall, view: View, text: str, vector: Vector, most: int) -> Scores:
         """Return one list of a variant: the best so many facts, of equal ones those of the lower ids."""
@@ -567,11 +613,21 @@ class Searches(ArchivePart):
         is_lost = any(not self.degradations.is_of_use(op, it) for it in op.plan.tried("resolve")[-1:])
         wanted_names = sorted({*path.names, *(["resolve:original"] if is_lost else [])})
         self.demand(
-            sorted(names) == wanted_names, rules.DEGRADATION_NAMED, "what failed", wanted_names, names
+            sorted(dict.fromkeys(names)) == wanted_names,
+            rules.DEGRADATION_NAMED,
+            "what failed",
+            wanted_names,
+            names,
         )
         shown: object = expect_context(best, self.context.config.context_bytes_max)
         told = "the context does not show the hits that fit"
         self.demand(read_shown(value.context) == shown, rules.REFERENCE_AGREES, told, shown, value.context)
+
+
+def find_text(it: Exchange) -> str | None:
+    """Return the text whose words are searched."""
+    query = it.effect.query if isinstance(it.effect, Read) else None
+    return query.text if isinstance(query, ByWords) else None
 
 
 def describe_question(it: Exchange, due: Any) -> object:
