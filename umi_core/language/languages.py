@@ -35,7 +35,10 @@ class WrittenWord(Data):
         return is_capital(self.written[0])
 
 
+# French words that lose their vowel: `l'a-t-elle` is `l` and `a`, while `Sheila's` is one word.
+ELIDED: Final = frozenset("l d j m t s n c qu jusqu lorsqu puisqu".split())
 OPENING: Final = re.compile('[.!?…:;¿¡"“”„«»()—–\n]')  # a sentence begins behind one of these
+APOSTROPHE: Final = re.compile("['’]")
 JOINT: Final = re.compile(r"\s*|-")
 
 
@@ -49,7 +52,13 @@ def each_word(text: str) -> Iterator[WrittenWord]:
         gap = match.string[end : match.start()]
         is_first = end == 0
         opens, joint = is_first or bool(OPENING.search(gap)), bool(JOINT.fullmatch(gap))
-        yield WrittenWord(match[1].casefold(), match[0], opens, joint and not is_first)
+        text, written = match[1].casefold(), match[0]
+        if text in ELIDED and len(text) < len(written):
+            yield WrittenWord(text, written[: len(text)], opens, joint and not is_first)
+            opens, joint, is_first = False, True, False
+            written = written[len(text) + 1 :]
+            text = APOSTROPHE.split(written)[0].casefold()
+        yield WrittenWord(text, written, opens, joint and not is_first)
         end = match.end()
 
 
