@@ -72,16 +72,16 @@ class Talk(Data):
     language: str
     is_personal: bool = False  # the query has a verb of persons
 
-    def may_mean(self, term: str, noun: str, run: tuple[str, ...]) -> bool:
+    def may_mean(self, term: str, noun: str, run: tuple[str, ...], is_subject: bool) -> bool:
         """Check whether a reference may stand for these words. `noun`: of a demonstrative or definite."""
         wanted = wanted_by(term, noun)
         if wanted is None:
             return True
-        if self.is_personal and term in SUBJECTS:
+        if self.is_personal and is_subject and term in SUBJECTS:
             wanted = wanted & PERSONS
         if any(is_chinese(word) for word in run):
             return not wanted.isdisjoint(kinds_in_chinese("".join(run)))
-        if term not in SUBJECTS and not wanted <= PERSONS:
+        if noun or (term not in SUBJECTS and not wanted <= PERSONS):
             return any(not wanted.isdisjoint(kinds_of(word, self.texts, self.language)) for word in run)
         kinds = [kinds_of(word, self.texts, self.language) for word in run]
         return any(not wanted.isdisjoint(it) and (is_sure(it) or not self.has_rival(wanted)) for it in kinds)
@@ -92,9 +92,16 @@ class Talk(Data):
         kinds = (kinds_of(word, self.texts, self.language) for word in said)
         return any(it <= PERSONS and not wanted.isdisjoint(it) for it in kinds)
 
-    def names(self, run: tuple[str, ...]) -> bool:
-        """Check whether a word of these is a name."""
-        return any(is_chinese(word) or is_name(places_of(word, self.texts), self.language) for word in run)
+    def names(self, noun: str, run: tuple[str, ...]) -> bool:
+        """Check whether these words name what a noun of the turns means: `her boss, a Mr Dunne`."""
+        places = {
+            (words, at + step) for words, at in places_of(noun, self.texts[:-1]) for step in range(-NEAR, NEAR + 1)
+        }
+        found = (places_of(word, self.texts) for word in run)
+        return any(is_name(some, self.language) and not places.isdisjoint(some) for some in found)
+
+
+NEAR: Final = 6  # words between a noun and the name of what it means
 
 
 def is_sure(kinds: Kinds) -> bool:

@@ -29,6 +29,7 @@ class WrittenWord(Data):
     written: str
     opens: bool
     is_joined: bool
+    is_tied: bool = False  # by a hyphen, as the last word of `vend-il` is
 
     @property
     def is_capital(self) -> bool:
@@ -52,13 +53,14 @@ def each_word(text: str) -> Iterator[WrittenWord]:
         gap = match.string[end : match.start()]
         is_first = end == 0
         opens, joint = is_first or bool(OPENING.search(gap)), bool(JOINT.fullmatch(gap))
+        is_tied = gap == "-"
         text, written = match[1].casefold(), match[0]
         if text in ELIDED and len(text) < len(written):
-            yield WrittenWord(text, written[: len(text)], opens, joint and not is_first)
-            opens, joint, is_first = False, True, False
+            yield WrittenWord(text, written[: len(text)], opens, joint and not is_first, is_tied and not is_first)
+            opens, joint, is_first, is_tied = False, True, False, False
             written = written[len(text) + 1 :]
             text = APOSTROPHE.split(written)[0].casefold()
-        yield WrittenWord(text, written, opens, joint and not is_first)
+        yield WrittenWord(text, written, opens, joint and not is_first, is_tied and not is_first)
         end = match.end()
 
 

@@ -31,6 +31,7 @@ from umi_core.language.tables import (
     NO_POINTERS,
     ONES,
     OTHERS,
+    PRONOUNS,
     POINTING,
     TERM_ROWS,
 )
@@ -74,6 +75,7 @@ def phrase(text: str) -> tuple[str, ...]:
     return tuple(word.text for word in written_words(text))
 
 
+OPEN: Final = " …"  # ends a term behind which the rest of a question is left out: `and …` of `And Berlin?`
 OPENINGS: Final = tuple(
     (language, count_max, phrase(opening))
     for language, count_max, row in ELLIPSIS_ROWS
@@ -204,8 +206,10 @@ def find_open_term(
     """Return the term that begins here, empty if there is none, and where it ends."""
     text = written[at].text
     if at == 0 and (count := count_opening(written, language)):
-        return " ".join(word.text for word in written[:count]) + " …", count
-    if (text == "呢" and at + 1 == len(written) <= QUESTION_CHARS_MAX) or lacks_noun(written, at, language):
+        return " ".join(word.text for word in written[:count]) + OPEN, count
+    if text == "呢" and at + 1 == len(written) <= QUESTION_CHARS_MAX:
+        return text + OPEN, at + 1
+    if lacks_noun(written, at, language):
         return text, at + 1
     if text in ARTICLES.get(language, ()) and is_taken_up(written, at + 1, language, nouns):
         return f"{text} {written[at + 1].text}", at + 2
@@ -250,8 +254,11 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
         case "fr":
             if text in ("y", "en"):
                 return text == "y" or before in ELIDED
-            is_verb = text == "l" and behind in BEHIND_CLITIC["fr"]
-            return text in CLITICS["fr"] and (before in BEFORE_CLITIC["fr"] or is_verb)
+            # `il la vend`, `l'a vendue` and `la vend-il`, but not `vend-il la ferme`.
+            is_object = before in BEFORE_CLITIC["fr"] and not written[at - 1].is_tied
+            is_inverted = any(word.is_tied and word.text in PRONOUNS for word in ahead[1:2])
+            is_verb = is_inverted or (text == "l" and behind in BEHIND_CLITIC["fr"])
+            return text in CLITICS["fr"] and (is_object or is_verb)
     return False
 
 

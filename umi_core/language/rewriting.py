@@ -9,17 +9,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Final, Literal, get_args
 
 import attrs
 
 from umi_core.data import Data
-from umi_core.json_text import Json, whole
+from umi_core.json_text import Json, JsonNumber, whole
 from umi_core.language.antecedents import GENDERS, Talk
 from umi_core.language.languages import written_words
-from umi_core.language.persons import changes_person
-from umi_core.language.pronouns import LANGUAGES, ReferenceReading, phrase, read
-from umi_core.language.replies import ArrayOf, UnusableReply, find_json
+from umi_core.language.persons import PERSONS, changes_person
+from umi_core.language.pronouns import LANGUAGES, OPEN, ReferenceReading, phrase, read
+from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
 from umi_core.language.tables import (
     BEFORE_NOUN,
     GENERAL,
@@ -123,58 +124,70 @@ def shown_turns(turns: tuple[Turn, ...], count_max: int = TURN_COUNT_MAX) -> tup
 
 Refusal = Literal[
     "empty_reply", "too_long", "dropped_words", "new_reference", "foreign_word", "nothing_added",
-    "changed_person", "misfit", "unresolved",
+    "changed_person", "misfit", "unnamed", "wrong_turn", "unresolved",
 ]  # fmt: skip
 VERDICTS: Final[tuple[str, ...]] = ("resolved", "unchanged", *get_args(Refusal))
 """What may come of a reply."""
 
 
+@attrs.frozen
+class Named(Data):
+    """What a model says that a reference stands for, and the turn that says so: 1 is the newest."""
+
+    reference: str
+    means: str
+    turn: int
+
+
+@attrs.frozen
+class NamedRewrite(Data):
+    """A rewrite as a model gave it; `named` is None if it gave a line alone."""
+
+    text: str
+    named: tuple[Named, ...] | None
+
+
+def read_reply(reply: str) -> NamedRewrite:
+    """Return the rewrite in a reply: the JSON object that was asked for, or else a line."""
+    value = find_json(reply, ObjectWith("references"))
+    if isinstance(value, UnusableReply):
+        return NamedRewrite(collapse_blanks(clean_line(whole(reply))), None)
+    text, rows = value.get("query"), value["references"]
+    named = tuple(it for row in rows if (it := read_named(row))) if isinstance(rows, list) else ()
+    return NamedRewrite(collapse_blanks(clean_line(text)) if isinstance(text, str) else "", named)
+
+
+def read_named(row: Json) -> Named | None:
+    """Return what a row names; None if it lacks something. A number that counts no turn is 0."""
+    if not isinstance(row, dict):
+        return None
+    reference, means, turn = row.get("reference"), row.get("means"), row.get("turn")
+    is_count = isinstance(turn, JsonNumber) and COUNT.fullmatch(turn.text)
+    number = int(turn.text) if isinstance(turn, JsonNumber) and is_count else 0
+    texts = isinstance(reference, str) and isinstance(means, str)
+    return Named(str(reference), str(means), number) if texts else None
+
+
+COUNT: Final = re.compile("[0-9]{1,3}")
+
+
 def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:
     """Judge a reply by the query that it rewrites and the turns that the model was shown."""
-    rewrite, asked = collapse_blanks(clean_line(whole(reply))), read_query(query, turns)
-    terms = tuple(dict.fromkeys(asked.terms))
+    given_reply, asked = read_reply(reply), read_query(query, turns)
+    rewrite, terms = given_reply.text, tuple(dict.fromkeys(asked.terms))
     is_same = bool(rewrite) and rewrite == collapse_blanks(clean_line(query))
     if is_same or collapse_blanks(reply) == collapse_blanks(query):
         return Resolution("unchanged", query, terms, turn_count=len(turns))
-    given = read(rewrite, asked.language, asked.nouns)
-    reason = refusal(rewrite, given, query, asked, turns)
+    change = Change(rewrite, read(rewrite, asked.language, asked.nouns), asked)
+    reason = refusal(change, query, turns) or misnaming(change, given_reply.named, turns)
     # Two references in the query and one in the rewrite: half of them are resolved.
-    gone = len(asked.terms) - len(open_terms(given, asked))
+    gone = len(asked.terms) - len(change.left)
     confidence_ppm = PPM * max(0, gone) // len(asked.terms) if asked.terms else PPM
     if not reason and confidence_ppm < confidence_min_ppm:
         reason = "unresolved"
     if reason:
         return Resolution("rejected", query, terms, reason, turn_count=len(turns))
     return Resolution("resolved", rewrite, terms, "", confidence_ppm, len(turns))
-
-
-def refusal(
-    rewrite: str, given: ReferenceReading, query: str, asked: ReferenceReading, turns: tuple[Turn, ...]
-) -> Refusal | None:
-    """Return the first reason against a rewrite, or None."""
-    added = heavy(given.others, asked)
-    # The words of a reference are in the query, too, though they are no content: a rewrite may keep them.
-    of_terms = tuple(word for term in asked.terms for word in phrase(term))
-    whole_query = forms_of((*asked.others, *of_terms), asked.capitals, asked.language)
-    told = forms_of(content(whole_query.words), asked.capitals, asked.language)
-    reasons: tuple[tuple[Refusal, bool], ...] = (
-        ("empty_reply", not rewrite),
-        ("too_long", size(rewrite) > QUERY_BYTES_MAX),
-        ("dropped_words", has_dropped(rewrite, given, asked)),
-        # Counted: "he" twice in the rewrite and once in the query is a reference more.
-        ("new_reference", bool(Counter(open_terms(given, asked)) - Counter(asked.terms))),
-        ("foreign_word", has_foreign(given, added, whole_query, turns)),
-        ("nothing_added", all(told.has(word, given.capitals) for word in added)),
-        ("changed_person", changes_person(rewrite, query, turns, asked.language)),
-        ("misfit", has_misfit(rewrite, given, asked, turns)),
-    )
-    return next((reason for reason, holds in reasons if holds), None)
-
-
-# What a rewrite puts in place of the references.
-
-
-OPENING_PHRASE: Final = GENDERS.keys() | {"the", "a", "an"}
 
 
 @attrs.frozen
@@ -186,67 +199,148 @@ class Part(Data):
     is_added: bool
 
 
-def parts_of(given: ReferenceReading, asked: ReferenceReading) -> list[Part]:
-    known = forms_of(asked.others, asked.capitals, asked.language)
-    light = STOP_WORDS | LIGHT_WORDS.get(asked.language, frozenset())
-    return [
-        Part(text, is_term, not (is_term or text in light or known.has(text, given.capitals)))
-        for text, is_term in given.parts
-    ]
+@attrs.frozen
+class Change(Data):
+    """A rewrite and its query, both read for references."""
+
+    rewrite: str
+    given: ReferenceReading
+    asked: ReferenceReading
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        known = forms_of(self.asked.others, self.asked.capitals, self.asked.language)
+        light = STOP_WORDS | LIGHT_WORDS.get(self.asked.language, frozenset())
+        return tuple(
+            Part(text, is_term, not (is_term or text in light or known.has(text, self.given.capitals)))
+            for text, is_term in self.given.parts
+        )
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The terms that the rewrite leaves open. `his` in `John and his boss` and `the same` in `the same
+        flat` are none: the words beside tell what they mean."""
+        found, is_behind = list[str](), False
+        for part, behind in zip_longest(self.parts, self.parts[1:]):
+            is_bound = part.text in POSSESSIVE or (part.text in INVERTED and self.asked.language == "fr")
+            may_open = part.text in BEFORE_NOUN or not SAME.isdisjoint(part.text.split())
+            is_told = may_open and behind is not None and behind.is_added
+            if part.is_term and not (is_behind and is_bound) and not is_told:
+                found.append(part.text)
+            is_behind = is_behind or part.is_added
+        return tuple(found)
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The terms of the query that are resolved, in their order."""
+        left, found = Counter(self.left), list[str]()
+        for term in self.asked.terms:
+            if left[term]:
+                left[term] -= 1
+            else:
+                found.append(term)
+        return tuple(found)
+
+    @property
+    def runs(self) -> tuple[tuple[str, ...], ...]:
+        """The words that were added, those of one place together. An article opens another place."""
+        runs: list[list[str]] = [[]]
+        for part in self.parts:
+            if part.is_added:
+                runs[-1].append(part.text)
+            elif part.is_term or part.text in self.asked.others or part.text in OPENING_PHRASE:
+                runs.append([])
+        return tuple(tuple(run) for run in runs if run)
 
 
-def open_terms(given: ReferenceReading, asked: ReferenceReading) -> tuple[str, ...]:
-    """Return the terms that a rewrite leaves open: `his` of `John and his boss` and `the same` of `the same
-    flat` are none."""
-    parts = parts_of(given, asked)
-    found: list[str] = []
-    for at, part in enumerate(parts):
-        is_behind = any(it.is_added for it in parts[:at])
-        is_before = any(it.is_added for it in parts[at + 1 : at + 2])
-        is_bound = part.text in POSSESSIVE or (part.text in INVERTED and asked.language == "fr")
-        is_told = is_before and (part.text in BEFORE_NOUN or not SAME.isdisjoint(part.text.split()))
-        if part.is_term and not (is_behind and is_bound) and not is_told:
-            found.append(part.text)
-    return tuple(found)
+OPENING_PHRASE: Final = GENDERS.keys() | {"the", "a", "an"}
 
 
-def runs_of(given: ReferenceReading, asked: ReferenceReading) -> list[tuple[str, ...]]:
-    """Return the words that were added, those of one place together."""
-    runs: list[list[str]] = [[]]
-    for part in parts_of(given, asked):
-        if part.is_added:
-            runs[-1].append(part.text)
-        elif runs[-1] and (part.is_term or part.text in asked.others or part.text in OPENING_PHRASE):
-            runs.append([])
-    return [tuple(run) for run in runs if run]
+def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | None:
+    """Return the first reason against the words of a rewrite, or None."""
+    rewrite, given, asked = change.rewrite, change.given, change.asked
+    added = heavy(given.others, asked)
+    # The words of a reference are in the query, too, though they are no content: a rewrite may keep them.
+    of_terms = tuple(word for term in asked.terms for word in phrase(term))
+    whole_query = forms_of((*asked.others, *of_terms), asked.capitals, asked.language)
+    told = forms_of(content(whole_query.words), asked.capitals, asked.language)
+    reasons: tuple[tuple[Refusal, bool], ...] = (
+        ("empty_reply", not rewrite),
+        ("too_long", size(rewrite) > QUERY_BYTES_MAX),
+        ("dropped_words", has_dropped(rewrite, given, asked)),
+        # Counted: "he" twice in the rewrite and once in the query is a reference more.
+        ("new_reference", bool(Counter(change.left) - Counter(asked.terms))),
+        ("foreign_word", has_foreign(given, added, whole_query, turns)),
+        ("nothing_added", all(told.has(word, given.capitals) for word in added)),
+        ("changed_person", changes_person(rewrite, query, turns, asked.language)),
+        ("misfit", has_misfit(change, turns)),
+    )
+    return next((reason for reason, holds in reasons if holds), None)
 
 
-def has_misfit(
-    rewrite: str, given: ReferenceReading, asked: ReferenceReading, turns: tuple[Turn, ...]
-) -> bool:
+def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
     """Check whether a reference that is gone cannot stand for what was put in its place."""
-    left, gone = list(open_terms(given, asked)), list[str]()
-    for term in asked.terms:
-        if term in left:
-            left.remove(term)
-        else:
-            gone.append(term)
-    runs, is_personal = runs_of(given, asked), not PERSONAL_VERBS.isdisjoint(asked.others)
-    talk = Talk((*(turn.text for turn in turns), rewrite), asked.language, is_personal)
-
-    def fits(term: str, run: tuple[str, ...]) -> bool:
-        noun = asked.noun_of(term)
-        # `the boss` that the turns have keeps its noun, or gets a name.
-        is_told = noun not in asked.nouns or noun in GENERAL or noun in given.others or talk.names(run)
-        return is_told and talk.may_mean(term, noun, run)
-
+    asked, gone, runs = change.asked, change.gone, change.runs
+    if not runs or not gone:
+        return False
+    talk = talk_of(change, turns)
     # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten.
-    subjects_first = sorted(gone, key=lambda term: term not in SUBJECTS)
-    if len(runs) != len(gone):
-        is_led = not runs or not gone or fits(gone[0], runs[0]) or fits(subjects_first[0], runs[0])
-        return bool(runs) and not (is_led and all(any(fits(term, run) for run in runs) for term in gone))
+    subjects_first = tuple(sorted(gone, key=lambda term: term not in SUBJECTS))
     orders = (subjects_first,) if asked.language in ("de", "fr") else (gone, subjects_first)
-    return not any(all(map(fits, order, runs)) for order in orders)
+    if len(runs) == len(gone):
+        return not any(
+            all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(zip(order, runs)))
+            for order in orders
+        )
+    is_led = any(fits(change, talk, order[0], runs[0], True) for order in orders)
+    return not is_led or not all(any(fits(change, talk, term, run, False) for run in runs) for term in gone)
+
+
+def talk_of(change: Change, turns: tuple[Turn, ...]) -> Talk:
+    is_personal = not PERSONAL_VERBS.isdisjoint(change.asked.others)
+    return Talk((*(turn.text for turn in turns), change.rewrite), change.asked.language, is_personal)
+
+
+def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject: bool) -> bool:
+    """Check whether a reference may stand for these words."""
+    asked, noun = change.asked, change.asked.noun_of(term)
+    # `the boss` that the turns have keeps its noun, or gets a name.
+    if is_subject and asked.language == "de":
+        # `der Laptop Beate` begins with its subject, a noun with a capital.
+        run = tuple(word for word in run if word in change.given.capitals)[:1] or run
+    is_told = noun not in asked.nouns or noun in GENERAL or noun in change.given.others or talk.names(noun, run)
+    return is_told and talk.may_mean(term, noun, run, is_subject)
+
+
+def misnaming(
+    change: Change, named: tuple[Named, ...] | None, turns: tuple[Turn, ...]
+) -> Refusal | None:
+    """Return the first reason against what a model says that the references stand for, or None."""
+    if named is None:
+        return None
+    language, none = change.asked.language, frozenset[str]()
+    means = {it: tuple(word for word in heavy(phrase(it.means), change.asked) if word not in PERSONS) for it in named}
+    used = forms_of(phrase(change.rewrite), none, language)
+    for term in change.gone:
+        some = [found for it, found in means.items() if names_term(it.reference, term)]
+        # What an opening leaves out (`And Berlin?`) is no phrase of the turns.
+        is_used = any(used.has(word, none) for found in some for word in found)
+        if not is_used and not term.endswith(OPEN):
+            return "unnamed"
+    for it, found in means.items():
+        said = phrase(turns[it.turn - 1].text) if 0 < it.turn <= len(turns) else ()
+        told = forms_of(said, none, language)
+        if not found or not all(told.has(word, none) for word in found):
+            return "wrong_turn"
+    talk = talk_of(change, turns)
+    pairs = [(term, found) for term in change.gone for it, found in means.items() if names_term(it.reference, term)]
+    return None if all(fits(change, talk, term, found, False) for term, found in pairs) else "misfit"
+
+
+def names_term(reference: str, term: str) -> bool:
+    """Check whether this is a term, perhaps with the noun behind it: `that job`."""
+    words_of = phrase(term)
+    return phrase(reference)[: len(words_of)] == words_of
 
 
 def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) -> bool:

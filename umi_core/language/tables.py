@@ -176,6 +176,7 @@ BEFORE_CLITIC: Final = {
     "es": frozenset("se me te nos".split()),
     "fr": frozenset("je j tu il elle on nous vous ils elles ne n me m te t se s qui".split()),
 }
+PRONOUNS: Final = frozenset("t je tu il elle on nous vous ils elles".split())  # behind a hyphen: `vend-il`
 BEHIND_CLITIC: Final = {
     "es": frozenset(
         """he has ha hemos han había quiere quiero puedo puede tiene tengo va voy para con por en y más""".split()
