@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from tests.properties.antecedents_reference import is_named, may_mean
 from tests.properties.replies_reference import array_of, payload_of
 from tests.properties.text_reference import (
     ELIDED,
@@ -23,7 +24,6 @@ from tests.properties.text_reference import (
 )
 from umi_core import limits
 from umi_core.data import Data
-from umi_core.language.antecedents import GENDERS, Talk
 from umi_core.language.tables import (
     ARTICLES,
     BEFORE_CLITIC,
@@ -33,6 +33,7 @@ from umi_core.language.tables import (
     CLITICS,
     DETERMINERS,
     ELLIPSIS_ROWS,
+    GENDER_ROWS,
     GENERAL,
     HELPING,
     IDIOM_ROWS,
@@ -47,8 +48,8 @@ from umi_core.language.tables import (
     PERSON_ROWS,
     PERSONAL_VERBS,
     POINTING,
-    PRONOUNS,
     POSSESSIVE,
+    PRONOUNS,
     SAID_BY_OTHERS,
     SAME,
     STOP_WORDS,
@@ -157,14 +158,24 @@ def open_term_at(
             for opening in sorted(row.split(", "), key=len, reverse=True):
                 start = [it.text for it in spoken_words(opening)]
                 rest = line[len(start) :]
-                if name == own and line[: len(start)] == start and len(rest) <= most and not HELPING & {*rest}:
+                if (
+                    name == own
+                    and line[: len(start)] == start
+                    and len(rest) <= most
+                    and not HELPING & {*rest}
+                ):
                     return Term(" ".join(start) + " …", own), len(start)
     if here == "呢" and place == len(line) - 1 and len(line) <= 4:
         return Term("呢 …", own), 1
     if is_without_noun(spoken, place, language):
         return Term(here, own), 1
     after = spoken[place + 1] if place + 1 < len(spoken) else None
-    if here not in ARTICLES.get(language, ()) or after is None or not after.belongs or after.text not in known:
+    if (
+        here not in ARTICLES.get(language, ())
+        or after is None
+        or not after.belongs
+        or after.text not in known
+    ):
         return None, 1
     third = spoken[place + 2] if place + 2 < len(spoken) and spoken[place + 2].belongs else None
     is_narrowed = third is not None and (third.text in known or third.text in NARROWING | ONES)
@@ -494,8 +505,8 @@ def is_new(word: str, asked: References, given: References) -> bool:
     return not is_light and not stands(word, asked.others, small, given.big, asked.spoken)
 
 
-def left_open(asked: References, given: References) -> list[str]:
-    """Return the terms of a rewrite that still refer to what is outside of it."""
+def left_open(asked: References, given: References, with_bound: bool = False) -> list[str]:
+    """Return the terms of a rewrite that still refer to what is outside of it; perhaps owners, too."""
     found = list[str]()
     for at, part in enumerate(given.order):
         if not part.startswith("#"):
@@ -503,15 +514,16 @@ def left_open(asked: References, given: References) -> list[str]:
         term = given.terms[int(part[1:])]
         news = [it for it in given.order[:at] if not it.startswith("#") and is_new(it, asked, given)]
         after = given.order[at + 1] if at + 1 < len(given.order) else "#"
-        binds = term in POSSESSIVE or (asked.spoken == "fr" and term in INVERTED)
-        opens = term in BEFORE_NOUN or any(word in SAME for word in term.split())
+        owns = term in POSSESSIVE and not with_bound
+        binds = owns or (asked.spoken == "fr" and term in INVERTED)
+        opens = (term in BEFORE_NOUN and asked.nouns != ()) or any(word in SAME for word in term.split())
         if not (binds and news) and not (opens and not after.startswith("#") and is_new(after, asked, given)):
             found.append(term)
     return found
 
 
 def resolved_terms(asked: References, given: References) -> list[str]:
-    left, gone = left_open(asked, given), list[str]()
+    left, gone = left_open(asked, given, True), list[str]()
     for term in asked.terms:
         if term in left:
             left.remove(term)
@@ -522,9 +534,9 @@ def resolved_terms(asked: References, given: References) -> list[str]:
 
 def put_in(asked: References, given: References) -> list[tuple[str, ...]]:
     """Return the new words of each place."""
-    line = ""
+    line, articles = "", ["the", "a", "an", *(word for _, row in GENDER_ROWS for word in row.split())]
     for part in given.order:
-        if part.startswith("#") or part in asked.others or part in ("the", "a", "an") or part in GENDERS:
+        if part.startswith("#") or part in asked.others or part in articles:
             is_word = not part.startswith("#") and is_new(part, asked, given)
             line += f" {part}" if is_word else "|"
         elif is_new(part, asked, given):
@@ -543,7 +555,10 @@ def is_misfit(rewrite: str, asked: References, given: References, turns: Sequenc
         every = all(any(may(term, place, False) for place in places) for term in gone)
         return not (every and any(may(order[0], places[0], True) for order in orders))
     return not any(
-        all(may(term, place, number == 0) for number, (term, place) in enumerate(zip(order, places, strict=True)))
+        all(
+            may(term, place, number == 0)
+            for number, (term, place) in enumerate(zip(order, places, strict=True))
+        )
         for order in orders
     )
 
@@ -557,18 +572,19 @@ def may_stand(
     place: tuple[str, ...],
     is_subject: bool,
 ) -> bool:
-    """Return True if the words of a place may be what a term means; which kinds of words fit, the memory says."""
-    is_personal = any(word in PERSONAL_VERBS for word in asked.others)
-    talk = Talk((*(turn.text for turn in turns), rewrite), asked.spoken, is_personal)
+    """Return True if the words of a place may be what a term means."""
+    texts = [*(turn.text for turn in turns), rewrite]
+    is_personal = is_subject and any(word in PERSONAL_VERBS for word in asked.others)
     noun = term.split(" ")[-1] if term.split(" ")[-1] in asked.definite else ""
-    if is_subject and asked.spoken == "de":
-        nouns = [word for word in place if word in given.big]
+    if is_subject and asked.spoken == "de" and term in SUBJECTS:
+        nouns = [word for word in place if word in given.big and not person_of(word)]
         place = tuple(nouns[:1]) if nouns else place
-    if noun and noun not in GENERAL and noun not in given.others and not talk.names(noun, place):
+    is_gone = noun != "" and noun not in GENERAL and noun not in given.others
+    if is_gone and not is_named(noun, place, texts, asked.spoken):
         return False
     if noun == "" and term in BEFORE_NOUN:
         noun = asked.nouns[0] if asked.nouns else ""
-    return talk.may_mean(term, noun, place, is_subject)
+    return may_mean(term, noun, place, texts, asked.spoken, is_personal)
 
 
 def why_misnamed(
@@ -622,7 +638,9 @@ def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[
     """
     if word in exact:
         return True
-    return (language == "de" or word not in big) and bare(word, language) in [bare(it, language) for it in small]
+    return (language == "de" or word not in big) and bare(word, language) in [
+        bare(it, language) for it in small
+    ]
 
 
 @lru_cache(maxsize=KEPT)

@@ -16,6 +16,7 @@ from umi_core.language.tables import (
     AGENT_ENDINGS,
     BEFORE_PLACE,
     BEFORE_PLACE_NOUN,
+    CHINESE_ANIMALS,
     CHINESE_PERSON_ROWS,
     DAYS,
     DIAS,
@@ -23,14 +24,16 @@ from umi_core.language.tables import (
     GENDER_ROWS,
     JOURS,
     MIXED,
+    NAME_CHARACTERS,
     NAME_ENDINGS,
+    NAME_STARTS,
     NAMING,
     NARROWING,
     NO_AGENTS,
     PERSON_NOUN_ROWS,
+    PLACE_NOUNS,
     PLURALS,
     SUBJECTS,
-    SURNAMES,
     TAGE,
     TERM_KIND_ROWS,
     TIME_NOUNS,
@@ -41,6 +44,8 @@ Kinds = frozenset[str]
 ANY: Final = frozenset("mfsSnltMF")
 PERSONS: Final = frozenset("mfs")
 THING: Final = frozenset("nlS")
+NONE: Final = frozenset[str]()
+MIXED_KINDS: Final = frozenset("snMF")
 
 
 def letters_by_word(rows: tuple[tuple[str, str], ...], separator: str | None = None) -> dict[str, Kinds]:
@@ -81,21 +86,28 @@ class Talk(Data):
             wanted = wanted & PERSONS
         if any(is_chinese(word) for word in run):
             return not wanted.isdisjoint(kinds_in_chinese("".join(run)))
-        if noun or (term not in SUBJECTS and not wanted <= PERSONS):
-            return any(not wanted.isdisjoint(kinds_of(word, self.texts, self.language)) for word in run)
         kinds = [kinds_of(word, self.texts, self.language) for word in run]
+        # `Tom und Nicole` are several.
+        if "s" in wanted and not wanted.isdisjoint("mf") and sum("m" in it or "f" in it for it in kinds) > 1:
+            return True
+        if noun or (term not in SUBJECTS and not wanted <= PERSONS):
+            return any(not wanted.isdisjoint(it) for it in kinds)
         return any(not wanted.isdisjoint(it) and (is_sure(it) or not self.has_rival(wanted)) for it in kinds)
 
     def has_rival(self, wanted: Kinds) -> bool:
         """Check whether the turns have a person that is known to fit."""
-        said = dict.fromkeys(it.text for text in self.texts[:-1] for it in written_words(text) if it.is_capital)
+        said = dict.fromkeys(
+            it.text for text in self.texts[:-1] for it in written_words(text) if it.is_capital
+        )
         kinds = (kinds_of(word, self.texts, self.language) for word in said)
         return any(it <= PERSONS and not wanted.isdisjoint(it) for it in kinds)
 
     def names(self, noun: str, run: tuple[str, ...]) -> bool:
         """Check whether these words name what a noun of the turns means: `her boss, a Mr Dunne`."""
         places = {
-            (words, at + step) for words, at in places_of(noun, self.texts[:-1]) for step in range(-NEAR, NEAR + 1)
+            (words, at + step)
+            for words, at in places_of(noun, self.texts[:-1])
+            for step in range(-NEAR, NEAR + 1)
         }
         found = (places_of(word, self.texts) for word in run)
         return any(is_name(some, self.language) and not places.isdisjoint(some) for some in found)
@@ -105,8 +117,8 @@ NEAR: Final = 6  # words between a noun and the name of what it means
 
 
 def is_sure(kinds: Kinds) -> bool:
-    """Check whether it is known if this is a person: of a name of which nothing is known it is not."""
-    return PERSONS.isdisjoint(kinds) or kinds <= PERSONS or "n" not in kinds or "l" not in kinds
+    """Check whether more is known than that this is a name."""
+    return not {"m", "f", "n", "l"} <= kinds
 
 
 def wanted_by(term: str, noun: str) -> Kinds | None:
@@ -123,20 +135,27 @@ def kinds_of(word: str, texts: tuple[str, ...], language: str) -> Kinds:
     if word in TIMES:
         return frozenset("t" if word not in TIME_NOUNS else "tn")
     if word in NOUNS:
-        return NOUNS[word] | (ANY - {"t"} - PERSONS if word in MIXED else frozenset())
+        return (
+            NOUNS[word] | (MIXED_KINDS if word in MIXED else NONE) | ({"l"} if word in PLACE_NOUNS else NONE)
+        )
     placed, told = places_of(word, texts), places_of(word, texts[:-1])
     if word in FIRST_NAMES and is_capital_everywhere(placed):
         return FIRST_NAMES[word]
     if is_name(told or placed, language):
-        return kinds_of_name(word, told)
+        return kinds_of_name(word, told, language)
     before = [it.text for words, at in told for it in words_before(words, at)]
     genders = [it for words, at in placed if (it := gender_before(words, at)) is not None]
     own = frozenset[str]().union(*genders) if genders else frozenset("MF")
-    is_place = not BEFORE_PLACE_NOUN.isdisjoint(before)
-    is_plural = (language not in PLURALS or word.endswith(PLURALS[language])) and own != {"M"}
+    is_place = word in PLACE_NOUNS or not BEFORE_PLACE_NOUN.isdisjoint(before)
+    is_plural = word.endswith(PLURALS.get(language, ("",))) and own != {"M"}
     is_agent = word.endswith(AGENT_ENDINGS.get(language, ())) and word not in NO_AGENTS
-    persons = "".join(it.lower() for it in own) if language in ("de", "fr") else "mf"
-    return own | frozenset("n" + "l" * is_place + "S" * is_plural + persons * is_agent)
+    persons = own_persons(own) if language in ("de", "fr") else frozenset("mf")
+    return own | frozenset("n" + "l" * is_place + "S" * is_plural) | (persons if is_agent else NONE)
+
+
+def own_persons(genders: Kinds) -> Kinds:
+    """Return the persons of these genders: a `Lehrer` is a man."""
+    return frozenset(map(str.lower, genders))
 
 
 def gender_before(words: tuple[WrittenWord, ...], at: int) -> Kinds | None:
@@ -152,7 +171,7 @@ def gender_before(words: tuple[WrittenWord, ...], at: int) -> Kinds | None:
     return None
 
 
-def kinds_of_name(word: str, told: "Placed") -> Kinds:
+def kinds_of_name(word: str, told: "Placed", language: str) -> Kinds:
     """Return the kinds of a name that no list has."""
     before = [list(words_before(words, at)) for words, at in told]
     persons = [PERSON_WORDS[it[0].text] for it in before if it and it[0].text in PERSON_WORDS]
@@ -164,7 +183,8 @@ def kinds_of_name(word: str, told: "Placed") -> Kinds:
         return frozenset[str]().union(*persons) & PERSONS
     if any(it.text in BEFORE_PLACE for some in before for it in some[:2]):
         return frozenset("l")
-    if any(it[0].text in GENDERS or it[0].text in OWNERS for it in before if it):
+    owners = GENDERS.keys() if language in ("de", "es", "fr") else OWNERS
+    if any(it[0].text in owners for it in before if it):
         return frozenset("nlMF" + "sS" * word.endswith("s"))
     if any(it[0].text in ("at", "on") for it in before if it):
         return frozenset("nls")
@@ -211,11 +231,11 @@ NAME_CHARS_MAX: Final = 4  # a longer run is a clause
 
 
 def kinds_in_chinese(text: str) -> Kinds:
-    clause = THING if len(text) > NAME_CHARS_MAX else frozenset[str]()
     found = [kinds for part, kinds in IN_CHINESE.items() if part in text]
     plain = [kinds for kinds in found if len(kinds) == 1]
-    if plain:
-        return clause.union(*plain)
-    if found or text[0] in SURNAMES:
-        return clause | frozenset("mf")
-    return THING
+    plain += [frozenset(kind) for kind, some in NAME_CHARACTERS.items() if text[-1] in some]
+    if text[0] in NAME_STARTS:
+        found.append(frozenset("mf"))
+    other = THING if len(text) > NAME_CHARS_MAX or not CHINESE_ANIMALS.isdisjoint(text) else frozenset[str]()
+    several = "s" if set("和跟与们") & set(text) else ""
+    return (frozenset[str]().union(*(plain or found)) | other | frozenset(several)) or THING

@@ -52,15 +52,17 @@ def each_word(text: str) -> Iterator[WrittenWord]:
     for match in word_matches(text):
         gap = match.string[end : match.start()]
         is_first = end == 0
-        opens, joint = is_first or bool(OPENING.search(gap)), bool(JOINT.fullmatch(gap))
-        is_tied = gap == "-"
+        opens = is_first or bool(OPENING.search(gap))
+        joint, is_tied = not is_first and bool(JOINT.fullmatch(gap)), not is_first and gap == "-"
         text, written = match[1].casefold(), match[0]
         if text in ELIDED and len(text) < len(written):
-            yield WrittenWord(text, written[: len(text)], opens, joint and not is_first, is_tied and not is_first)
+            yield WrittenWord(
+                text, written[: len(text)], opens, joint and not is_first, is_tied and not is_first
+            )
             opens, joint, is_first, is_tied = False, True, False, False
             written = written[len(text) + 1 :]
             text = APOSTROPHE.split(written)[0].casefold()
-        yield WrittenWord(text, written, opens, joint and not is_first, is_tied and not is_first)
+        yield WrittenWord(text, written, opens, joint, is_tied)
         end = match.end()
 
 

@@ -43,7 +43,9 @@ def is_within(some: Sequence[str], others: Sequence[str]) -> bool:
 def persons(text: str, language: str = "") -> list[Placed]:
     """Return each person of a text, with the word behind it. French `du` is no German `you`."""
     found, light = (*words(text), ""), LIGHT_WORDS.get(language, frozenset())
-    return [(PERSONS[word], behind) for word, behind in pairwise(found) if word in PERSONS and word not in light]
+    return [
+        (PERSONS[word], behind) for word, behind in pairwise(found) if word in PERSONS and word not in light
+    ]
 
 
 def said_in(turn: Turn, language: str = "") -> Iterator[Placed]:

@@ -31,8 +31,8 @@ from umi_core.language.tables import (
     NO_POINTERS,
     ONES,
     OTHERS,
-    PRONOUNS,
     POINTING,
+    PRONOUNS,
     TERM_ROWS,
 )
 from umi_core.text import has_small, is_capital
@@ -231,7 +231,7 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
     """Check whether a word stands for a noun that is left out: `which one?`, `il la vend`, `Darf sie das?`"""
     text = written[at].text
     before = written[at - 1].text if written[at].is_joined else ""
-    ahead = [word for word in clause_behind(written, at)]
+    ahead = clause_behind(written, at)
     behind = ahead[0].text if ahead else ""
     match language:
         case "en":
@@ -268,7 +268,7 @@ def clause_behind(written: tuple[WrittenWord, ...], at: int) -> tuple[WrittenWor
 
 
 def is_taken_up(written: tuple[WrittenWord, ...], at: int, language: str, nouns: frozenset[str]) -> bool:
-    """Check whether this is a noun of the turns that nothing behind it narrows: `the boss`, not `the boss of`."""
+    """Check whether this is a noun of the turns that the next word does not narrow, as in `the boss of`."""
     noun, behind = written[at : at + 1], clause_behind(written, at)[:1]
     if not noun or not noun[0].is_joined or noun[0].text not in nouns:
         return False

@@ -30,8 +30,8 @@ from umi_core.language.tables import (
     PERSONAL_VERBS,
     POSSESSIVE,
     SAME,
-    SUBJECTS,
     STOP_WORDS,
+    SUBJECTS,
     TRIGGERS,
     UNIQUE,
 )
@@ -96,7 +96,7 @@ def read_query(query: str, turns: tuple[Turn, ...]) -> ReferenceReading:
 
 @lru_cache(maxsize=64)
 def nouns_of(texts: tuple[str, ...]) -> frozenset[str]:
-    """Return the words of the turns that may be nouns, and nouns that take up what was told in other words."""
+    """Return the words of the turns that may be nouns, and general nouns for what has other words there."""
     said = frozenset(word.text for text in texts for word in written_words(text))
     return (frozenset(content(said | GENERAL)) - UNIQUE - SMALL_WORDS) if texts else frozenset()
 
@@ -217,23 +217,30 @@ class Change(Data):
         )
 
     @property
-    def left(self) -> tuple[str, ...]:
-        """The terms that the rewrite leaves open. `his` in `John and his boss` and `the same` in `the same
-        flat` are none: the words beside tell what they mean."""
-        found, is_behind = list[str](), False
+    def kept(self) -> tuple[tuple[str, bool], ...]:
+        """The terms that the rewrite has, each with whether the words beside tell what it means.
+
+        So they do for `his` in `John and his boss`. `the same` in `the same flat` is no term any more.
+        """
+        found, is_behind = list[tuple[str, bool]](), False
         for part, behind in zip_longest(self.parts, self.parts[1:]):
-            is_bound = part.text in POSSESSIVE or (part.text in INVERTED and self.asked.language == "fr")
-            may_open = part.text in BEFORE_NOUN or not SAME.isdisjoint(part.text.split())
+            is_inverted = part.text in INVERTED and self.asked.language == "fr"
+            may_open = (part.text in BEFORE_NOUN and self.asked.pointed) or not SAME.isdisjoint(part.text.split())
             is_told = may_open and behind is not None and behind.is_added
-            if part.is_term and not (is_behind and is_bound) and not is_told:
-                found.append(part.text)
+            if part.is_term and not (is_behind and is_inverted) and not is_told:
+                found.append((part.text, is_behind and part.text in POSSESSIVE))
             is_behind = is_behind or part.is_added
         return tuple(found)
 
     @property
+    def left(self) -> tuple[str, ...]:
+        """The terms that the rewrite leaves open."""
+        return tuple(term for term, is_bound in self.kept if not is_bound)
+
+    @property
     def gone(self) -> tuple[str, ...]:
-        """The terms of the query that are resolved, in their order."""
-        left, found = Counter(self.left), list[str]()
+        """The terms of the query that the rewrite lacks, in their order."""
+        left, found = Counter(term for term, _ in self.kept), list[str]()
         for term in self.asked.terms:
             if left[term]:
                 left[term] -= 1
@@ -288,9 +295,10 @@ def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
     subjects_first = tuple(sorted(gone, key=lambda term: term not in SUBJECTS))
     orders = (subjects_first,) if asked.language in ("de", "fr") else (gone, subjects_first)
     if len(runs) == len(gone):
+        pairs = (list(zip(order, runs, strict=True)) for order in orders)
         return not any(
-            all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(zip(order, runs)))
-            for order in orders
+            all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(some))
+            for some in pairs
         )
     is_led = any(fits(change, talk, order[0], runs[0], True) for order in orders)
     return not is_led or not all(any(fits(change, talk, term, run, False) for run in runs) for term in gone)
@@ -304,22 +312,24 @@ def talk_of(change: Change, turns: tuple[Turn, ...]) -> Talk:
 def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject: bool) -> bool:
     """Check whether a reference may stand for these words."""
     asked, noun = change.asked, change.asked.noun_of(term)
-    # `the boss` that the turns have keeps its noun, or gets a name.
-    if is_subject and asked.language == "de":
+    if is_subject and asked.language == "de" and term in SUBJECTS:
         # `der Laptop Beate` begins with its subject, a noun with a capital.
-        run = tuple(word for word in run if word in change.given.capitals)[:1] or run
-    is_told = noun not in asked.nouns or noun in GENERAL or noun in change.given.others or talk.names(noun, run)
+        run = tuple(it for it in run if it in change.given.capitals and it not in PERSONS)[:1] or run
+    is_told = (
+        noun not in asked.nouns or noun in GENERAL or noun in change.given.others or talk.names(noun, run)
+    )
     return is_told and talk.may_mean(term, noun, run, is_subject)
 
 
-def misnaming(
-    change: Change, named: tuple[Named, ...] | None, turns: tuple[Turn, ...]
-) -> Refusal | None:
+def misnaming(change: Change, named: tuple[Named, ...] | None, turns: tuple[Turn, ...]) -> Refusal | None:
     """Return the first reason against what a model says that the references stand for, or None."""
     if named is None:
         return None
     language, none = change.asked.language, frozenset[str]()
-    means = {it: tuple(word for word in heavy(phrase(it.means), change.asked) if word not in PERSONS) for it in named}
+    means = {
+        it: tuple(word for word in heavy(phrase(it.means), change.asked) if word not in PERSONS)
+        for it in named
+    }
     used = forms_of(phrase(change.rewrite), none, language)
     for term in change.gone:
         some = [found for it, found in means.items() if names_term(it.reference, term)]
@@ -333,7 +343,9 @@ def misnaming(
         if not found or not all(told.has(word, none) for word in found):
             return "wrong_turn"
     talk = talk_of(change, turns)
-    pairs = [(term, found) for term in change.gone for it, found in means.items() if names_term(it.reference, term)]
+    pairs = [
+        (term, found) for term in change.gone for it, found in means.items() if names_term(it.reference, term)
+    ]
     return None if all(fits(change, talk, term, found, False) for term, found in pairs) else "misfit"
 
 

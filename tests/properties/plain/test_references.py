@@ -51,9 +51,9 @@ CLAUSES = (
     "those x who",
 )
 OPEN = (*"one the boss der das la le l' casa chat Haus en y otro lo he and why und y et 呢".split(), *ELIDED)
-WORDS = st.sampled_from([*LANGUAGES, *CLAUSES, *OPEN, "budget", "Ann", "one", "东", "Ⅷ", "ß"]) | st.sampled_from(
-    PIECES
-)
+WORDS = st.sampled_from(
+    [*LANGUAGES, *CLAUSES, *OPEN, "budget", "Ann", "one", "东", "Ⅷ", "ß"]
+) | st.sampled_from(PIECES)
 FORMS = st.sampled_from(
     [str.lower, str.lower, str.capitalize, str.upper, lambda it: f"{it}'s", lambda it: f"{it}’ll"]
 )

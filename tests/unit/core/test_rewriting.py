@@ -147,7 +147,9 @@ def reply_of(row: Row) -> str:
     if named == "–":
         return str(line)
     keys = ("reference", "means", "turn")
-    return json.dumps({"query": line, "references": [dict(zip(keys, it, strict=True)) for it in said_in(named)]})
+    return json.dumps(
+        {"query": line, "references": [dict(zip(keys, it, strict=True)) for it in said_in(named)]}
+    )
 
 
 @pytest.mark.parametrize("row", rows("memory", "antecedents"), ids=lambda row: row["rewrite"])
@@ -155,7 +157,9 @@ def test_what_is_named_is_checked(row: Row) -> None:
     turns = shown_turns(told(*said_in(row["turns"])))
     query = said_in(row["query"])
     assert resolve_without_model(query, turns, True) is None
-    assert judge_rewrite(reply_of(row), query, turns, HALF_PPM).reason == ("" if row["reason"] == "–" else row["reason"])
+    assert judge_rewrite(reply_of(row), query, turns, HALF_PPM).reason == (
+        "" if row["reason"] == "–" else row["reason"]
+    )
 
 
 @pytest.mark.parametrize(

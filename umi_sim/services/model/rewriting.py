@@ -172,9 +172,7 @@ BEFORE_PLACE: Final = frozenset("from in at to near around over into inside of a
 FEMININE: Final = ("a", "ión", "dad", "as", "iones", "dades")
 
 
-def make_phrase(
-    query: str, language: str, reference: Reference, mention: Antecedent
-) -> tuple[int, int, str]:
+def make_phrase(query: str, language: str, reference: Reference, mention: Antecedent) -> tuple[int, int, str]:
     """Return the phrase in the form that its place asks for."""
     before = lower(query[: reference.start]).split()[-1:]
     preposition, _, form = reference.form.rpartition(" ")
