@@ -146,7 +146,7 @@ def row(name: str, found: list[str]) -> Row:
 
 @attrs.frozen
 class Question:
-    """A query after some turns, and rewrites of it. `means`: reference, what it stands for, number of its turn."""
+    """A query after some turns, and rewrites of it. `means`: reference, what it means, number of the turn."""
 
     language: str
     turns: tuple[Turn, ...]  # the newest first
@@ -228,7 +228,10 @@ def score(some: Iterable[Question]) -> Score:
 def print_scores(verbose: bool) -> None:
     for path in QUESTIONS:
         every = questions(path.read_text("utf-8"))
-        print(f"\n{path.name:17}{'refer':>6}{'found':>6}{'right':>6}{'wrong':>8}{'refused':>8}{'clear':>8}", end="")
+        print(
+            f"\n{path.name:17}{'refer':>6}{'found':>6}{'right':>6}{'wrong':>8}{'refused':>8}{'clear':>8}",
+            end="",
+        )
         print(f"{'left':>6}")
         for language in sorted({it.language for it in every}):
             print_score(language, score(it for it in every if it.language == language))

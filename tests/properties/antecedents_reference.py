@@ -65,8 +65,7 @@ def may_mean(
     if any("\u3400" <= word[0] <= "\u9fff" for word in run):
         return shares(wanted, kinds_in_chinese("".join(run)))
     kinds = [kinds_of(word, texts, language) for word in run]
-    persons = [it for it in kinds if shares(it, "mf")]
-    if "s" in wanted and shares(wanted, "mf") and len(persons) > 1:
+    if "s" in wanted and shares(wanted, "mf") and are_several(run, texts, language):
         return True
     is_of_persons = noun == "" and (term in SUBJECTS or all(each in "mfs" for each in wanted))
     for it in kinds:
@@ -74,6 +73,10 @@ def may_mean(
         if shares(wanted, it) and not (is_open and is_known_elsewhere(wanted, texts, language)):
             return True
     return False
+
+
+def are_several(run: Sequence[str], texts: Sequence[str], language: str) -> bool:
+    return len([word for word in run if shares(kinds_of(word, texts, language), "mf")]) > 1
 
 
 def shares(some: str, others: str) -> bool:
@@ -172,7 +175,9 @@ def is_name(found: Sequence[tuple[list[Spoken], int]], language: str) -> bool:
 
 
 def is_named(noun: str, run: Sequence[str], texts: Sequence[str], language: str) -> bool:
-    """Return True if a name of these words stands within six words of a noun, in one turn."""
+    """Return True if a name of these words stands within six words of a noun, in one turn, or none has it."""
+    if not any(it.text == noun for text in texts[:-1] for it in spoken_words(text)):
+        return True
     named = [word for word in run if is_name(list(uses(word, texts)), language)]
     for text in texts[:-1]:
         line = [it.text for it in spoken_words(text)]

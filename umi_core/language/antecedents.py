@@ -87,12 +87,16 @@ class Talk(Data):
         if any(is_chinese(word) for word in run):
             return not wanted.isdisjoint(kinds_in_chinese("".join(run)))
         kinds = [kinds_of(word, self.texts, self.language) for word in run]
-        # `Tom und Nicole` are several.
-        if "s" in wanted and not wanted.isdisjoint("mf") and sum("m" in it or "f" in it for it in kinds) > 1:
+        if "s" in wanted and not wanted.isdisjoint("mf") and self.are_several(run):
             return True
         if noun or (term not in SUBJECTS and not wanted <= PERSONS):
             return any(not wanted.isdisjoint(it) for it in kinds)
         return any(not wanted.isdisjoint(it) and (is_sure(it) or not self.has_rival(wanted)) for it in kinds)
+
+    def are_several(self, run: tuple[str, ...]) -> bool:
+        """Check whether these may be two persons: `Tom und Nicole`."""
+        kinds = (kinds_of(word, self.texts, self.language) for word in run)
+        return sum("m" in it or "f" in it for it in kinds) > 1
 
     def has_rival(self, wanted: Kinds) -> bool:
         """Check whether the turns have a person that is known to fit."""
@@ -103,7 +107,7 @@ class Talk(Data):
         return any(it <= PERSONS and not wanted.isdisjoint(it) for it in kinds)
 
     def names(self, noun: str, run: tuple[str, ...]) -> bool:
-        """Check whether these words name what a noun of the turns means: `her boss, a Mr Dunne`."""
+        """Check whether these words name what a noun of the turns means: `her boss, Mr Dunne`."""
         places = {
             (words, at + step)
             for words, at in places_of(noun, self.texts[:-1])

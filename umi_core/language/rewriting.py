@@ -209,7 +209,8 @@ class Change(Data):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        known = forms_of(self.asked.others, self.asked.capitals, self.asked.language)
+        of_terms = (word for term in self.asked.terms for word in phrase(term))
+        known = forms_of((*self.asked.others, *of_terms), self.asked.capitals, self.asked.language)
         light = STOP_WORDS | LIGHT_WORDS.get(self.asked.language, frozenset())
         return tuple(
             Part(text, is_term, not (is_term or text in light or known.has(text, self.given.capitals)))
@@ -225,7 +226,9 @@ class Change(Data):
         found, is_behind = list[tuple[str, bool]](), False
         for part, behind in zip_longest(self.parts, self.parts[1:]):
             is_inverted = part.text in INVERTED and self.asked.language == "fr"
-            may_open = (part.text in BEFORE_NOUN and self.asked.pointed) or not SAME.isdisjoint(part.text.split())
+            may_open = (part.text in BEFORE_NOUN and self.asked.pointed) or not SAME.isdisjoint(
+                part.text.split()
+            )
             is_told = may_open and behind is not None and behind.is_added
             if part.is_term and not (is_behind and is_inverted) and not is_told:
                 found.append((part.text, is_behind and part.text in POSSESSIVE))
@@ -312,13 +315,13 @@ def talk_of(change: Change, turns: tuple[Turn, ...]) -> Talk:
 def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject: bool) -> bool:
     """Check whether a reference may stand for these words."""
     asked, noun = change.asked, change.asked.noun_of(term)
-    if is_subject and asked.language == "de" and term in SUBJECTS:
+    if is_subject and asked.language == "de" and term in SUBJECTS and not talk.are_several(run):
         # `der Laptop Beate` begins with its subject, a noun with a capital.
         run = tuple(it for it in run if it in change.given.capitals and it not in PERSONS)[:1] or run
-    is_told = (
-        noun not in asked.nouns or noun in GENERAL or noun in change.given.others or talk.names(noun, run)
-    )
-    return is_told and talk.may_mean(term, noun, run, is_subject)
+    # `the boss` that the turns have keeps its noun, or gets a name.
+    if noun in asked.nouns and (noun in change.given.others or not talk.names(noun, run)):
+        return noun in change.given.others
+    return talk.may_mean(term, noun, run, is_subject)
 
 
 def misnaming(change: Change, named: tuple[Named, ...] | None, turns: tuple[Turn, ...]) -> Refusal | None:
