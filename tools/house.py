@@ -66,7 +66,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("addresses", "english", "errors", "files", "phrases", "services", "usage"),
+        ("addresses", "english", "errors", "files", "phrases", "references", "services", "usage"),
         ("rules",),
         ("changes", "first_person"),
         (

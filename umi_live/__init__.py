@@ -15,6 +15,7 @@
     host.py        performs what a memory asks of the world, wakes it when it is due
     recorder.py    all that goes into a memory, as a file that `umi-sim replay` lives again
     topics.py      categories and groups by their paths
+    references.py  what `she` means, where one name fits and no model is asked
     local.py       rules and hashes in place of a model and an embedder, without a network
     services.py    what a model and an embedder are, and how they fail
     openai.py      a model and an embedder at any endpoint that speaks as OpenAI does
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
         ScopeTaken,
         StoreError,
     )
-    from umi_live.memory import Hits, LiveMemory, Result, open_memory
+    from umi_live.memory import Hits, LiveMemory, Result, find_references, open_memory
     from umi_live.services import Embedder, Model, ServiceFailed
     from umi_live.topics import Topic
     from umi_live.usage import Usage, report_usage
@@ -67,7 +68,7 @@ _MODULES: Final = {
     "errors": (
         "Closed FileTampered InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError"
     ),
-    "memory": "Hits LiveMemory Result open_memory",
+    "memory": "Hits LiveMemory Result find_references open_memory",
     "services": "Embedder Model ServiceFailed",
     "topics": "Topic",
     "usage": "Usage report_usage",
@@ -77,7 +78,8 @@ _HOMES: Final = {name: module for module, names in _MODULES.items() for name in 
 __all__ = [
     "BlockingMemory", "Closed", "Embedder", "FileTampered", "Hits", "InDoubt", "LiveError", "LiveMemory",
     "Model", "NotDone", "RequestFailed", "RequestRefused", "Result", "ScopeTaken", "ServiceFailed",
-    "StoreError", "Topic", "Usage", "delete_user", "open_blocking", "open_memory", "report_usage",
+    "StoreError", "Topic", "Usage", "delete_user", "find_references", "open_blocking", "open_memory",
+    "report_usage",
 ]  # fmt: skip
 
 

@@ -104,6 +104,7 @@ class BlockingMemory:
 
     remember = waiting(LiveMemory.remember)
     recall = waiting(LiveMemory.recall)
+    resolve = waiting(LiveMemory.resolve)
     memorize = waiting(LiveMemory.memorize)
     create_entity = waiting(LiveMemory.create_entity)
     update_entity = waiting(LiveMemory.update_entity)

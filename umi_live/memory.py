@@ -24,9 +24,12 @@ from umi_core.errors import StorageFailed, StorageFull, StorageRefused
 from umi_core.ids import entity_id as id_of_entity
 from umi_core.kelpie.requests import DeleteAgent, OpenAgent, RecentEntities
 from umi_core.kelpie.results import AgentSwitched
+from umi_core.language.prompts import ask_rewrite
+from umi_core.language.rewriting import judge_rewrite, read_query, resolve_without_model, shown_turns
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
+from umi_core.messages.answers import EffectFailed, ModelReplied
 from umi_core.messages.effects import ByFilter, ByIds, CountRows, Degraded
 from umi_core.messages.requests import (
     Blocks,
@@ -150,6 +153,15 @@ class Hits(Sequence[Hit]):
 
     def __len__(self) -> int:
         return len(self.hits)
+
+
+def find_references(query: str, turns: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:
+    """Return the words of a question that mean something said before, each once; none if it is clear.
+
+    `turns`: (role, text), oldest first. With them `the boss` is found if they have a boss.
+    """
+    said = shown_turns(tuple(Turn(role, text) for role, text in turns))
+    return tuple(dict.fromkeys(read_query(query, said).terms))
 
 
 def is_reading(request: Request) -> bool:
@@ -393,6 +405,24 @@ class LiveMemory:
         result = await self.ask(request, Recalled)
         found = result.value
         return Hits(found.hits, found.resolution, found.variants, result.degraded, result.usage)
+
+    async def resolve(self, query: str, turns: Sequence[tuple[str, str]] = ()) -> Resolution:
+        """Return what a question means after these turns, (role, text), oldest first. Nothing is searched."""
+        said = shown_turns(
+            tuple(Turn(role, text) for role, text in turns), self.config.resolve_turn_count_max
+        )
+        known = resolve_without_model(query, said, True)
+        if known is not None:
+            return known
+        if self.host is None:
+            raise Closed("the memory is not open; use it inside `async with`")
+        self.check_loop()
+        asked = effects.AskModel("rewrite", ask_rewrite(query, said), timeout_ms=self.config.model_timeout_ms)
+        answer = await self.host.ask_model(asked)
+        if isinstance(answer, ModelReplied):
+            return judge_rewrite(answer.text, query, said, self.config.resolve_confidence_min_ppm)
+        reason = answer.kind if isinstance(answer, EffectFailed) else ""
+        return Resolution("failed", query, find_references(query, turns), reason, turn_count=len(said))
 
     async def memorize(
         self,
