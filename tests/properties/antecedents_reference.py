@@ -191,7 +191,8 @@ def kinds_in_chinese(text: str) -> str:
     every = [kinds for kinds, row in CHINESE_PERSON_ROWS if any(part in text for part in row.split())]
     sure = [it for it in every if it != "mf"]
     sure += [kind for kind, some in NAME_CHARACTERS.items() if text[-1] in some]
-    found = "".join(sure) or ("mf" if "mf" in every or text[0] in NAME_STARTS else "")
+    begins = any(char in NAME_STARTS for char in (text if len(text) > 4 else text[0]))
+    found = "".join(sure) or ("mf" if "mf" in every or begins else "")
     if len(text) > 4 or any(char in text for char in CHINESE_ANIMALS):
         found += "nlS"
     if any(char in text for char in "和跟与们"):

@@ -47,6 +47,7 @@ from umi_core.language.tables import (
     OTHERS,
     PERSON_ROWS,
     PERSONAL_VERBS,
+    POINTERS,
     POINTING,
     POSSESSIVE,
     PRONOUNS,
@@ -194,7 +195,8 @@ def is_without_noun(spoken: list[Spoken], place: int, language: str) -> bool:
     after = ahead[0].text if ahead else ""
     if language == "en" and here.text in ONES:
         is_end = after == "" or after in MARKS["en"] or after in HELPING
-        return is_end and after != "of" and before != "" and before not in NO_POINTERS
+        chosen = {it.text for it in spoken[max(0, place - 2) : place]} & POINTERS
+        return (is_end or chosen != set()) and after != "of" and before != "" and before not in NO_POINTERS
     if language == "de" and here.text in ARTICLES["de"] and (place == 0 or here.belongs):
         return (after == "" or after in MARKS["de"]) and not any(it.is_big for it in ahead)
     if language == "es" and here.text in OTHERS:
@@ -214,7 +216,15 @@ def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
     """Return the words that may be taken up with an article after these turns."""
     if not turns:
         return frozenset()
-    said = {it.text for turn in turns for it in spoken_words(turn.text)} | GENERAL
+    said = {*GENERAL}
+    for turn in turns:
+        line = spoken_words(turn.text)
+        for place, it in enumerate(line):
+            before = line[place - 1].text if place > 0 and it.belongs else ""
+            # `the dog` alone tells no more than the question does, `the dog, Rex` does.
+            is_bare = any(before in row for row in ARTICLES.values()) and before not in OTHERS
+            if not is_bare or (place + 1 < len(line) and line[place + 1].is_big):
+                said.add(it.text)
     small = {word for marks in MARKS.values() for word in marks}
     return frozenset(word for word in said if word not in STOP_WORDS | UNIQUE | small)
 
@@ -554,7 +564,8 @@ def is_misfit(rewrite: str, asked: References, given: References, turns: Sequenc
     orders = [first] if asked.spoken in ("de", "fr") else [gone, first]
     may = partial(may_stand, rewrite, asked, given, turns)
     if len(places) != len(gone):
-        every = all(any(may(term, place, False) for place in places) for term in gone)
+        both = [*places, tuple(word for place in places for word in place)]
+        every = all(any(may(term, place, False) for place in both) for term in gone)
         return not (every and any(may(order[0], places[0], True) for order in orders))
     return not any(
         all(

@@ -238,7 +238,8 @@ def kinds_in_chinese(text: str) -> Kinds:
     found = [kinds for part, kinds in IN_CHINESE.items() if part in text]
     plain = [kinds for kinds in found if len(kinds) == 1]
     plain += [frozenset(kind) for kind, some in NAME_CHARACTERS.items() if text[-1] in some]
-    if text[0] in NAME_STARTS:
+    head = text if len(text) > NAME_CHARS_MAX else text[0]
+    if not NAME_STARTS.isdisjoint(head):
         found.append(frozenset("mf"))
     other = THING if len(text) > NAME_CHARS_MAX or not CHINESE_ANIMALS.isdisjoint(text) else frozenset[str]()
     several = "s" if set("和跟与们") & set(text) else ""

@@ -31,6 +31,7 @@ from umi_core.language.tables import (
     NO_POINTERS,
     ONES,
     OTHERS,
+    POINTERS,
     POINTING,
     PRONOUNS,
     TERM_ROWS,
@@ -236,8 +237,10 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
     match language:
         case "en":
             is_small = not ahead or behind in MARKS["en"] or behind in HELPING
+            # `the lighter one` whatever follows, else `one` before a small word.
+            is_chosen = not POINTERS.isdisjoint(word.text for word in written[max(0, at - 2) : at])
             is_pointing = before and before not in NO_POINTERS and behind != "of"
-            return text in ("one", "ones") and bool(is_pointing) and is_small
+            return text in ONES and bool(is_pointing) and (is_small or is_chosen)
         case "de":
             is_alone = not ahead or behind in MARKS["de"]
             return (

@@ -7,7 +7,7 @@ rewrite is not adopted the query is searched as it was given.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Final, Literal, get_args
@@ -22,11 +22,13 @@ from umi_core.language.persons import PERSONS, changes_person
 from umi_core.language.pronouns import LANGUAGES, OPEN, ReferenceReading, phrase, read
 from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
 from umi_core.language.tables import (
+    ARTICLES,
     BEFORE_NOUN,
     GENERAL,
     INVERTED,
     LIGHT_WORDS,
     MARKS,
+    OTHERS,
     PERSONAL_VERBS,
     POSSESSIVE,
     SAME,
@@ -97,10 +99,21 @@ def read_query(query: str, turns: tuple[Turn, ...]) -> ReferenceReading:
 @lru_cache(maxsize=64)
 def nouns_of(texts: tuple[str, ...]) -> frozenset[str]:
     """Return the words of the turns that may be nouns, and general nouns for what has other words there."""
-    said = frozenset(word.text for text in texts for word in written_words(text))
+    said = frozenset(noun for text in texts for noun in nouns_in(text))
     return (frozenset(content(said | GENERAL)) - UNIQUE - SMALL_WORDS) if texts else frozenset()
 
 
+def nouns_in(text: str) -> Iterator[str]:
+    """Yield the words of a turn, but for those behind an article: of `the dog` no more is said than that."""
+    line = written_words(text)
+    for before, word, behind in zip((None, *line), line, (*line[1:], None), strict=False):
+        is_definite = before is not None and word.is_joined and before.text in DEFINITE
+        # `El mecánico, Paco`: the name tells more.
+        if not is_definite or (behind is not None and behind.is_capital):
+            yield word.text
+
+
+DEFINITE: Final = frozenset[str]().union(*ARTICLES.values()) - OTHERS
 SMALL_WORDS: Final = frozenset[str]().union(*MARKS.values())
 
 
@@ -304,7 +317,9 @@ def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
             for some in pairs
         )
     is_led = any(fits(change, talk, order[0], runs[0], True) for order in orders)
-    return not is_led or not all(any(fits(change, talk, term, run, False) for run in runs) for term in gone)
+    # `The Corvo and the Alta` stand at two places, and are meant by one word.
+    every = (*runs, tuple(word for run in runs for word in run))
+    return not is_led or not all(any(fits(change, talk, term, run, False) for run in every) for term in gone)
 
 
 def talk_of(change: Change, turns: tuple[Turn, ...]) -> Talk:

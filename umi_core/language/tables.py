@@ -177,6 +177,7 @@ ARTICLES: Final = {
 CLITICS: Final = {"es": frozenset("la los las el".split()), "fr": frozenset("le la les l".split())}
 OTHERS: Final = frozenset("otro otra otros otras".split())
 ONES: Final = frozenset(["one", "ones"])
+POINTERS: Final = frozenset("the which this that".split())
 NO_POINTERS: Final = frozenset("no any every some each number to for".split())
 # Between these an article of Spanish or French stands for a noun; `*` is any word that ends like a verb.
 BEFORE_CLITIC: Final = {
@@ -293,6 +294,7 @@ IDIOM_ROWS: Final = (
     # Pronouns that the rest of the sentence explains.
     "those [*] [*] who/that/which, that * that/which/who",
     # `It` of the weather, of time, and for what follows.
+    "it [is/was] freezing/sunny/windy/cloudy/foggy",
     "it [*] [*] rain/rains/raining/rained/snow/snows/snowing/snowed",
     "what time/day/date/year/month is/was it, it far from/to",
     f"it [is/was] [already/still/only/just/almost] {DAYS}",
@@ -310,13 +312,12 @@ IDIOM_ROWS: Final = (
     f"^ {BE}/don/doesn/didn/hasn/haven/hadn/won/can/couldn/wouldn/shouldn it/he/she/they/there $",
     "其他, 其它, 吉他, 他乡, 他国, 他日, 他人, 他山之石, 维他命, 那不勒斯, 那么",
     # French: of the weather and of time, and what exists.
-    "il pleut/neige/gèle/fait/faut/fallait/faudra/faudrait, il va pleuvoir/neiger/faire/falloir",
-    "il [n] y a/avait/aura, y a/avait t il, y a, fait/faut/pleut/neige il, faut/pleuvra/fera t il, est ce, "
-    "qu est ce, heure/jour est/était il, il est * heure/heures, "
-    "il est vrai/possible/temps/tard/tôt/midi/minuit, "
-    "s il, est il vrai/possible, laquelle/lequel/lesquels/lesquelles de/des, il semble/paraît, il reste",
-    "l un, l une, l on, il était une fois",
-    "lo que/mejor/peor/más/bueno/malo/siento, la una",
+    "il pleut/neige/fait/faut/fallait/faudra/faudrait, il va pleuvoir/neiger/faire/falloir",
+    "il [n] y a/avait/aura, y a/avait t il, y a, fait/faut/pleut/neige il, faut/pleuvra/fera t il, est ce",
+    "qu est ce, heure/jour est il, il est * heure/heures, il est vrai/possible/temps/tard/midi/minuit, s il, est il vrai/possible",
+    "laquelle/lequel/lesquels/lesquelles de/des, il semble, il reste, l un, l une, l on",
+    "il gèle/paraît, il est tôt, heure/jour était il, il était une fois",
+    "lo que/mejor/peor/bueno/malo/siento, lo más, la una",
 )
 
 # Verbs that help another; what stands before a `that` that points; what opens a clause behind one that does
