@@ -314,7 +314,8 @@ IDIOM_ROWS: Final = (
     # French: of the weather and of time, and what exists.
     "il pleut/neige/fait/faut/fallait/faudra/faudrait, il va pleuvoir/neiger/faire/falloir",
     "il [n] y a/avait/aura, y a/avait t il, y a, fait/faut/pleut/neige il, faut/pleuvra/fera t il, est ce",
-    "qu est ce, heure/jour est il, il est * heure/heures, il est vrai/possible/temps/tard/midi/minuit, s il, est il vrai/possible",
+    "qu est ce, heure/jour est il, il est * heure/heures, il est vrai/possible/temps/tard/midi/minuit, s il",
+    "est il vrai/possible",
     "laquelle/lequel/lesquels/lesquelles de/des, il semble, il reste, l un, l une, l on",
     "il gèle/paraît, il est tôt, heure/jour était il, il était une fois",
     "lo que/mejor/peor/bueno/malo/siento, lo más, la una",
