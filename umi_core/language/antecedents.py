@@ -133,7 +133,7 @@ def wanted_by(term: str, noun: str) -> Kinds | None:
     return WANTED.get(term)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def kinds_of(word: str, texts: tuple[str, ...], language: str) -> Kinds:
     """Return what a word may be, by its own look and by where it stands in the texts, a rewrite last."""
     if word in TIMES:

@@ -7,6 +7,7 @@ Law 3. The tables are frozen: a changed word changes recorded runs.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import attrs
@@ -43,6 +44,7 @@ APOSTROPHE: Final = re.compile("['’]")
 JOINT: Final = re.compile(r"\s*|-")
 
 
+@lru_cache(maxsize=64)  # the turns are read for each word that may stand for something in them
 def written_words(text: str) -> tuple[WrittenWord, ...]:
     return tuple(each_word(text))
 
