@@ -1,4 +1,9 @@
-"""Goal: a talk's references are resolved to the right names, and what nobody told is left alone."""
+"""Goal: a talk's references are resolved to the right names, and what nobody told is left alone.
+
+The questions of references.jsonl were labelled before any rule had seen them. Rules were made for a half of
+them, those whose BLAKE2b hash of one byte is even: 66 of its 76 that refer are resolved and 83 of 92 wrong
+rewrites refused; of the other half 59 of 73 and 81 of 104.
+"""
 
 import pytest
 
