@@ -738,3 +738,9 @@ def test_count_counts_current_facts_of_the_scope_and_types() -> None:
 def test_a_read_that_fails_is_an_error_and_not_nothing() -> None:
     failed = Failed(StorageFailed("read", "unavailable", 3))
     assert told().ask(GetEntity(3, ACME), Read) == told().ask(Count(3), Read) == failed
+
+
+def test_definites_of_the_turns_are_named_though_no_model_answers() -> None:
+    asked = attrs.evolve(ASKED, query="What did the boss say?", turns=(Turn("user", "Ann has a boss."),))
+    found = recalled(rewriting("").ask(asked, AskModel)).resolution
+    assert (found.outcome, found.terms) == ("failed", ("the boss",))
