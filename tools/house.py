@@ -67,7 +67,18 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("addresses", "english", "errors", "fact_order", "files", "phrases", "services", "usage"),
+        (
+            "addresses",
+            "english",
+            "errors",
+            "fact_order",
+            "files",
+            "phrases",
+            "references",
+            "results",
+            "services",
+            "usage",
+        ),
         ("rules",),
         ("batches", "changes", "deadlines", "first_person"),
         (

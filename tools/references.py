@@ -1,13 +1,15 @@
 """How well references are resolved: labelled talk of scenarios/data through detection, SimLLM and gate.
 
-`python tools/references.py` prints a row per language, `-v` also what went wrong; status 1 below a threshold.
+A second table has the questions of tests/quality: what the memory makes of right and wrong rewrites, whoever
+gives them. `python tools/references.py` prints both by language, `-v` also what went wrong; status 1 below a
+threshold.
 """
 
 import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from umi_core.data import Data
 from umi_core.language.prompts import ask_rewrite
@@ -18,7 +20,9 @@ from umi_core.messages.results import Resolution
 from umi_core.values import Turn
 from umi_sim.services.model import truth
 
-DATA: Final = Path(__file__).resolve().parent.parent / "scenarios" / "data" / "references.jsonl"
+ROOT: Final = Path(__file__).resolve().parent.parent
+DATA: Final = ROOT / "scenarios" / "data" / "references.jsonl"
+QUESTIONS: Final = tuple(ROOT / "tests" / "quality" / name for name in ("dialogue.jsonl", "references.jsonl"))
 CONFIDENCE_MIN_PPM: Final = 500_000  # the default of resolve_confidence_min_ppm
 RESOLVED_PERCENT_MIN: Final = 80
 UNCHANGED_PERCENT_MIN: Final = 95
@@ -134,6 +138,118 @@ def row(name: str, found: list[str]) -> Row:
     return Row(name, right + wrong + unchanged, right, wrong, unchanged, left + changed, left)
 
 
+# Questions with right and wrong rewrites.
+
+
+class Question(Data):
+    """A query after some turns, and rewrites of it. `means`: reference, what it means, number of the turn."""
+
+    language: str
+    turns: tuple[Turn, ...]  # the newest first
+    query: str
+    refers: bool
+    means: tuple[tuple[str, str, int], ...]
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]  # those that name another entity
+
+    @property
+    def is_asked(self) -> bool:
+        return resolve_without_model(self.query, self.turns, True) is None
+
+    def takes(self, rewrite: str) -> bool:
+        """Check whether a line is taken that names nothing."""
+        found = judge_rewrite(rewrite, self.query, self.turns, CONFIDENCE_MIN_PPM)
+        return self.is_asked and found.outcome == "resolved"
+
+    def takes_named(self, rewrite: str, later: int = 0) -> bool:
+        """Check whether a rewrite is taken that names what is meant, and a turn so many later than right."""
+        rows = [
+            {"reference": reference, "means": means, "turn": number - later}
+            for reference, means, number in self.means
+        ]
+        return self.takes(json.dumps({"query": rewrite, "references": rows}))
+
+    @property
+    def is_right(self) -> bool:
+        """Check whether a right rewrite is taken, named or not as the labels allow."""
+        take = self.takes_named if self.means else self.takes
+        return any(take(rewrite) for rewrite in self.right)
+
+
+def questions(text: str) -> list[Question]:
+    """Return the questions of a file, one JSON object per line."""
+    return [question(json.loads(line)) for line in text.splitlines()]
+
+
+def question(fields: dict[str, Any]) -> Question:
+    said = tuple(Turn(turn["role"], turn["text"]) for turn in fields["turns"])
+    means = tuple((term, words, len(said) - at) for term, words, at in fields.get("means", ()))
+    wrong = tuple(rewrite for kind, rewrite in fields["wrong"] if kind == "entity" and fields["refers"])
+    right = tuple(fields["right"])
+    return Question(
+        fields["language"], shown_turns(said), fields["query"], fields["refers"], means, right, wrong
+    )
+
+
+class Score(Data):
+    """Counts of questions, and of wrong rewrites: found and resolved, refused, left alone."""
+
+    referring: int
+    found: int
+    resolved: int
+    wrong: int
+    refused: int
+    clear: int
+    left: int
+
+
+def score(some: Iterable[Question]) -> Score:
+    """Count what refers and is resolved by a right rewrite; a question without one is not counted there."""
+    every = list(some)
+    referring = [it for it in every if it.refers and it.right]
+    wrong = [it.takes(rewrite) for it in referring for rewrite in it.wrong]
+    clear = [it for it in every if not it.refers]
+    return Score(
+        len(referring),
+        sum(it.is_asked for it in referring),
+        sum(it.is_right for it in referring),
+        len(wrong),
+        wrong.count(False),
+        len(clear),
+        sum(not it.is_asked for it in clear),
+    )
+
+
+def print_scores(verbose: bool) -> None:
+    for path in QUESTIONS:
+        every = questions(path.read_text("utf-8"))
+        print(
+            f"\n{path.name:17}{'refer':>6}{'found':>6}{'right':>6}{'wrong':>8}{'refused':>8}{'clear':>8}",
+            end="",
+        )
+        print(f"{'left':>6}")
+        for language in sorted({it.language for it in every}):
+            print_score(language, score(it for it in every if it.language == language))
+        print_score("all", score(every))
+        for it in every if verbose else ():
+            print_failures(it)
+
+
+def print_score(name: str, it: Score) -> None:
+    print(f"{name:17}{it.referring:>6}{it.found:>6}{it.resolved:>6}{it.wrong:>8}{it.refused:>8}", end="")
+    print(f"{it.clear:>8}{it.left:>6}")
+
+
+def print_failures(it: Question) -> None:
+    if it.is_asked != it.refers:
+        print(f"{'asked' if it.is_asked else 'not found'}: {it.query}")
+    elif it.right and not it.is_right:
+        print(f"refused: {it.query} | {it.right[0]}")
+    for rewrite in it.wrong:
+        if it.takes(rewrite):
+            print(f"taken: {it.query} | {rewrite}")
+
+
 def percent(part: int, whole: int) -> str:
     return f"{part * 1000 // max(1, whole) / 10} %"
 
@@ -157,6 +273,7 @@ def main(verbose: bool) -> int:
             print(
                 f"\n{word} {resolution.outcome} {one.expected}\n  {said}\n  {one.query}\n  {resolution.query}"
             )
+    print_scores(verbose)
     return 0 if all(it.passes for it in rows) else 1
 
 

@@ -18,6 +18,8 @@
     host.py        performs what a memory asks of the world, wakes it when it is due
     recorder.py    all that goes into a memory, as a file that `umi-sim replay` lives again
     topics.py      categories and groups by their paths
+    results.py     what calls return beside facts
+    references.py  what `she` means, where one name fits and no model is asked
     local.py       rules and hashes in place of a model and an embedder, without a network
     services.py    what a model and an embedder are, and how they fail
     openai.py      a model and an embedder at any endpoint that speaks as OpenAI does
@@ -60,7 +62,8 @@ if TYPE_CHECKING:
         StoreError,
         TimedOut,
     )
-    from umi_live.memory import Hits, LiveMemory, Result, open_memory
+    from umi_live.memory import LiveMemory, open_memory
+    from umi_live.results import Hits, Result, find_references
     from umi_live.services import Embedder, Model, ServiceFailed
     from umi_live.topics import Topic
     from umi_live.usage import Usage, report_usage
@@ -74,7 +77,8 @@ _MODULES: Final = {
         "Closed FileTampered InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError "
         "TimedOut"
     ),
-    "memory": "Hits LiveMemory Result open_memory",
+    "memory": "LiveMemory open_memory",
+    "results": "Hits Result find_references",
     "services": "Embedder Model ServiceFailed",
     "topics": "Topic",
     "usage": "Usage report_usage",
@@ -85,7 +89,7 @@ __all__ = [
     "BatchResult", "BatchStatement", "BlockingMemory", "Closed", "Embedder", "FileTampered", "Hits",
     "InDoubt", "LiveError", "LiveMemory", "Model", "NotDone", "RequestFailed", "RequestRefused", "Result",
     "ScopeTaken", "ServiceFailed", "StoreError", "TimedOut", "Topic", "Usage", "delete_user",
-    "open_blocking", "open_memory", "report_usage",
+    "find_references", "open_blocking", "open_memory", "report_usage",
 ]  # fmt: skip
 
 

@@ -28,7 +28,7 @@ NO_METADATA: Final[Mapping[str, str]] = {}
 
 
 class BatchStatement(Data):
-    """What was said, with the options of `remember`. `conversation`: those of one are in order."""
+    """A statement with the options of `remember`. `conversation`: those of one are in order."""
 
     text: str
     conversation: str = ""
@@ -39,7 +39,7 @@ class BatchStatement(Data):
 
 
 class BatchResult(Owner):
-    """What became of a batch: counts of statements and facts, and by the place of each failure its error."""
+    """The result of a batch: counts of statements and facts, and by the place of each failure its error."""
 
     remembered_count: int = 0
     repeated_count: int = 0  # of those: done by an earlier call within 24 hours

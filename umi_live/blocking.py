@@ -108,6 +108,7 @@ class BlockingMemory:
     remember = waiting(LiveMemory.remember)
     remember_many = waiting(LiveMemory.remember_many)
     recall = waiting(LiveMemory.recall)
+    resolve = waiting(LiveMemory.resolve)
     memorize = waiting(LiveMemory.memorize)
     create_entity = waiting(LiveMemory.create_entity)
     update_entity = waiting(LiveMemory.update_entity)

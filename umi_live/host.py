@@ -257,6 +257,13 @@ class Host:
             self.used[number] = self.used.get(number, NO_USAGE) + used
         self.take_answer(answer)
 
+    async def ask_model(self, effect: AskModel) -> Answer:
+        """Return the answer to a question that no request asks; what it uses counts for the memory."""
+        with collect_usage() as reported:
+            answer = await self.get_answer(effect)
+        self.usage += sum(reported, NO_USAGE)
+        return answer
+
     async def get_answer(self, effect: AskModel | Embed) -> Answer:
         try:
             # The time runs while a call waits for its turn, too: the memory counts from its question.

@@ -29,10 +29,11 @@ from umi_core.limits import (
 )
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.text import cut, size
-from umi_core.values import DESCRIBED_BY
+from umi_core.values import DESCRIBED_BY, Turn
 from umi_live.changes import AttributeClaims, claims_of, ends
 from umi_live.english import UNHEARD_ROLES
 from umi_live.phrases import GREETINGS
+from umi_live.references import resolve_plainly
 from umi_live.rules import RuleStatement, SpeakerTurn, read
 from umi_live.services import ServiceFailed
 
@@ -56,8 +57,8 @@ class RuleModel:
     def ask_at_once(self, task: str, prompt: str) -> str:
         if task in DESCRIBED_BY.values():
             raise ServiceFailed("refused", 0, "rules read texts, and no image, audio or video")
-        answer = ANSWERS.get(task)
-        return "[]" if answer is None else answer(as_told(inputs_of(prompt)))
+        answer, given = ANSWERS.get(task), inputs_of(prompt)
+        return "[]" if answer is None else answer(given if task == "rewrite" else as_told(given))
 
     async def close(self) -> None:
         """There is nothing to close."""
@@ -206,7 +207,8 @@ def route(given: Json) -> str:
 
 
 def rewrite(given: Json) -> str:
-    return str(given["query"])
+    turns = tuple(Turn(turn["role"], turn["text"]) for turn in given["turns"])
+    return resolve_plainly(given["query"], turns)
 
 
 def expand(given: Json) -> str:

@@ -16,30 +16,30 @@ from collections.abc import (
     Callable,
     Coroutine,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from msgspec import structs
 
 from umi_core.conditions import Condition, Given, Where
 from umi_core.config import Config
-from umi_core.data import Data
 from umi_core.engine.registry import Registry
 from umi_core.errors import StorageFailed, StorageFull, StorageRefused
 from umi_core.ids import entity_id as id_of_entity
 from umi_core.kelpie.requests import DeleteAgent, OpenAgent, RecentEntities
 from umi_core.kelpie.results import AgentSwitched
+from umi_core.language.prompts import ask_rewrite
+from umi_core.language.rewriting import judge_rewrite, resolve_without_model, shown_turns
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
-from umi_core.messages.effects import ByFilter, ByIds, CountRows, Degraded
+from umi_core.messages.answers import EffectFailed, ModelReplied
+from umi_core.messages.effects import ByFilter, ByIds, CountRows
 from umi_core.messages.requests import (
     Blocks,
     Count,
@@ -77,7 +77,6 @@ from umi_core.messages.results import (
     BlockSet,
     Evolved,
     Forgotten,
-    Hit,
     Listed,
     Memorized,
     Rebalanced,
@@ -116,6 +115,7 @@ from umi_live.first_person import name_speaker, resolve_name
 from umi_live.host import Host, is_reading
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
+from umi_live.results import Hits, Result, find_references
 from umi_live.services import Embedder, Model, ServiceFailed
 from umi_live.store import Path, Store
 from umi_live.topics import Topic, TopicReader
@@ -131,38 +131,6 @@ COUNTED: Final = {  # kinds of rows, by what people call them
 FOLLOWED_MAX: Final = 64  # how far back the order of facts that were told together is looked for
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
-
-
-class Result(Data, Generic[T]):
-    """The value of a request, what was done with less (`degraded`), and the usage of models."""
-
-    value: T
-    degraded: tuple[Degraded, ...] = ()
-    usage: Usage = NO_USAGE
-
-
-@dataclass(frozen=True)
-class Hits(Sequence[Hit]):
-    """The hits of a recall, the best first; `resolution` says what became of its pronouns."""
-
-    hits: tuple[Hit, ...]
-    resolution: Resolution
-    variants: tuple[str, ...]
-    degraded: tuple[Degraded, ...] = ()
-    usage: Usage = NO_USAGE
-
-    @overload
-    def __getitem__(self, at: int) -> Hit: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
-    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
-        return self.hits[at]
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        return len(self.hits)
 
 
 class AbsentEmbedder:
@@ -421,6 +389,25 @@ class LiveMemory:
         result = await self.ask(request, Recalled)
         found = result.value
         return Hits(found.hits, found.resolution, found.variants, result.degraded, result.usage)
+
+    @with_timeout
+    async def resolve(self, query: str, turns: Sequence[tuple[str, str]] = ()) -> Resolution:
+        """Return what a question means after these turns, (role, text), oldest first. Nothing is searched."""
+        said = shown_turns(
+            tuple(Turn(role, text) for role, text in turns), self.config.resolve_turn_count_max
+        )
+        known = resolve_without_model(query, said, True)
+        if known is not None:
+            return known
+        if self.host is None:
+            raise Closed("the memory is not open; use it inside `async with`")
+        self.check_loop()
+        asked = effects.AskModel("rewrite", ask_rewrite(query, said), timeout_ms=self.config.model_timeout_ms)
+        answer = await self.host.ask_model(asked)
+        if isinstance(answer, ModelReplied):
+            return judge_rewrite(answer.text, query, said, self.config.resolve_confidence_min_ppm)
+        reason = answer.kind if isinstance(answer, EffectFailed) else ""
+        return Resolution("failed", query, find_references(query, turns), reason, turn_count=len(said))
 
     @with_timeout
     async def memorize(

@@ -1,16 +1,17 @@
 """Read queries: references, persons, rewrites and variants."""
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, lru_cache, partial
 from typing import Final
 
+from tests.properties.antecedents_reference import are_several, is_named, may_mean
 from tests.properties.replies_reference import array_of, payload_of
 from tests.properties.text_reference import (
+    ELIDED,
     KEPT,
     Spoken,
     byte_count,
-    content_words,
     fold_name,
     language_of,
     name_places,
@@ -22,19 +23,39 @@ from tests.properties.text_reference import (
 from umi_core import limits
 from umi_core.data import Data
 from umi_core.language.tables import (
+    ARTICLES,
+    BEFORE_CLITIC,
     BEFORE_NOUN,
+    BEHIND_CLITIC,
     CLAUSE_OPENING,
+    CLITICS,
     DETERMINERS,
+    ELLIPSIS_ROWS,
+    GENDER_ROWS,
+    GENERAL,
     HELPING,
     IDIOM_ROWS,
     INDEFINITE,
+    INVERTED,
     LIGHT_WORDS,
+    MARKS,
+    NARROWING,
+    NO_POINTERS,
+    ONES,
+    OTHERS,
     PERSON_ROWS,
+    PERSONAL_VERBS,
+    POINTERS,
     POINTING,
+    POSSESSIVE,
+    PRONOUNS,
     SAID_BY_OTHERS,
+    SAME,
     STOP_WORDS,
+    SUBJECTS,
     TERM_ROWS,
     TRIGGERS,
+    UNIQUE,
 )
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
@@ -71,22 +92,35 @@ class References(Data):
     names: tuple[str, ...] = ()
     big: tuple[str, ...] = ()
     nouns: tuple[str, ...] = ()
+    definite: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()  # the words outside; in place of each term, `#` and its number
 
 
-def references(text: str, language: str | None = None) -> References:
-    """Find the references of a text. `language`: that of the query, if this is a rewrite of it."""
+def references(text: str, language: str | None = None, known: Collection[str] = ()) -> References:
+    """Find the references of a text. `language`: that of the query, if this is a rewrite of it.
+
+    `known`: nouns that may stand behind an article and refer to something.
+    """
     spoken = spoken_words(text)
     own = language_of(text, spoken) if language is None else language
     names = name_places(text, spoken, own)
     found: list[Term] = []
     outside: list[int] = []
     nouns: list[str] = []
+    definite: list[str] = []
+    order: list[str] = []
     place = 0
     while place < len(spoken):
         term, count = longest_at(spoken, place, own, names)
+        if term is None and count == 1 and words_of_nothing(spoken, place) == 0:
+            term, count = open_term_at(spoken, place, own, known)
+            if term is not None and spoken[place].text in ARTICLES.get(own, ()):
+                definite += [it.text for it in spoken[place + 1 : place + count]]
         if term is None:
             outside += range(place, place + count)
+            order += [it.text for it in spoken[place : place + count]]
         else:
+            order.append(f"#{len(found)}")
             found.append(term)
             nouns += nouns_behind(spoken, place, place + count, term)
         place += count
@@ -98,7 +132,97 @@ def references(text: str, language: str | None = None) -> References:
         tuple(spoken[at].text for at in outside if at in names),
         tuple(spoken[at].text for at in outside if spoken[at].is_big),
         tuple(nouns),
+        tuple(definite),
+        tuple(order),
     )
+
+
+# Words that refer to something in some places only.
+#
+# Which one has a garden?            one
+# Darf er das?  Il la vend ?         das, la
+# Did the boss call?                 the boss, if the turns have a boss
+# And Berlin?                        and …
+
+
+def open_term_at(
+    spoken: list[Spoken], place: int, language: str, known: Collection[str]
+) -> tuple[Term | None, int]:
+    here, line = spoken[place].text, [it.text for it in spoken]
+    own = language or "zh"
+    if place == 0:
+        for name, most, row in ELLIPSIS_ROWS:
+            for opening in sorted(row.split(", "), key=len, reverse=True):
+                start = [it.text for it in spoken_words(opening)]
+                rest = line[len(start) :]
+                if (
+                    name == own
+                    and line[: len(start)] == start
+                    and len(rest) <= most
+                    and not HELPING & {*rest}
+                ):
+                    return Term(" ".join(start) + " …", own), len(start)
+    if here == "呢" and place == len(line) - 1 and len(line) <= 4:
+        return Term("呢 …", own), 1
+    if is_without_noun(spoken, place, language):
+        return Term(here, own), 1
+    after = spoken[place + 1] if place + 1 < len(spoken) else None
+    if (
+        here not in ARTICLES.get(language, ())
+        or after is None
+        or not after.belongs
+        or after.text not in known
+    ):
+        return None, 1
+    third = spoken[place + 2] if place + 2 < len(spoken) and spoken[place + 2].belongs else None
+    is_narrowed = third is not None and (third.text in known or third.text in NARROWING | ONES)
+    is_noun = after.is_big if language == "de" else not after.is_big
+    return (Term(f"{here} {after.text}", own), 2) if is_noun and not is_narrowed else (None, 1)
+
+
+def is_without_noun(spoken: list[Spoken], place: int, language: str) -> bool:
+    here = spoken[place]
+    before = spoken[place - 1].text if place and here.belongs else ""
+    ahead: list[Spoken] = []
+    for it in spoken[place + 1 : place + 4]:
+        if not it.belongs:
+            break
+        ahead.append(it)
+    after = ahead[0].text if ahead else ""
+    if language == "en" and here.text in ONES:
+        is_end = after == "" or after in MARKS["en"] or after in HELPING
+        chosen = {it.text for it in spoken[max(0, place - 2) : place]} & POINTERS
+        return (is_end or chosen != set()) and after != "of" and before != "" and before not in NO_POINTERS
+    if language == "de" and here.text in ARTICLES["de"] and (place == 0 or here.belongs):
+        return (after == "" or after in MARKS["de"]) and not any(it.is_big for it in ahead)
+    if language == "es" and here.text in OTHERS:
+        return after == "" or after in BEHIND_CLITIC["es"]
+    if language == "es" and here.text in CLITICS["es"]:
+        is_verb = after in BEHIND_CLITIC["es"] or after[-1:] in ("é", "ó", "í")
+        return before in BEFORE_CLITIC["es"] or is_verb or after == "de"
+    if language == "fr" and here.text in CLITICS["fr"]:
+        if len(ahead) > 1 and ahead[1].hyphen and ahead[1].text in PRONOUNS:
+            return True
+        is_verb = here.text == "l" and after in BEHIND_CLITIC["fr"]
+        return is_verb or (before in BEFORE_CLITIC["fr"] and not spoken[place - 1].hyphen)
+    return language == "fr" and (here.text == "y" or (here.text == "en" and before in ELIDED))
+
+
+def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
+    """Return the words that may be taken up with an article after these turns."""
+    if not turns:
+        return frozenset()
+    said = {*GENERAL}
+    for turn in turns:
+        line = spoken_words(turn.text)
+        for place, it in enumerate(line):
+            before = line[place - 1].text if place > 0 and it.belongs else ""
+            # `the dog` alone tells no more than the question does, `the dog, Rex` does.
+            is_bare = any(before in row for row in ARTICLES.values()) and before not in OTHERS
+            if not is_bare or (place + 1 < len(line) and line[place + 1].is_big):
+                said.add(it.text)
+    small = {word for marks in MARKS.values() for word in marks}
+    return frozenset(word for word in said if word not in STOP_WORDS | UNIQUE | small)
 
 
 def longest_at(spoken: list[Spoken], place: int, language: str, names: list[int]) -> tuple[Term | None, int]:
@@ -117,7 +241,11 @@ def longest_at(spoken: list[Spoken], place: int, language: str, names: list[int]
 @cache
 def terms_by_first_word() -> dict[str, list[tuple[list[str], Term]]]:
     """Return the words of each term by the first of them, terms of most words first."""
-    every = [(list(words(text)), Term(text, name)) for name, row in TERM_ROWS for text in row.split(", ")]
+    every = [
+        ([it.text for it in spoken_words(text)], Term(text, name))
+        for name, row in TERM_ROWS
+        for text in row.split(", ")
+    ]
     found: dict[str, list[tuple[list[str], Term]]] = {}
     for phrase, term in sorted(every, key=lambda each: -len(each[0])):
         found.setdefault(phrase[0], []).append((phrase, term))
@@ -133,14 +261,20 @@ def words_of_nothing(spoken: list[Spoken], place: int) -> int:
     line = (
         before + ahead[0].text + "".join(f" {it.text}" if it.belongs else f" | {it.text}" for it in ahead[1:])
     )
-    matches = (each.match(f"{line} |", len(before)) for each in nothing_patterns())
+    matches = (
+        each.match(f"{line} |", len(before))
+        for first, each in nothing_patterns()
+        if spoken[place].begins or not first
+    )
     return max((len(match[0].split()) for match in matches if match), default=0)
 
 
 @cache
-def nothing_patterns() -> list[re.Pattern[str]]:
-    """Return idioms as patterns over a line of words in which a bar is a mark (M13.3)."""
-    return [re.compile(pattern_of(idiom)) for row in IDIOM_ROWS for idiom in row.split(", ")]
+def nothing_patterns() -> list[tuple[bool, re.Pattern[str]]]:
+    """Return idioms as patterns over a line of words in which a bar is a mark (M13.3), and which ones begin
+    a sentence."""
+    every = [idiom for row in IDIOM_ROWS for idiom in row.split(", ")]
+    return [(it.startswith("< "), re.compile(pattern_of(it.removeprefix("< ")))) for it in every]
 
 
 def pattern_of(idiom: str) -> str:
@@ -204,8 +338,8 @@ def nouns_behind(spoken: list[Spoken], place: int, end: int, term: Term) -> list
 Said = tuple[str, str]  # the words for a person, and the word that follows
 
 
-def is_another_person(rewrite: str, query: str, turns: Sequence[Turn]) -> bool:
-    asked, told = list(said_in(query)), list(said_in(rewrite))
+def is_another_person(rewrite: str, query: str, turns: Sequence[Turn], language: str = "") -> bool:
+    asked, told = list(said_in(query, language)), list(said_in(rewrite, language))
     # The persons of the query must come again, in their order; others may stand between them.
     waiting = [person for person, _ in asked]
     for person, _ in told:
@@ -213,7 +347,7 @@ def is_another_person(rewrite: str, query: str, turns: Sequence[Turn]) -> bool:
             waiting.pop(0)
     if waiting:
         return True
-    known = asked + [said for turn in turns for said in seen_by_asker(turn)]
+    known = asked + [said for turn in turns for said in seen_by_asker(turn, language)]
     return any(
         count(told, person) > count(asked, person) and (person, follower) not in known
         for person, follower in told
@@ -225,15 +359,15 @@ def person_of(word: str) -> str:
     return next((person for person, row in PERSON_ROWS if word in row.split()), "")
 
 
-def said_in(text: str) -> Iterator[Said]:
+def said_in(text: str, language: str) -> Iterator[Said]:
     line = words(text)
     for place, word in enumerate(line):
-        if person := person_of(word):
+        if (person := person_of(word)) and word not in LIGHT_WORDS.get(language, ()):
             yield person, line[place + 1] if place + 1 < len(line) else ""
 
 
-def seen_by_asker(turn: Turn) -> Iterator[Said]:
-    for person, follower in said_in(turn.text):
+def seen_by_asker(turn: Turn, language: str) -> Iterator[Said]:
+    for person, follower in said_in(turn.text, language):
         if turn.role == "user":
             yield person, follower
         else:
@@ -258,6 +392,7 @@ ENDINGS: Final = {  # that may differ in two forms of a word, of which three let
     "en": "ies ing ed es s e y",
     "de": "en em er es e n s",
     "es": "os as es o a s e",
+    "fr": "es e s x",
 }
 
 
@@ -274,7 +409,7 @@ def resolve_without_model(
     query: str, turns: Sequence[Turn], wanted: bool, forced: bool = False
 ) -> Resolution | None:
     """Return the resolution of a query about which no model is asked; None if one is."""
-    terms = terms_of(references(query))
+    terms = terms_of(references(query, None, known_nouns(turns)))
     if not wanted:
         return Resolution("disabled", query)
     if not terms and not (forced and shown_turns(turns)):
@@ -292,46 +427,205 @@ def terms_of(found: References) -> tuple[str, ...]:
 
 def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) -> Resolution:
     """Return the resolution that a reply leads to, after these turns as they were shown."""
-    asked = references(query)
-    rewrite, terms = one_line(clean_line(replace_surrogates(reply))), terms_of(asked)
+    asked = references(query, None, known_nouns(turns))
+    line, named = read_named(reply)
+    rewrite, terms = one_line(clean_line(line)), terms_of(asked)
     is_same = rewrite != "" and rewrite == one_line(clean_line(query))
     if is_same or one_line(replace_surrogates(reply)) == one_line(query):
         return Resolution("unchanged", query, terms, turn_count=len(turns))
-    reason = why_refused(rewrite, query, asked, turns)
+    given = references(rewrite, asked.spoken, asked.definite)
+    reason = why_refused(rewrite, query, asked, given, turns)
+    if reason is None and named is not None:
+        reason = why_misnamed(rewrite, asked, given, named, turns)
     if reason is not None:
         return Resolution("rejected", query, terms, reason, turn_count=len(turns))
     # `What did he say about that?` has two; a rewrite that still has `that` has resolved 500,000 ppm.
-    gone = len(asked.terms) - len(references(rewrite, asked.spoken).terms)
-    gone_ppm = ONE * gone // len(asked.terms) if asked.terms else ONE  # nothing is left to refer
+    gone = len(asked.terms) - len(left_open(asked, given))
+    gone_ppm = ONE * max(0, gone) // len(asked.terms) if asked.terms else ONE  # nothing is left to refer
     if gone_ppm < floor_ppm:
         return Resolution("rejected", query, terms, "unresolved", turn_count=len(turns))
     return Resolution("resolved", rewrite, terms, "", gone_ppm, len(turns))
 
 
-def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Turn]) -> str | None:
+Named = list[tuple[str, str, int]]  # reference, means, turn
+
+
+def read_named(reply: str) -> tuple[str, Named | None]:
+    """Return the rewrite of a reply, and what it names; None if it is a line and no object."""
+    value = payload_of(reply, "{", lambda it: isinstance(it, dict) and isinstance(it.get("references"), list))
+    if not isinstance(value, dict):
+        return replace_surrogates(reply), None
+    named: Named = []
+    for row in value["references"]:
+        if not isinstance(row, dict):
+            continue
+        reference, means = row.get("reference"), row.get("means")
+        number = getattr(row.get("turn"), "written", "")
+        if isinstance(reference, str) and isinstance(means, str):
+            named.append((reference, means, int(number) if re.fullmatch("[0-9]{1,3}", number) else 0))
+    query = value.get("query")
+    return query if isinstance(query, str) else "", named
+
+
+def why_refused(
+    rewrite: str, query: str, asked: References, given: References, turns: Sequence[Turn]
+) -> str | None:
     """Return the first reason against a rewrite; None if there is none."""
     # The order of the reasons below is that of M13.8: the first one is told.
-    given, light = references(rewrite, asked.spoken), light_words(asked)
+    light = light_words(asked)
     added = [word for word in given.others if word not in light]
-    small_in_query = [word for word in words(query) if word not in asked.big]
+    asked_words = [it.text for it in spoken_words(query)]
+    small_in_query = [word for word in asked_words if word not in asked.big or asked.spoken == "de"]
     if rewrite == "":
         return "empty_reply"
     if byte_count(rewrite) > limits.QUERY_BYTES_MAX:
         return "too_long"
     if any(is_missing(word, rewrite, given, asked) for word in list_required_words(given, asked)):
         return "dropped_words"
-    if any(given.terms.count(term) > asked.terms.count(term) for term in given.terms):
+    left = left_open(asked, given)
+    if any(left.count(term) > asked.terms.count(term) for term in left):
         return "new_reference"
     in_turns = [it for turn in turns for it in spoken_words(turn.text)]
     big_in_turns = [it.text for it in in_turns if it.is_big]
-    small = small_in_query + [it.text for it in in_turns if it.text not in big_in_turns]
-    exact = [*words(query), *(it.text for it in in_turns)]
+    is_open = asked.spoken == "de"
+    small = small_in_query + [it.text for it in in_turns if is_open or it.text not in big_in_turns]
+    exact = [*asked_words, *(it.text for it in in_turns)]
     if not all(stands(word, exact, small, given.big, asked.spoken) for word in added):
         return "foreign_word"
-    said, small_said = content_words(query), [word for word in small_in_query if word not in STOP_WORDS]
+    said = [word for word in asked_words if word not in STOP_WORDS]
+    small_said = [word for word in small_in_query if word not in STOP_WORDS]
     if all(stands(word, said, small_said, given.big, asked.spoken) for word in added):
         return "nothing_added"
-    return "changed_person" if is_another_person(rewrite, query, turns) else None
+    if is_another_person(rewrite, query, turns, asked.spoken):
+        return "changed_person"
+    return "misfit" if is_misfit(rewrite, asked, given, turns) else None
+
+
+# What stands in place of a reference.
+
+
+def is_new(word: str, asked: References, given: References) -> bool:
+    """Return True if a word of a rewrite is none of the query, and no small word."""
+    of_terms = [it.text for term in asked.terms for it in spoken_words(term)]
+    line = [*asked.others, *of_terms]
+    small = [it for it in line if it not in asked.big or asked.spoken == "de"]
+    is_light = word in STOP_WORDS or word in LIGHT_WORDS.get(asked.spoken, ())
+    return not is_light and not stands(word, line, small, given.big, asked.spoken)
+
+
+def left_open(asked: References, given: References, with_bound: bool = False) -> list[str]:
+    """Return the terms of a rewrite that still refer to what is outside of it; perhaps owners, too."""
+    found = list[str]()
+    for at, part in enumerate(given.order):
+        if not part.startswith("#"):
+            continue
+        term = given.terms[int(part[1:])]
+        news = [it for it in given.order[:at] if not it.startswith("#") and is_new(it, asked, given)]
+        after = given.order[at + 1] if at + 1 < len(given.order) else "#"
+        owns = term in POSSESSIVE and not with_bound
+        binds = owns or (asked.spoken == "fr" and term in INVERTED)
+        opens = (term in BEFORE_NOUN and asked.nouns != ()) or any(word in SAME for word in term.split())
+        if not (binds and news) and not (opens and not after.startswith("#") and is_new(after, asked, given)):
+            found.append(term)
+    return found
+
+
+def resolved_terms(asked: References, given: References) -> list[str]:
+    left, gone = left_open(asked, given, True), list[str]()
+    for term in asked.terms:
+        if term in left:
+            left.remove(term)
+        else:
+            gone.append(term)
+    return gone
+
+
+def put_in(asked: References, given: References) -> list[tuple[str, ...]]:
+    """Return the new words of each place."""
+    line, articles = "", ["the", "a", "an", *(word for _, row in GENDER_ROWS for word in row.split())]
+    for part in given.order:
+        if part.startswith("#") or part in asked.others or part in articles:
+            is_word = not part.startswith("#") and is_new(part, asked, given)
+            line += f" {part}" if is_word else "|"
+        elif is_new(part, asked, given):
+            line += f" {part}"
+    return [tuple(place.split()) for place in line.split("|") if place.split()]
+
+
+def is_misfit(rewrite: str, asked: References, given: References, turns: Sequence[Turn]) -> bool:
+    gone, places = resolved_terms(asked, given), put_in(asked, given)
+    if gone == [] or places == []:
+        return False
+    first = [term for term in gone if term in SUBJECTS] + [term for term in gone if term not in SUBJECTS]
+    orders = [first] if asked.spoken in ("de", "fr") else [gone, first]
+    may = partial(may_stand, rewrite, asked, given, turns)
+    if len(places) != len(gone):
+        both = [*places, tuple(word for place in places for word in place)]
+        every = all(any(may(term, place, False) for place in both) for term in gone)
+        return not (every and any(may(order[0], places[0], True) for order in orders))
+    return not any(
+        all(
+            may(term, place, number == 0)
+            for number, (term, place) in enumerate(zip(order, places, strict=True))
+        )
+        for order in orders
+    )
+
+
+def may_stand(
+    rewrite: str,
+    asked: References,
+    given: References,
+    turns: Sequence[Turn],
+    term: str,
+    place: tuple[str, ...],
+    is_subject: bool,
+) -> bool:
+    """Return True if the words of a place may be what a term means."""
+    texts = [*(turn.text for turn in turns), rewrite]
+    is_personal = is_subject and any(word in PERSONAL_VERBS for word in asked.others)
+    noun = term.split(" ")[-1] if term.split(" ")[-1] in asked.definite else ""
+    is_one = not are_several(place, texts, asked.spoken)
+    if is_subject and asked.spoken == "de" and term in SUBJECTS and is_one:
+        nouns = [word for word in place if word in given.big and not person_of(word)]
+        place = tuple(nouns[:1]) if nouns else place
+    if noun != "" and noun in given.others:
+        return True
+    if noun != "" and not is_named(noun, place, texts, asked.spoken):
+        return False
+    if noun == "" and term in BEFORE_NOUN:
+        noun = asked.nouns[0] if asked.nouns else ""
+    return may_mean(term, noun, place, texts, asked.spoken, is_personal)
+
+
+def why_misnamed(
+    rewrite: str, asked: References, given: References, named: Named, turns: Sequence[Turn]
+) -> str | None:
+    """Return what is wrong with what a model says that the references mean."""
+
+    def heavy(text: str) -> tuple[str, ...]:
+        line, light = [it.text for it in spoken_words(text)], light_words(asked)
+        return tuple(word for word in line if word not in light and not person_of(word))
+
+    def is_in(word: str, text: str) -> bool:
+        line = [it.text for it in spoken_words(text)]
+        return stands(word, line, line, (), asked.spoken)
+
+    def about(reference: str, term: str) -> bool:
+        start = [it.text for it in spoken_words(term)]
+        return [it.text for it in spoken_words(reference)][: len(start)] == start
+
+    pairs = [(term, row) for term in resolved_terms(asked, given) for row in named if about(row[0], term)]
+    for term in resolved_terms(asked, given):
+        means = [row[1] for its, row in pairs if its == term]
+        if not term.endswith("…") and not any(is_in(word, rewrite) for it in means for word in heavy(it)):
+            return "unnamed"
+    for _, text, number in named:
+        said = turns[number - 1].text if 1 <= number <= len(turns) else ""
+        if heavy(text) == () or not all(is_in(word, said) for word in heavy(text)):
+            return "wrong_turn"
+    fits = (may_stand(rewrite, asked, given, turns, term, heavy(row[1]), False) for term, row in pairs)
+    return None if all(fits) else "misfit"
 
 
 def list_required_words(given: References, asked: References) -> list[str]:
@@ -343,8 +637,9 @@ def list_required_words(given: References, asked: References) -> list[str]:
 
 
 def is_missing(word: str, rewrite: str, given: References, asked: References) -> bool:
-    there = words(rewrite)
-    return not stands(word, there, [it for it in there if it not in given.big], asked.big, asked.spoken)
+    there = [it.text for it in spoken_words(rewrite)]
+    small = [it for it in there if it not in given.big or asked.spoken == "de"]
+    return not stands(word, there, small, asked.big, asked.spoken)
 
 
 def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[str], language: str) -> bool:
@@ -354,7 +649,9 @@ def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[
     """
     if word in exact:
         return True
-    return word not in big and bare(word, language) in [bare(it, language) for it in small]
+    return (language == "de" or word not in big) and bare(word, language) in [
+        bare(it, language) for it in small
+    ]
 
 
 @lru_cache(maxsize=KEPT)

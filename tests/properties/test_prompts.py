@@ -108,7 +108,9 @@ def asked_after(ask: Callable[[str, tuple[Turn, ...]], str]) -> Domain:
     def domain(draw: Draw) -> Asked:
         query = text(draw)
         turns = tuple(Turn(draw.pick(("user", "tool")), it) for it in texts(draw))
-        shown = [{"role": it.role, "text": it.text} for it in turns]
+        shown: list[dict[str, object]] = [{"role": it.role, "text": it.text} for it in turns]
+        if ask is prompts.ask_rewrite:
+            shown = [{"turn": number, **it} for number, it in enumerate(shown, start=1)]
         return ask(query, turns), {"turns": shown, "query": query}
 
     return domain

@@ -420,6 +420,7 @@ class Spoken(Data):
     written: str
     begins: bool
     belongs: bool
+    hyphen: bool = False
 
     @property
     def is_big(self) -> bool:
@@ -433,9 +434,18 @@ def spoken_words(text: str) -> list[Spoken]:
         gap, _, rest = rest.partition(written)
         begins = not found or any(char in SENTENCE_STARTS for char in gap)
         belongs = bool(found) and gap.strip() in ("", "-") and (gap == "-" or "-" not in gap)
-        bare = written.replace("’", "'").partition("'")[0]
-        found.append(Spoken(bare.casefold(), written, begins, belongs))
+        hyphen = gap == "-" and bool(found)
+        bare, mark, tail = written.replace("’", "'").partition("'")
+        if mark and bare.casefold() in ELIDED:
+            # French `l'avion` is two words, `Ann's` is one.
+            found.append(Spoken(bare.casefold(), written[: len(bare)], begins, belongs, hyphen))
+            hyphen, begins, belongs, written = False, False, True, written[len(bare) + 1 :]
+            bare = tail.partition("'")[0]
+        found.append(Spoken(bare.casefold(), written, begins, belongs, hyphen))
     return found
+
+
+ELIDED: Final = ("l", "d", "j", "m", "t", "s", "n", "c", "qu", "jusqu", "lorsqu", "puisqu")
 
 
 def language_of(text: str, spoken: list[Spoken]) -> str:

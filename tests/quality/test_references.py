@@ -1,9 +1,20 @@
-"""Goal: a talk's references are resolved to the right names, and what nobody told is left alone."""
+"""Goal: a talk's references are resolved to the right names, and what nobody told is left alone.
+
+The questions of references.jsonl were labelled before any rule had seen them. Rules were made for a half of
+them, those whose BLAKE2b hash of one byte is even: 66 of its 76 that refer are resolved and 83 of 92 wrong
+rewrites refused; of the other half 59 of 73 and 81 of 104.
+"""
 
 import pytest
 
-from tools.references import DATA, LANGUAGES, Row, examples, measured
+from tools.references import DATA, LANGUAGES, QUESTIONS, Row, examples, measured, questions, score
 
+# Of the questions with rewrites (tools/references.py): found, rightly resolved, wrongly resolved, left alone.
+FOUND_PERCENT_MIN = 95
+RIGHT_PERCENT_MIN = 87
+REFUSED_PERCENT_MIN = 80
+LEFT_PERCENT_MIN = 95
+ALL = [it for path in QUESTIONS for it in questions(path.read_text("utf-8"))]
 PER_LANGUAGE_MIN = 40
 UNRESOLVABLE_MIN = 60
 
@@ -26,3 +37,35 @@ def test_a_row_passes_above_both_thresholds_only() -> None:
     assert Row("x", 100, 81, 10, 9, 100, 96).passes
     assert not Row("x", 100, 80, 10, 10, 100, 96).passes
     assert not Row("x", 100, 81, 10, 9, 100, 95).passes
+
+
+def test_questions_are_many_in_five_languages_and_none_stands_twice() -> None:
+    assert len({(it.turns, it.query) for it in ALL}) == len(ALL)
+    for language in ("en", "de", "es", "fr", "zh"):
+        assert sum(it.language == language for it in ALL) >= 45
+    assert sum(not it.refers for it in ALL) >= 150
+
+
+def test_what_refers_is_resolved_and_the_rest_is_left() -> None:
+    got = score(ALL)
+    assert got.found * 100 >= FOUND_PERCENT_MIN * got.referring
+    assert got.resolved * 100 >= RIGHT_PERCENT_MIN * got.referring
+    assert got.left * 100 >= LEFT_PERCENT_MIN * got.clear
+
+
+def test_a_rewrite_with_another_entity_is_refused() -> None:
+    got = score(ALL)
+    assert got.refused * 100 >= REFUSED_PERCENT_MIN * got.wrong
+
+
+def test_a_rewrite_that_names_another_turn_is_refused() -> None:
+    taken = [
+        it.takes_named(rewrite, later)
+        for it in ALL
+        for rewrite in it.right
+        if it.means and it.takes_named(rewrite)
+        for later in (1, -1)
+    ]
+    # What is meant is said in some of the other turns, too.
+    assert len(taken) > 200
+    assert taken.count(False) * 100 >= 98 * len(taken)

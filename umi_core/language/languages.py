@@ -7,6 +7,7 @@ Law 3. The tables are frozen: a changed word changes recorded runs.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from umi_core.data import Data
@@ -26,16 +27,21 @@ class WrittenWord(Data):
     written: str
     opens: bool
     is_joined: bool
+    is_tied: bool = False  # by a hyphen, as the last word of `vend-il` is
 
     @property
     def is_capital(self) -> bool:
         return is_capital(self.written[0])
 
 
+# French words that lose their vowel: `l'a-t-elle` is `l` and `a`, while `Sheila's` is one word.
+ELIDED: Final = frozenset("l d j m t s n c qu jusqu lorsqu puisqu".split())
 OPENING: Final = re.compile('[.!?…:;¿¡"“”„«»()—–\n]')  # a sentence begins behind one of these
+APOSTROPHE: Final = re.compile("['’]")
 JOINT: Final = re.compile(r"\s*|-")
 
 
+@lru_cache(maxsize=64)  # the turns are read for each word that may stand for something in them
 def written_words(text: str) -> tuple[WrittenWord, ...]:
     return tuple(each_word(text))
 
@@ -45,8 +51,17 @@ def each_word(text: str) -> Iterator[WrittenWord]:
     for match in word_matches(text):
         gap = match.string[end : match.start()]
         is_first = end == 0
-        opens, joint = is_first or bool(OPENING.search(gap)), bool(JOINT.fullmatch(gap))
-        yield WrittenWord(match[1].casefold(), match[0], opens, joint and not is_first)
+        opens = is_first or bool(OPENING.search(gap))
+        joint, is_tied = not is_first and bool(JOINT.fullmatch(gap)), not is_first and gap == "-"
+        text, written = match[1].casefold(), match[0]
+        if text in ELIDED and len(text) < len(written):
+            yield WrittenWord(
+                text, written[: len(text)], opens, joint and not is_first, is_tied and not is_first
+            )
+            opens, joint, is_first, is_tied = False, True, False, False
+            written = written[len(text) + 1 :]
+            text = APOSTROPHE.split(written)[0].casefold()
+        yield WrittenWord(text, written, opens, joint, is_tied)
         end = match.end()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from umi_core.language.tables import PERSON_ROWS, SAID_BY_OTHERS
+from umi_core.language.tables import LIGHT_WORDS, PERSON_ROWS, SAID_BY_OTHERS
 from umi_core.language.words import words
 from umi_core.values import Turn
 
@@ -20,16 +20,16 @@ PERSONS: Final = {word: person for person, row in PERSON_ROWS for word in row.sp
 Placed = tuple[str, str]  # a person and the word behind it
 
 
-def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...]) -> bool:
+def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...], language: str = "") -> bool:
     """Check whether a person of the query is missing, or an unmentioned one was added: `my flat`."""
-    kept, given = persons(query), persons(rewrite)
+    kept, given = persons(query, language), persons(rewrite, language)
     asked, told = Counter(person for person, _ in kept), Counter(person for person, _ in given)
     added = told - asked
     if not is_within([person for person, _ in kept], [person for person, _ in given]):
         return True
     # "Is it big?" may become "Is my flat big?" only if the asker spoke of "my flat", or another speaker of
     # "your flat": the word behind the person counts as well.
-    said = {*kept, *(placed for turn in turns for placed in said_in(turn))} if added else set()
+    said = {*kept, *(placed for turn in turns for placed in said_in(turn, language))} if added else set()
     return any(person in added and (person, behind) not in said for person, behind in given)
 
 
@@ -40,14 +40,16 @@ def is_within(some: Sequence[str], others: Sequence[str]) -> bool:
     return all(one in rest for one in some)
 
 
-def persons(text: str) -> list[Placed]:
-    """Return each person of a text, with the word behind it."""
-    found = (*words(text), "")
-    return [(PERSONS[word], behind) for word, behind in pairwise(found) if word in PERSONS]
+def persons(text: str, language: str = "") -> list[Placed]:
+    """Return each person of a text, with the word behind it. French `du` is no German `you`."""
+    found, light = (*words(text), ""), LIGHT_WORDS.get(language, frozenset())
+    return [
+        (PERSONS[word], behind) for word, behind in pairwise(found) if word in PERSONS and word not in light
+    ]
 
 
-def said_in(turn: Turn) -> Iterator[Placed]:
+def said_in(turn: Turn, language: str = "") -> Iterator[Placed]:
     """Yield the persons that a turn speaks of, as the asker would name them."""
-    for person, behind in persons(turn.text):
+    for person, behind in persons(turn.text, language):
         seen = (person,) if turn.role == ASKER else SAID_BY_OTHERS[person]
         yield from ((it, behind) for it in seen)

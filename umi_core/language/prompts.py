@@ -108,8 +108,11 @@ Rules:
 - Use only words of the query and the turns.
 - I, you and we stay who they are. The turns of role user are by the one who asks.
 - If the turns do not tell what is meant, or more than one thing fits, give the query as it is.
+- references: each pronoun or other reference of the query that you put words in place of; means: what it
+  stands for, in words of a turn; turn: the number of that turn.
 {DATA_RULE}""",
-        "Reply with the rewritten query in one line and nothing else.",
+        """Reply with one JSON object of this form and nothing else:
+{"query": TEXT, "references": [{"reference": TEXT, "means": TEXT, "turn": NUMBER}, ...]}""",
     ),
     "expand": (
         "Give other ways to ask the input query of a memory that is searched by words and by meaning.",
@@ -310,7 +313,10 @@ def show_times(it: Statement | FoundText) -> dict[str, Input]:
 
 def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:
     """Return the prompt; `turns`: the newest first."""
-    return prompt("rewrite", (("turns", shown_turns(turns)), ("query", query)))
+    numbered: Input = tuple(
+        {"turn": number, "role": turn.role, "text": turn.text} for number, turn in enumerate(turns, start=1)
+    )
+    return prompt("rewrite", (("turns", numbered), ("query", query)))
 
 
 def ask_expand(query: str) -> str:

@@ -7,19 +7,31 @@ Law 3. A word counts in the language of the query alone, and a name in none: `Wh
 
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import product
+from itertools import product, takewhile
 from typing import Final
 
 from umi_core.data import Data
-from umi_core.language.languages import WrittenWord, language_of, written_words
+from umi_core.language.languages import ELIDED, WrittenWord, language_of, written_words
 from umi_core.language.tables import (
+    ARTICLES,
+    BEFORE_CLITIC,
     BEFORE_NOUN,
+    BEHIND_CLITIC,
     CLAUSE_OPENING,
+    CLITICS,
     DETERMINERS,
+    ELLIPSIS_ROWS,
     HELPING,
     IDIOM_ROWS,
     INDEFINITE,
+    MARKS,
+    NARROWING,
+    NO_POINTERS,
+    ONES,
+    OTHERS,
+    POINTERS,
     POINTING,
+    PRONOUNS,
     TERM_ROWS,
 )
 from umi_core.text import has_small, is_capital
@@ -39,6 +51,7 @@ class Pattern(Data):
     term: str
     is_behind_mark: bool = False
     is_before_mark: bool = False
+    is_first: bool = False  # of its sentence
 
     def fits(self, words: tuple[WrittenWord, ...], at: int) -> bool:
         end = at + len(self.places)
@@ -50,6 +63,7 @@ class Pattern(Data):
         # A term may have a mark inside ("just, now"), an idiom may not: "Is it? Me too" holds no `is it me`.
         is_whole = bool(self.term) or all(word.is_joined for word in words[at + 1 : end])
         is_behind = not self.is_behind_mark or (at > 0 and not words[at].is_joined)
+        is_behind = is_behind and (not self.is_first or words[at].opens)
         return (
             is_whole and is_behind and not (self.is_before_mark and end < len(words) and words[end].is_joined)
         )
@@ -59,15 +73,24 @@ def phrase(text: str) -> tuple[str, ...]:
     return tuple(word.text for word in written_words(text))
 
 
+OPEN: Final = " …"  # ends a term behind which the rest of a question is left out: `and …` of `And Berlin?`
+OPENINGS: Final = tuple(
+    (language, count_max, phrase(opening))
+    for language, count_max, row in ELLIPSIS_ROWS
+    for opening in sorted(row.split(", "), key=len, reverse=True)
+)
+QUESTION_CHARS_MAX: Final = 4  # of a Chinese question that only names what is asked about: `小周呢？`
+
+
 def patterns_of(idiom: str) -> Iterator[Pattern]:
     """Yield the patterns of an idiom, one for each way to leave out what stands in brackets."""
     parts = idiom.split()
-    behind, before = parts[0] == "^", parts[-1] == "$"
-    parts = parts[behind : len(parts) - before]
+    behind, before, first = parts[0] == "^", parts[-1] == "$", parts[0] == "<"
+    parts = parts[behind or first : len(parts) - before]
     choices = [(part.strip("[]"), "") if part.startswith("[") else (part,) for part in parts]
     for chosen in product(*choices):
         places = tuple(each for part in chosen if part for each in options_of(part))
-        yield Pattern(places, "", behind, before)
+        yield Pattern(places, "", behind, before, first)
 
 
 def options_of(part: str) -> Iterator[Option]:
@@ -99,52 +122,157 @@ def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
 
 
 class ReferenceReading(Data):
-    """A text read for references: its terms in order, repeated ones too, and the words outside of them.
+    """A text read for references: its parts in order, each a term or a word outside of them.
 
     `names` are the words outside that have a capital where none is due; `capitals` have one anywhere;
-    `pointed` are nouns behind a demonstrative, which may go with it.
+    `pointed` are nouns behind a demonstrative, which may go with it; `nouns` those of definites.
     """
 
-    terms: tuple[str, ...]
-    others: tuple[str, ...]
+    parts: tuple[tuple[str, bool], ...]  # with whether it is a term
     language: str = ""
     names: frozenset[str] = frozenset()
     capitals: frozenset[str] = frozenset()
     pointed: tuple[str, ...] = ()
+    nouns: frozenset[str] = frozenset()
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return tuple(text for text, is_term in self.parts if is_term)
+
+    def noun_of(self, term: str) -> str:
+        """Return the noun of a definite or a demonstrative; empty if it has none."""
+        last = term.rpartition(" ")[2]
+        if last in self.nouns:
+            return last
+        return self.pointed[0] if term in BEFORE_NOUN and self.pointed else ""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        return tuple(text for text, is_term in self.parts if not is_term)
 
 
 @lru_cache(maxsize=64)  # a query is read when it is asked, answered and judged
-def read(text: str, language: str | None = None) -> ReferenceReading:
+def read(text: str, language: str | None = None, nouns: frozenset[str] = frozenset()) -> ReferenceReading:
     """Return the references of a text. `What did he say about that?` has the terms `he` and `that`.
 
-    `language`: that of the query, for a rewrite of it.
+    `language`: that of the query, for a rewrite of it. `nouns`: those that a definite may take up: `the boss`
+    refers to something if the turns had a boss.
     """
     written = written_words(text)
     spoken = language_of(text, written) if language is None else language
     known, names = by_first_word(text.isascii()), names_in(text, written, spoken)
-    terms: list[str] = []
+    parts: list[tuple[str, bool]] = []
     others: list[int] = []
     pointed: list[str] = []
+    taken: list[str] = []
     at = 0
     while at < len(written):
         fitting = (it for it in known.get(written[at].text, ()) if it.fits(written, at))
         # The longest idiom wins, and its words are read once: `that place` leaves no `that` to be read again.
         pattern = next((it for it in fitting if not it.term or counts(it, written, at, spoken, names)), None)
         end = at + (len(pattern.places) if pattern else 1)
-        if pattern is not None and pattern.term:
-            terms.append(pattern.term)
-            pointed.extend(noun_behind(written, at, end, pattern.term))
+        if pattern is not None:
+            term = pattern.term
         else:
+            term, end = find_open_term(written, at, spoken, nouns)
+            if term and written[at].text in ARTICLES.get(spoken, ()):
+                taken.extend(word.text for word in written[at + 1 : end])
+        if term:
+            parts.append((term, True))
+            pointed.extend(noun_behind(written, at, end, term))
+        else:
+            parts.extend((written[it].text, False) for it in range(at, end))
             others.extend(range(at, end))
         at = end
     return ReferenceReading(
-        tuple(terms),
-        tuple(written[at].text for at in others),
+        tuple(parts),
         spoken,
         frozenset(written[at].text for at in others if at in names),
         frozenset(written[at].text for at in others if written[at].is_capital),
         tuple(pointed),
+        frozenset(taken),
     )
+
+
+# Open terms: words that refer to something in some places only.
+
+
+def find_open_term(
+    written: tuple[WrittenWord, ...], at: int, language: str, nouns: frozenset[str]
+) -> tuple[str, int]:
+    """Return the term that begins here, empty if there is none, and where it ends."""
+    text = written[at].text
+    if at == 0 and (count := count_opening(written, language)):
+        return " ".join(word.text for word in written[:count]) + OPEN, count
+    if text == "呢" and at + 1 == len(written) <= QUESTION_CHARS_MAX:
+        return text + OPEN, at + 1
+    if lacks_noun(written, at, language):
+        return text, at + 1
+    if text in ARTICLES.get(language, ()) and is_taken_up(written, at + 1, language, nouns):
+        return f"{text} {written[at + 1].text}", at + 2
+    return "", at + 1
+
+
+def count_opening(written: tuple[WrittenWord, ...], language: str) -> int:
+    """Return how many words open a query whose rest was asked before, as in `And Berlin?`; 0 if none."""
+    said = tuple(word.text for word in written)
+    for own, count_max, opening in OPENINGS:
+        rest = said[len(opening) :]
+        is_own = own == (language or "zh") and said[: len(opening)] == opening
+        if is_own and len(rest) <= count_max and HELPING.isdisjoint(rest):
+            return len(opening)
+    return 0
+
+
+def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool:
+    """Check whether a word stands for a noun that is left out: `which one?`, `il la vend`, `Darf sie das?`"""
+    text = written[at].text
+    before = written[at - 1].text if written[at].is_joined else ""
+    ahead = clause_behind(written, at)
+    behind = ahead[0].text if ahead else ""
+    match language:
+        case "en":
+            is_small = not ahead or behind in MARKS["en"] or behind in HELPING
+            # `the lighter one` whatever follows, else `one` before a small word.
+            is_chosen = not POINTERS.isdisjoint(word.text for word in written[max(0, at - 2) : at])
+            is_pointing = before and before not in NO_POINTERS and behind != "of"
+            return text in ONES and bool(is_pointing) and (is_small or is_chosen)
+        case "de":
+            is_alone = not ahead or behind in MARKS["de"]
+            return (
+                text in ARTICLES["de"]
+                and (at == 0 or written[at].is_joined)
+                and is_alone
+                and not any(word.is_capital for word in ahead)
+            )
+        case "es":
+            is_verb = behind in BEHIND_CLITIC["es"] or behind.endswith(("é", "ó", "í"))
+            if text in OTHERS:
+                return not ahead or behind in BEHIND_CLITIC["es"]
+            return text in CLITICS["es"] and (before in BEFORE_CLITIC["es"] or is_verb or behind == "de")
+        case "fr":
+            if text in ("y", "en"):
+                return text == "y" or before in ELIDED
+            # `il la vend`, `l'a vendue` and `la vend-il`, but not `vend-il la ferme`.
+            is_object = before in BEFORE_CLITIC["fr"] and not written[at - 1].is_tied
+            is_inverted = any(word.is_tied and word.text in PRONOUNS for word in ahead[1:2])
+            is_verb = is_inverted or (text == "l" and behind in BEHIND_CLITIC["fr"])
+            return text in CLITICS["fr"] and (is_object or is_verb)
+    return False
+
+
+def clause_behind(written: tuple[WrittenWord, ...], at: int) -> tuple[WrittenWord, ...]:
+    """Return the next words up to a mark, three at most."""
+    return tuple(takewhile(lambda word: word.is_joined, written[at + 1 : at + 4]))
+
+
+def is_taken_up(written: tuple[WrittenWord, ...], at: int, language: str, nouns: frozenset[str]) -> bool:
+    """Check whether this is a noun of the turns that the next word does not narrow, as in `the boss of`."""
+    noun, behind = written[at : at + 1], clause_behind(written, at)[:1]
+    if not noun or not noun[0].is_joined or noun[0].text not in nouns:
+        return False
+    is_narrowed = any(word.text in nouns or word.text in NARROWING or word.text in ONES for word in behind)
+    return noun[0].is_capital == (language == "de") and not is_narrowed
 
 
 def names_in(text: str, written: tuple[WrittenWord, ...], language: str) -> frozenset[int]:

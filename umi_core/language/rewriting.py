@@ -7,16 +7,34 @@ rewrite is not adopted the query is searched as it was given.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import zip_longest
 from typing import Final, Literal, get_args
 
 from umi_core.data import Data
-from umi_core.json_text import Json, whole
+from umi_core.json_text import Json, JsonNumber, whole
+from umi_core.language.antecedents import GENDERS, Talk
 from umi_core.language.languages import written_words
-from umi_core.language.persons import changes_person
-from umi_core.language.pronouns import LANGUAGES, ReferenceReading, read
-from umi_core.language.replies import ArrayOf, UnusableReply, find_json
-from umi_core.language.tables import BEFORE_NOUN, LIGHT_WORDS, TRIGGERS
+from umi_core.language.persons import PERSONS, changes_person
+from umi_core.language.pronouns import LANGUAGES, OPEN, ReferenceReading, phrase, read
+from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
+from umi_core.language.tables import (
+    ARTICLES,
+    BEFORE_NOUN,
+    GENERAL,
+    INVERTED,
+    LIGHT_WORDS,
+    MARKS,
+    OTHERS,
+    PERSONAL_VERBS,
+    POSSESSIVE,
+    SAME,
+    STOP_WORDS,
+    SUBJECTS,
+    TRIGGERS,
+    UNIQUE,
+)
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
 from umi_core.messages.results import Resolution
@@ -35,6 +53,7 @@ ENDINGS: Final = {
     "en": "ies ing ed es s e y".split(),
     "de": "en em er es e n s".split(),
     "es": "os as es o a s e".split(),
+    "fr": "es e s x".split(),
 }
 
 
@@ -58,19 +77,48 @@ class Forms(Data):
 
     def has(self, word: str, capitals: frozenset[str]) -> bool:
         """Check whether the word occurs; in another form too, unless it is among those with a capital."""
-        return word in self.words or (word not in capitals and stem(word, self.language) in self.stems)
+        # Nouns of German have a capital, and other forms.
+        is_name = word in capitals and self.language != "de"
+        return word in self.words or (not is_name and stem(word, self.language) in self.stems)
 
 
 def forms_of(some: Iterable[str], capitals: frozenset[str], language: str) -> Forms:
     every = frozenset(some)
-    return Forms(every, frozenset(stem(word, language) for word in every - capitals), language)
+    changing = every if language == "de" else every - capitals
+    return Forms(every, frozenset(stem(word, language) for word in changing), language)
+
+
+def read_query(query: str, turns: tuple[Turn, ...]) -> ReferenceReading:
+    """Return the references of a query: its terms, and definites whose noun the turns have."""
+    return read(query, None, nouns_of(tuple(turn.text for turn in turns)))
+
+
+@lru_cache(maxsize=64)
+def nouns_of(texts: tuple[str, ...]) -> frozenset[str]:
+    """Return the words of the turns that may be nouns, and general nouns for what has other words there."""
+    said = frozenset(noun for text in texts for noun in nouns_in(text))
+    return (frozenset(content(said | GENERAL)) - UNIQUE - SMALL_WORDS) if texts else frozenset()
+
+
+def nouns_in(text: str) -> Iterator[str]:
+    """Yield the words of a turn, but for those behind an article: of `the dog` no more is said than that."""
+    line = written_words(text)
+    for before, word, behind in zip((None, *line), line, (*line[1:], None), strict=False):
+        is_definite = before is not None and word.is_joined and before.text in DEFINITE
+        # `El mecánico, Paco`: the name tells more.
+        if not is_definite or (behind is not None and behind.is_capital):
+            yield word.text
+
+
+DEFINITE: Final = frozenset[str]().union(*ARTICLES.values()) - OTHERS
+SMALL_WORDS: Final = frozenset[str]().union(*MARKS.values())
 
 
 def resolve_without_model(
     query: str, turns: tuple[Turn, ...], enabled: bool, force: bool = False
 ) -> Resolution | None:
     """Return the resolution if no model is needed, else None; `force` needs one even without a term."""
-    terms = tuple(dict.fromkeys(read(query).terms)) if enabled else ()
+    terms = tuple(dict.fromkeys(read_query(query, turns).terms)) if enabled else ()
     if enabled and (terms or force) and turns:
         return None
     return Resolution("disabled" if not enabled else "no_context" if terms else "clear", query, terms)
@@ -86,23 +134,62 @@ def shown_turns(turns: tuple[Turn, ...], count_max: int = TURN_COUNT_MAX) -> tup
 
 Refusal = Literal[
     "empty_reply", "too_long", "dropped_words", "new_reference", "foreign_word", "nothing_added",
-    "changed_person", "unresolved",
+    "changed_person", "misfit", "unnamed", "wrong_turn", "unresolved",
 ]  # fmt: skip
 VERDICTS: Final[tuple[str, ...]] = ("resolved", "unchanged", *get_args(Refusal))
 """What may come of a reply."""
 
 
+class Named(Data):
+    """An antecedent that a model names, and the turn that says so: 1 is the newest."""
+
+    reference: str
+    means: str
+    turn: int
+
+
+class NamedRewrite(Data):
+    """A rewrite as a model gave it; `named` is None if it gave a line alone."""
+
+    text: str
+    named: tuple[Named, ...] | None
+
+
+def read_reply(reply: str) -> NamedRewrite:
+    """Return the rewrite in a reply: the JSON object that was asked for, or else a line."""
+    value = find_json(reply, ObjectWith("references"))
+    if isinstance(value, UnusableReply):
+        return NamedRewrite(collapse_blanks(clean_line(whole(reply))), None)
+    text, rows = value.get("query"), value["references"]
+    named = tuple(it for row in rows if (it := read_named(row))) if isinstance(rows, list) else ()
+    return NamedRewrite(collapse_blanks(clean_line(text)) if isinstance(text, str) else "", named)
+
+
+def read_named(row: Json) -> Named | None:
+    """Return what a row names; None if it lacks something. A number that counts no turn is 0."""
+    if not isinstance(row, dict):
+        return None
+    reference, means, turn = row.get("reference"), row.get("means"), row.get("turn")
+    is_count = isinstance(turn, JsonNumber) and COUNT.fullmatch(turn.text)
+    number = int(turn.text) if isinstance(turn, JsonNumber) and is_count else 0
+    texts = isinstance(reference, str) and isinstance(means, str)
+    return Named(str(reference), str(means), number) if texts else None
+
+
+COUNT: Final = re.compile("[0-9]{1,3}")
+
+
 def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:
     """Judge a reply by the query that it rewrites and the turns that the model was shown."""
-    rewrite, asked = collapse_blanks(clean_line(whole(reply))), read(query)
-    terms = tuple(dict.fromkeys(asked.terms))
+    given_reply, asked = read_reply(reply), read_query(query, turns)
+    rewrite, terms = given_reply.text, tuple(dict.fromkeys(asked.terms))
     is_same = bool(rewrite) and rewrite == collapse_blanks(clean_line(query))
     if is_same or collapse_blanks(reply) == collapse_blanks(query):
         return Resolution("unchanged", query, terms, turn_count=len(turns))
-    given = read(rewrite, asked.language)
-    reason = refusal(rewrite, given, query, asked, turns)
+    change = Change(rewrite, read(rewrite, asked.language, asked.nouns), asked)
+    reason = refusal(change, query, turns) or misnaming(change, given_reply.named, turns)
     # Two references in the query and one in the rewrite: half of them are resolved.
-    gone = len(asked.terms) - len(given.terms)
+    gone = len(asked.terms) - len(change.left)
     confidence_ppm = PPM * max(0, gone) // len(asked.terms) if asked.terms else PPM
     if not reason and confidence_ppm < confidence_min_ppm:
         reason = "unresolved"
@@ -111,13 +198,86 @@ def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_mi
     return Resolution("resolved", rewrite, terms, "", confidence_ppm, len(turns))
 
 
-def refusal(
-    rewrite: str, given: ReferenceReading, query: str, asked: ReferenceReading, turns: tuple[Turn, ...]
-) -> Refusal | None:
-    """Return the first reason against a rewrite, or None."""
-    added = heavy(given.others, asked.terms)
+class Part(Data):
+    """A word or a term of a rewrite; `is_added`: it is no word of the query."""
+
+    text: str
+    is_term: bool
+    is_added: bool
+
+
+class Change(Data):
+    """A rewrite and its query, both read for references."""
+
+    rewrite: str
+    given: ReferenceReading
+    asked: ReferenceReading
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        of_terms = (word for term in self.asked.terms for word in phrase(term))
+        known = forms_of((*self.asked.others, *of_terms), self.asked.capitals, self.asked.language)
+        light = STOP_WORDS | LIGHT_WORDS.get(self.asked.language, frozenset())
+        return tuple(
+            Part(text, is_term, not (is_term or text in light or known.has(text, self.given.capitals)))
+            for text, is_term in self.given.parts
+        )
+
+    @property
+    def kept(self) -> tuple[tuple[str, bool], ...]:
+        """The terms that the rewrite has, each with whether the words beside tell what it means.
+
+        So they do for `his` in `John and his boss`. `the same` in `the same flat` is no term any more.
+        """
+        found, is_behind = list[tuple[str, bool]](), False
+        for part, behind in zip_longest(self.parts, self.parts[1:]):
+            is_inverted = part.text in INVERTED and self.asked.language == "fr"
+            may_open = (part.text in BEFORE_NOUN and self.asked.pointed) or not SAME.isdisjoint(
+                part.text.split()
+            )
+            is_told = may_open and behind is not None and behind.is_added
+            if part.is_term and not (is_behind and is_inverted) and not is_told:
+                found.append((part.text, is_behind and part.text in POSSESSIVE))
+            is_behind = is_behind or part.is_added
+        return tuple(found)
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The terms that the rewrite leaves open."""
+        return tuple(term for term, is_bound in self.kept if not is_bound)
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The terms of the query that the rewrite lacks, in their order."""
+        left, found = Counter(term for term, _ in self.kept), list[str]()
+        for term in self.asked.terms:
+            if left[term]:
+                left[term] -= 1
+            else:
+                found.append(term)
+        return tuple(found)
+
+    @property
+    def runs(self) -> tuple[tuple[str, ...], ...]:
+        """The words that were added, those of one place together. An article opens another place."""
+        runs: list[list[str]] = [[]]
+        for part in self.parts:
+            if part.is_added:
+                runs[-1].append(part.text)
+            elif part.is_term or part.text in self.asked.others or part.text in OPENING_PHRASE:
+                runs.append([])
+        return tuple(tuple(run) for run in runs if run)
+
+
+OPENING_PHRASE: Final = GENDERS.keys() | {"the", "a", "an"}
+
+
+def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | None:
+    """Return the first reason against the words of a rewrite, or None."""
+    rewrite, given, asked = change.rewrite, change.given, change.asked
+    added = heavy(given.others, asked)
     # The words of a reference are in the query, too, though they are no content: a rewrite may keep them.
-    of_terms = tuple(word for term in asked.terms for word in words(term))
+    of_terms = tuple(word for term in asked.terms for word in phrase(term))
     whole_query = forms_of((*asked.others, *of_terms), asked.capitals, asked.language)
     told = forms_of(content(whole_query.words), asked.capitals, asked.language)
     reasons: tuple[tuple[Refusal, bool], ...] = (
@@ -125,12 +285,85 @@ def refusal(
         ("too_long", size(rewrite) > QUERY_BYTES_MAX),
         ("dropped_words", has_dropped(rewrite, given, asked)),
         # Counted: "he" twice in the rewrite and once in the query is a reference more.
-        ("new_reference", bool(Counter(given.terms) - Counter(asked.terms))),
+        ("new_reference", bool(Counter(change.left) - Counter(asked.terms))),
         ("foreign_word", has_foreign(given, added, whole_query, turns)),
         ("nothing_added", all(told.has(word, given.capitals) for word in added)),
-        ("changed_person", changes_person(rewrite, query, turns)),
+        ("changed_person", changes_person(rewrite, query, turns, asked.language)),
+        ("misfit", has_misfit(change, turns)),
     )
     return next((reason for reason, holds in reasons if holds), None)
+
+
+def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
+    """Check whether a reference that is gone cannot stand for what was put in its place."""
+    asked, gone, runs = change.asked, change.gone, change.runs
+    if not runs or not gone:
+        return False
+    talk = talk_of(change, turns)
+    # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten.
+    subjects_first = tuple(sorted(gone, key=lambda term: term not in SUBJECTS))
+    orders = (subjects_first,) if asked.language in ("de", "fr") else (gone, subjects_first)
+    if len(runs) == len(gone):
+        pairs = (list(zip(order, runs, strict=True)) for order in orders)
+        return not any(
+            all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(some))
+            for some in pairs
+        )
+    is_led = any(fits(change, talk, order[0], runs[0], True) for order in orders)
+    # `The Corvo and the Alta` stand at two places, and are meant by one word.
+    every = (*runs, tuple(word for run in runs for word in run))
+    return not is_led or not all(any(fits(change, talk, term, run, False) for run in every) for term in gone)
+
+
+def talk_of(change: Change, turns: tuple[Turn, ...]) -> Talk:
+    is_personal = not PERSONAL_VERBS.isdisjoint(change.asked.others)
+    return Talk((*(turn.text for turn in turns), change.rewrite), change.asked.language, is_personal)
+
+
+def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject: bool) -> bool:
+    """Check whether a reference may stand for these words."""
+    asked, noun = change.asked, change.asked.noun_of(term)
+    if is_subject and asked.language == "de" and term in SUBJECTS and not talk.are_several(run):
+        # `der Laptop Beate` begins with its subject, a noun with a capital.
+        run = tuple(it for it in run if it in change.given.capitals and it not in PERSONS)[:1] or run
+    # `the boss` that the turns have keeps its noun, or gets a name.
+    if noun in asked.nouns and (noun in change.given.others or not talk.names(noun, run)):
+        return noun in change.given.others
+    return talk.may_mean(term, noun, run, is_subject)
+
+
+def misnaming(change: Change, named: tuple[Named, ...] | None, turns: tuple[Turn, ...]) -> Refusal | None:
+    """Return the first reason against what a model says that the references stand for, or None."""
+    if named is None:
+        return None
+    language, none = change.asked.language, frozenset[str]()
+    means = {
+        it: tuple(word for word in heavy(phrase(it.means), change.asked) if word not in PERSONS)
+        for it in named
+    }
+    used = forms_of(phrase(change.rewrite), none, language)
+    for term in change.gone:
+        some = [found for it, found in means.items() if names_term(it.reference, term)]
+        # What an opening leaves out (`And Berlin?`) is no phrase of the turns.
+        is_used = any(used.has(word, none) for found in some for word in found)
+        if not is_used and not term.endswith(OPEN):
+            return "unnamed"
+    for it, found in means.items():
+        said = phrase(turns[it.turn - 1].text) if 0 < it.turn <= len(turns) else ()
+        told = forms_of(said, none, language)
+        if not found or not all(told.has(word, none) for word in found):
+            return "wrong_turn"
+    talk = talk_of(change, turns)
+    pairs = [
+        (term, found) for term in change.gone for it, found in means.items() if names_term(it.reference, term)
+    ]
+    return None if all(fits(change, talk, term, found, False) for term, found in pairs) else "misfit"
+
+
+def names_term(reference: str, term: str) -> bool:
+    """Check whether this is a term, perhaps with the noun behind it: `that job`."""
+    words_of = phrase(term)
+    return phrase(reference)[: len(words_of)] == words_of
 
 
 def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) -> bool:
@@ -138,8 +371,8 @@ def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) 
     gone = (Counter(asked.terms) - Counter(given.terms)).keys()
     # "How is this initiative going?" may become "How is Atlas going?": `initiative` left with its `this`.
     free = frozenset(asked.pointed) if not gone.isdisjoint(BEFORE_NOUN) else frozenset[str]()
-    kept = (*heavy(asked.others, asked.terms), *asked.names)
-    present = forms_of(words(rewrite), given.capitals, asked.language)
+    kept = (*heavy(asked.others, asked), *asked.names)
+    present = forms_of(phrase(rewrite), given.capitals, asked.language)
     return not all(word in free or present.has(word, asked.capitals) for word in kept)
 
 
@@ -153,9 +386,9 @@ def has_foreign(
     return not all(any(it.has(word, given.capitals) for it in (whole_query, said)) for word in added)
 
 
-def heavy(some_words: Iterable[str], terms: tuple[str, ...]) -> tuple[str, ...]:
+def heavy(some_words: Iterable[str], asked: ReferenceReading) -> tuple[str, ...]:
     """Return the content words; those of a language that some term belongs to lack its light words too."""
-    languages = dict.fromkeys(LANGUAGES[term] for term in terms)
+    languages = dict.fromkeys(LANGUAGES.get(term, asked.language or "zh") for term in asked.terms)
     return tuple(
         word
         for word in content(some_words)

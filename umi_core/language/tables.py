@@ -4,8 +4,8 @@ Nothing here decides. Each table is frozen: a changed word changes recorded runs
 
 A row of IDIOM_ROWS lists patterns. In a pattern a word stands for itself, `a/b` for either, `[a]` for
 the word or nothing, `*` for any one word; `^` stands behind a mark in mid-text, `$` before a mark or the
-end. No mark stands inside. What has a letter outside ASCII stands apart, since a text in ASCII is not
-searched for it.
+end; `<` stands at the beginning of a sentence. No mark stands inside. What has a letter outside ASCII
+stands apart, since a text in ASCII is not searched for it.
 """
 
 from typing import Final
@@ -43,18 +43,24 @@ NAME_PRONOUNS: Final = frozenset(  # alone or together no names
 )
 
 IDLE: Final = NAME_PRONOUNS | frozenset(
-    """also bye evening good goodbye hello here hey hi morning night now oh ok okay please really right sorry
-    sure thank thanks that there these this those too very welcome well yeah yes""".split()
+    """also bye evening good goodbye hello here hey hi morning night now oh ok okay please really
+    right sorry sure thank thanks that there these this those too very welcome well yeah yes""".split()
 )
 
 # Words that may come and go with a phrase of that language. Those of English are stop words already.
 LIGHT_WORDS: Final = {
     "en": frozenset[str](),
     "de": frozenset(
-        """der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans an auf
-        aus bei für gegen in mit nach über um von zu und""".split()
+        """der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans
+        an auf aus bei für gegen in mit nach über um von zu und es hin""".split()
     ),
-    "es": frozenset("el la los las un una unos unas a al de del e en con por para que sobre y".split()),
+    "es": frozenset(
+        "el la los las un una unos unas a al de del e en con por para que sobre y se le les qué cuál".split()
+    ),
+    "fr": frozenset(
+        """le la les l un une des du de d au aux à en dans sur pour par avec chez et t que qu est
+        ce c y quel quelle quels quelles""".split()
+    ),
     "zh": frozenset("的在和了是"),
 }
 
@@ -67,28 +73,43 @@ MARKS: Final = {
     ),
     "de": LIGHT_WORDS["de"]
     | frozenset(
-        """er ihn ihm sie ihr ihre ihren ihrem ihrer ihnen sein seine diese dieser dieses diesen diesem dort
-        darüber davon dazu daran dafür damit gestern es ich du wir mir mich dir dich mein meine dein deine
-        ist sind war hat habe hast haben wird kann kannst was wer wie wo wann warum nicht noch schon auch
-        so""".split()
+        """er ihn ihm sie ihr ihre ihren ihrem ihrer ihnen sein seine diese dieser dieses diesen
+        diesem dort darüber davon dazu daran dafür damit gestern es ich du wir mir mich dir dich
+        mein meine dein deine ist sind war hat habe hast haben wird kann kannst was wer wie wo wann
+        warum nicht noch schon auch so""".split()
     ),
     "es": LIGHT_WORDS["es"]
     | frozenset(
-        """él ella ellos ellas su sus esto eso este esta estos estas ese esa ahí allí ayer yo tú me te se lo
-        le nos mi tu es está son ha han hay qué quién cómo cuándo dónde cuánto no ya muy otra""".split()
+        """él ella ellos ellas su sus esto eso este esta estos estas ese esa ahí allí ayer yo tú me
+        te se lo le nos mi tu es está son ha han hay qué quién cómo cuándo dónde cuánto no ya muy
+        otra""".split()
+    ),
+    "fr": LIGHT_WORDS["fr"]
+    | frozenset(
+        """il elle ils elles lui leur son sa ses cette cet ces ça cela celui celle je j tu nous
+        vous on me moi toi mon ma mes ton ta tes notre votre ne pas sont était ont ai qui quoi où
+        quand comment pourquoi combien quel quelle quels quelles là ici hier aussi très déjà encore
+        laquelle lequel a autre même""".split()
     ),
 }
 
 # Marks that are also names (Ella, Su) or open like one: with a capital they say nothing of the language.
-MAYBE_NAMES: Final = frozenset("er sie ella su sus este esta ese esa dies".split())
+MAYBE_NAMES: Final = frozenset("er sie ella su sus este esta ese esa dies elle".split())
 
 PERSON_ROWS: Final = (
-    ("i", "i me myself ich mich mir yo 我"),
-    ("my", "my mine mein meine meinen meinem meiner meines mi mis mío mía"),
-    ("we", "we us ourselves wir uns nosotros nosotras"),
-    ("our", "our ours unser unsere unseren unserem unserer unseres nuestro nuestra nuestros nuestras"),
-    ("you", "you yourself yourselves du dich dir euch tú usted ustedes 你 您"),
-    ("your", "your yours dein deine deinen deinem deiner deines euer eure euren eurem eurer tu tus"),
+    ("i", "i me myself ich mich mir yo je j m moi 我"),
+    ("my", "my mine mein meine meinen meinem meiner meines mi mis mío mía mon ma mes"),
+    ("we", "we us ourselves wir uns nosotros nosotras nous"),
+    (
+        "our",
+        "our ours unser unsere unseren unserem unserer unseres nuestro nuestra nuestros nuestras notre nos",
+    ),
+    ("you", "you yourself yourselves du dich dir euch tú usted ustedes toi vous 你 您"),
+    (
+        "your",
+        "your yours dein deine deinen deinem deiner deines euer eure euren eurem eurer tu tus ton ta tes "
+        "votre vos",
+    ),
 )
 
 SAID_BY_OTHERS: Final = {  # what the asker may call it
@@ -105,34 +126,109 @@ TERM_ROWS: Final = (
     ("de", "er, ihn, ihm, sie, ihr, ihre, ihren, ihrem, ihrer, ihres, ihnen, sein, seine, seinen, seinem, "
            "seiner, seines"),
     ("es", "él, ella, ellos, ellas, su, sus"),
+    ("fr", "il, ils, elle, elles, lui, leur, leurs, son, sa, ses, eux"),
     ("zh", "他, 她, 它, 他们, 她们, 它们"),
     # Demonstratives.
     ("en", "this, that, these, those, here, there"),
     ("de", "dies, diese, dieser, dieses, diesen, diesem, dort, dorthin, dahin, darüber, davon, dazu, daran, "
-           "dafür, damit, darauf, dabei, danach, darin, daraus, dagegen"),
+           "dafür, damit, darauf, dabei, danach, darin, daraus, dagegen, da, deren, dessen"),
     ("es", "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, aquel, aquella, ahí, allí, "
-           "allá"),
-    ("zh", "这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿"),
+           "allá, lo"),
+    ("fr", "ça, cela, ceci, cette, cet, ces, celui, celle, ceux, celles, là, là-bas"),
+    ("zh", "这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿, 这样, 那样, 这是, 那是, "
+           "那家, 这家, 那辆, 这辆, 那本, 这本, 那位, 这位, 那台, 这台, 那部, 这部, 那张, 这张, 那条, 这条, "
+           "那只, 这只, 那座, 这座, 那间, 这间, 那所, 这所, 那份, 这份, 那次, 这次, 那种, 这种, 那场, 这场"),
     # Temporal.
     ("en", "earlier, before, previously, yesterday, recently, again, last time, just now"),
     ("de", "vorher, gestern, neulich, letztes mal"),
     ("es", "ayer, anteriormente, otra vez, la última vez"),
+    ("fr", "hier, la dernière fois"),
     ("zh", "昨天, 之前, 上次"),
     # Implicit.
     ("en", "the same, similar, like before, as usual, the other, another one, the first one, the second one, "
            "the third one, the last one, the issue, the problem, "
            "the error, the bug, the feature, the method, the function, the file, "
            "the code"),
-    ("de", "dasselbe, das gleiche, wie üblich, der andere, die andere, das andere, die anderen, "
-           "das problem, der fehler"),
-    ("es", "lo mismo, como siempre, el otro, la otra, los otros, las otras, el problema, el error"),
-    ("zh", "一样的, 另一个, 那个问题, 这个问题"),
+    ("de", "dasselbe, derselbe, dieselbe, denselben, demselben, dieselben, das gleiche, der gleiche, "
+           "die gleiche, den gleichen, wie üblich, der andere, die andere, das andere, die anderen, "
+           "den anderen, die beiden, den beiden, das problem, der fehler"),
+    ("es", "lo mismo, el mismo, la misma, al mismo, del mismo, los mismos, las mismas, como siempre, "
+           "el otro, la otra, los otros, las otras, el problema, el error"),
+    ("fr", "le même, la même, les mêmes, la même chose, comme d'habitude, l'autre, les autres, "
+           "laquelle, lequel, lesquels, lesquelles, le problème, l'erreur"),
+    ("zh", "一样的, 同样的, 同一个, 同一家, 另一个, 那个问题, 这个问题"),
 )  # fmt: skip
 
 # Behind one of these may stand a noun that says the same: `this initiative`.
 BEFORE_NOUN: Final = frozenset(
-    """this that these those diese dieser dieses diesen diesem este esta estos estas ese esa esos esas
-    这个 那个 这些 那些""".split()
+    """this that these those diese dieser dieses diesen diesem este esta estos estas ese esa esos
+    esas cette cet ces 这个 那个 这些 那些 那家 这家 那辆 这辆 那本 这本 那位 这位 那台 这台 那部
+    这部 那张 这张 那条 这条 那只 这只 那座 这座 那间 这间 那所 这所 那份 这份 那场 这场""".split()
+)
+
+# Articles, which are references too where no noun follows (`Kann sie das?`, `il la vend`), or one that the
+# turns have (`the boss`).
+ARTICLES: Final = {
+    "en": frozenset(["the"]),
+    "de": frozenset("""der die das den dem welcher welche welches welchen welchem""".split()),
+    "es": frozenset("el la los las otro otra otros otras".split()),
+    "fr": frozenset("le la les l en y".split()),
+}
+CLITICS: Final = {"es": frozenset("la los las el".split()), "fr": frozenset("le la les l".split())}
+OTHERS: Final = frozenset("otro otra otros otras".split())
+ONES: Final = frozenset(["one", "ones"])
+POINTERS: Final = frozenset("the which this that".split())
+NO_POINTERS: Final = frozenset("no any every some each number to for".split())
+# Between these an article of Spanish or French stands for a noun; `*` is any word that ends like a verb.
+BEFORE_CLITIC: Final = {
+    "es": frozenset("se me te nos".split()),
+    "fr": frozenset("je j tu il elle on nous vous ils elles ne n me m te t se s qui".split()),
+}
+PRONOUNS: Final = frozenset("t je tu il elle on nous vous ils elles".split())  # behind a hyphen: `vend-il`
+BEHIND_CLITIC: Final = {
+    "es": frozenset(
+        """he has ha hemos han había quiere quiero puedo puede tiene tengo va voy para con por en
+        y más""".split()
+    ),
+    "fr": frozenset("a ai as avons avez ont avait avais aura".split()),
+}
+# What may stand behind `one` if it is no number: besides these, the end or a mark.
+NARROWING: Final = frozenset(  # behind a noun: it is told there which one is meant
+    """of from in at on with for about near who that which whose where to von aus in im am an auf
+    bei beim mit für zu zum zur über de del en con para sobre que du des d à au dans chez pour avec
+    qui où""".split()
+)
+# What nobody needs to have mentioned, as there is but one; and nouns for what was told in other words.
+UNIQUE: Final = frozenset(
+    """sun moon sky world earth weather internet news time day night week month year morning
+    evening afternoon weekend future past police government president capital way rest end
+    beginning same first last next other sonne mond himmel welt erde wetter internet polizei
+    regierung hauptstadt tag nacht woche monat jahr zeit sol luna cielo mundo tierra tiempo
+    internet policía gobierno presidente capital día noche semana mes año vez soleil lune ciel
+    monde terre temps météo police gouvernement président capitale jour nuit semaine mois année
+    fois matin soir""".split()
+)
+GENERAL: Final = frozenset(
+    """restaurant place shop store hotel company firm guy man woman girl boy kid couple job book
+    novel film movie show meeting appointment interview trip party flat apartment house car animal
+    boss laden firma mann frau mädchen junge paar buch film treffen termin reise wohnung haus auto
+    tier chef chefin restaurante sitio tienda empresa hombre mujer chica chico pareja trabajo libro
+    película reunión cita viaje piso casa coche jefe jefa endroit magasin hôtel entreprise société
+    homme femme fille garçon livre roman réunion rendez voyage appartement maison voiture patron""".split()
+)
+
+# A query of one of these and at most so many words: the rest of the question was asked before.
+ELLIPSIS_ROWS: Final = (
+    ("en", 3, "and, but, or, what about, how about, what of, same, same with, also"),
+    ("en", 0, "why, why not, how come, since when, when, where, who, how much, how many, which, how so"),
+    ("de", 3, "und, aber, oder, was ist mit, und was ist mit, wie wäre es mit, auch"),
+    ("de", 0, "warum, wieso, weshalb, wann, wo, wer, wie, warum nicht, seit wann, wie viel, wie lange"),
+    ("es", 3, "y, pero, o, qué hay de, qué tal, y qué hay de"),
+    ("es", 0, "por qué, cuándo, dónde, quién, cómo, cuánto, por qué no, desde cuándo, cuál"),
+    ("fr", 3, "et, mais, ou, et pour"),
+    ("fr", 0, "pourquoi, quand, où, qui, comment, combien, pourquoi pas, depuis quand"),
+    ("zh", 4, "那, 还有"),
+    ("zh", 0, "为什么, 什么时候, 在哪里, 谁, 多少钱"),
 )
 
 TRIGGERS: Final = frozenset(
@@ -142,25 +238,27 @@ TRIGGERS: Final = frozenset(
 )
 
 NO_KEYWORDS: Final = STOP_WORDS | frozenset(
-    """the a an is are was were be been being have has had do does did will would could should may might must
-    shall can need dare ought used to of in for on with at by from as into through during before after above
-    below between under again further then once here there when where why how all each few more most other
-    some such no nor not only own same so than too very just also now i you he she it we they what which this
-    that these those am and but if or because until while although though""".split()
+    """the a an is are was were be been being have has had do does did will would could should may
+    might must shall can need dare ought used to of in for on with at by from as into through
+    during before after above below between under again further then once here there when where why
+    how all each few more most other some such no nor not only own same so than too very just also
+    now i you he she it we they what which this that these those am and but if or because until
+    while although though""".split()
 )
 
 TECHNICAL: Final = frozenset(  # short ones count as words too, and all of them count twice
-    """python javascript typescript rust go java api database sql nosql redis postgres docker kubernetes aws
-    gcp azure terraform git github gitlab ci cd pipeline test testing pytest unittest mock async await
-    concurrent parallel thread cache memory performance optimization security authentication authorization
-    oauth frontend backend fullstack microservice react vue angular fastapi django flask""".split()
+    """python javascript typescript rust go java api database sql nosql redis postgres docker
+    kubernetes aws gcp azure terraform git github gitlab ci cd pipeline test testing pytest
+    unittest mock async await concurrent parallel thread cache memory performance optimization
+    security authentication authorization oauth frontend backend fullstack microservice react vue
+    angular fastapi django flask""".split()
 )
 
 TYPE_ALIASES: Final = {"org": "organization", "place": "location", "meeting": "event"}
 
 FACT_TAGS: Final = frozenset(
-    """memory memories item items profile profiles behavior behaviors event events knowledge skill skills
-    tool tools""".split()
+    """memory memories item items profile profiles behavior behaviors event events knowledge skill
+    skills tool tools""".split()
 )  # H4.10: a reply with one of these tags is an answer
 
 CHARACTER_NAMES: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
@@ -174,6 +272,11 @@ DAYS: Final = (
 SURE: Final = "true/possible/impossible/ok/okay/fine/normal/necessary/rude/weird/likely/wrong"
 TAGE: Final = "montag/dienstag/mittwoch/donnerstag/freitag/samstag/sonnabend/sonntag"
 DIAS: Final = "lunes/martes/jueves/viernes/domingo"
+JOURS: Final = (
+    "lundi/mardi/mercredi/jeudi/vendredi/samedi/dimanche/janvier/février/mars/avril/juin/juillet/août/"
+    "septembre/octobre/novembre/décembre/miércoles/sábado/enero/febrero/marzo/abril/mayo/junio/julio/agosto/"
+    "septiembre/octubre/noviembre/diciembre/januar/februar/märz/mai/juni/juli/oktober/dezember/mittwoch"
+)
 HARD: Final = "hard/easy/difficult/nice/good/great/safe/fun/better"
 
 IDIOM_ROWS: Final = (
@@ -191,6 +294,7 @@ IDIOM_ROWS: Final = (
     # Pronouns that the rest of the sentence explains.
     "those [*] [*] who/that/which, that * that/which/who",
     # `It` of the weather, of time, and for what follows.
+    "it [is/was] freezing/sunny/windy/cloudy/foggy",
     "it [*] [*] rain/rains/raining/rained/snow/snows/snowing/snowed",
     "what time/day/date/year/month is/was it, it far from/to",
     f"it [is/was] [already/still/only/just/almost] {DAYS}",
@@ -199,30 +303,367 @@ IDIOM_ROWS: Final = (
     "it [is/was/be] [*] nice/good/great/lovely to hear/see/meet/talk/have/know, it be that",
     "is/was it [*] who/that, it is/was [*] who/that, it * who",
     "how * is/was it to, it [*] like to, it feel/feels/felt to, it matter/matters, it just me, is it me",
-    "whose turn is/was it, is that so",
+    "whose turn is/was it, is/was that so/right/true/okay/ok $, < they say",
+    "at the same time, the other day/night/week",
+    "that * about/where",
     "it seems/turns/depends/looks [like]",
-    "make/made/making it to/home/back, how [is/was] it going, take it easy",
+    "make/made/making it to/home/back, it worth, how [is/was] it going, take it easy",
     # Tags.
     f"^ {BE}/don/doesn/didn/hasn/haven/hadn/won/can/couldn/wouldn/shouldn it/he/she/they/there $",
-    "其他, 其它, 吉他",
+    "其他, 其它, 吉他, 他乡, 他国, 他日, 他人, 他山之石, 维他命, 那不勒斯, 那么",
+    # French: of the weather and of time, and what exists.
+    "il pleut/neige/fait/faut/fallait/faudra/faudrait, il va pleuvoir/neiger/faire/falloir",
+    "il [n] y a/avait/aura, y a/avait t il, y a, fait/faut/pleut/neige il, faut/pleuvra/fera t il, est ce",
+    "qu est ce, heure/jour est il, il est * heure/heures, il est vrai/possible/temps/tard/midi/minuit, s il",
+    "est il vrai/possible",
+    "laquelle/lequel/lesquels/lesquelles de/des, il semble, il reste, l un, l une, l on",
+    "il gèle/paraît, il est tôt, heure/jour était il, il était une fois",
+    "lo que/mejor/peor/bueno/malo/siento, lo más, la una",
 )
 
 # Verbs that help another; what stands before a `that` that points; what opens a clause behind one that does
 # not.
 HELPING: Final = frozenset(
-    """is are was were be been being do does did has have had can could will would shall should may might must
-    isn aren wasn weren don doesn didn es está son era""".split()
+    """is are was were be been being do does did has have had can could will would shall should may
+    might must isn aren wasn weren don doesn didn es está son era""".split()
 )
 POINTING: Final = HELPING | frozenset(
     """about of with for from to in on at by like than as into over and or but
     what why how when where who which not just""".split()
 )
 CLAUSE_OPENING: Final = frozenset(
-    """i you we he she it they there the a an my your our his her their is are was were has have had do does
-    did can could will would should may might must""".split()
+    """i you we he she it they there the a an my your our his her their is are was were has have
+    had do does did can could will would should may might must""".split()
 )
 DETERMINERS: Final = frozenset("the a an any some no every my your our his her their its".split())
 INDEFINITE: Final = frozenset(
-    """anything something nothing everything anybody somebody nobody everybody anyone someone everyone one
-    ones all""".split()
+    """anything something nothing everything anybody somebody nobody everybody anyone someone
+    everyone one ones all""".split()
 )
+
+
+# Antecedents: what a reference may stand for. A kind is a letter: `m` a man, `f` a woman, `s` several, `n` a
+# thing, `l` a place, `t` a time; `M` and `F` are things of that gender, `S`
+# several things. A term of no row may stand for anything.
+TERM_KIND_ROWS: Final = (
+    ("m", "he, him, his, himself, él, 他, sein, seine, seinen, seinem, seiner, seines"),
+    ("f", "she, her, hers, herself, ella, 她"),
+    ("mf", "lui"),
+    ("mM", "er, ihn, ihm, il, le, der, den, dem"),
+    ("fF", "elle"),
+    ("fFsS", "sie, ihr, ihre, ihren, ihrem, ihrer, ihres, die"),
+    ("nMF", "it, its, itself, 它"),
+    ("smfS", "they, them, their, theirs, themselves, ihnen, ellos, ellas, 他们, 她们"),
+    ("mfMFnsS", "l, les, los, las"),
+    ("smfSMF", "ils, elles, leur, leurs, eux"),
+    ("l", "here, there, dort, dorthin, dahin, da, ahí, allí, allá, là, là-bas, y, 这里, 那里, 这儿, 那儿"),
+    (
+        "nltS",
+        "that, this, dies, dazu, daran, davon, darüber, dafür, damit, darauf, dabei, danach, darin, daraus, "
+        "dagegen, esto, eso, aquello, ça, cela, ceci, 这件事, 那件事",
+    ),
+    ("mMn", "lo"),
+    ("fF", "la"),
+    (
+        "mfMFnlsS",
+        "one, ones, the same, the other, the others, dasselbe, das gleiche, die beiden, den beiden, otro, "
+        "otra, otros, otras, el otro, la otra, lo mismo, el mismo, la misma, al mismo, l'autre, les autres, "
+        "le même, la même, laquelle, lequel",
+    ),
+)
+SUBJECTS: Final = frozenset("il elle ils elles er sie der die él ella ellos ellas".split())
+POSSESSIVE: Final = frozenset(
+    """his her its their sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer su sus son sa
+    ses leur leurs""".split()
+)
+INVERTED: Final = frozenset("il elle ils elles".split())  # `Quand le train part-il ?`
+SAME: Final = frozenset("same mismo misma mismos mismas même mêmes".split())
+
+PERSON_NOUN_ROWS: Final = (
+    (
+        "m",
+        """man guy boy father dad daddy son brother uncle grandfather grandpa grandad husband
+        boyfriend nephew mr sir king prince waiter actor businessman landlord stepfather fiancé
+        widower groom bloke lad mann junge vater papa sohn bruder onkel großvater opa ehemann
+        freund neffe herr könig kellner vermieter chef kollege nachbar lehrer arzt zahnarzt anwalt
+        bäcker trainer mitbewohner schwager schwiegervater cousin hombre chico niño padre papá hijo
+        hermano tío abuelo marido esposo novio sobrino señor don rey camarero amigo compañero
+        vecino primo jefe médico mecánico abogado profesor doctor socio cuñado suegro casero homme
+        garçon père fils frère oncle papi mari copain neveu monsieur roi serveur ami voisin
+        collègue patron beau-père mec propriétaire""",
+    ),
+    (
+        "f",
+        """woman girl mother mum mom mommy mummy daughter sister aunt grandmother grandma granny
+        wife girlfriend niece mrs ms miss madam queen princess waitress actress landlady stepmother
+        fiancée widow bride lady frau mädchen mutter mama tochter schwester tante großmutter oma
+        ehefrau freundin nichte königin kellnerin vermieterin chefin kollegin nachbarin lehrerin
+        ärztin zahnärztin anwältin cousine schwägerin schwiegermutter mitbewohnerin trainerin mujer
+        chica niña madre mamá hija hermana tía abuela esposa novia sobrina señora doña reina
+        camarera amiga compañera vecina prima jefa médica abogada profesora doctora socia cuñada
+        suegra casera femme fille mère maman sœur tante mamie épouse copine nièce madame
+        mademoiselle reine serveuse amie voisine patronne cousine""",
+    ),
+    (
+        "mf",
+        """friend boss manager doctor dr dentist nurse vet teacher professor prof coach trainer
+        colleague coworker neighbour neighbor roommate flatmate partner cousin kid child baby
+        toddler teenager lawyer agent client customer guest chef cook driver pilot plumber
+        electrician mechanic carpenter builder gardener cleaner hairdresser barber baker butcher
+        officer cop policeman detective judge author writer artist singer musician director
+        president minister priest pastor pope student intern assistant secretary accountant
+        engineer developer designer editor journalist therapist psychologist psychiatrist surgeon
+        physio physiotherapist podiatrist optician pharmacist midwife babysitter nanny tutor mentor
+        supervisor owner host patient person parent spouse ex fiance twin sibling stranger witness
+        expert consultant contractor tenant landlords candidate employee worker seller buyer dog
+        cat puppy kitten horse pony parrot rabbit hamster kind baby person gast kunde hund katze
+        conserje policía juez alcalde cura jardinero bombero carnicero vecindario portavoz
+        intérprete guía piloto polizist richter bürgermeister pfarrer student studentin hausmeister
+        handwerker klempner maler policier juge maire curé étudiant étudiante plombier boulanger
+        boucher concierge guide pilote peintre bebé persona cliente estudiante dentista taxista
+        periodista artista agente gerente colega paciente perro gato médecin docteur dentiste prof
+        professeur enfant bébé personne élève client agent pianiste artiste juge locataire
+        secrétaire chien chat""",
+    ),
+    (
+        "smf",
+        """parents grandparents children kids twins people family team couple folks guys friends
+        neighbours neighbors colleagues brothers sisters crowd committee council staff crew band
+        choir company police government board group club school bank shop hospital university
+        department agency equipo comité grupo banda orquesta empresa equipe team mannschaft gruppe
+        firma vorstand verein équipe comité groupe orchestre entreprise mairie banque école eltern
+        großeltern kinder leute familie freunde nachbarn kollegen geschwister zwillinge padres
+        abuelos niños hijos hermanos gente familia amigos vecinos compañeros pareja parents enfants
+        gens famille amis voisins collègues""",
+    ),
+)
+# People and things at once: they are no rivals for `it` and `they`.
+MIXED: Final = frozenset(
+    """family team couple crowd committee council staff crew band choir company police government
+    board group club school bank shop hospital university department agency dog cat puppy kitten
+    horse pony parrot rabbit hamster baby child hund katze kind perro gato bebé chien chat bébé
+    familie familia famille""".split()
+)
+FIRST_NAME_ROWS: Final = (
+    (
+        "m",
+        """aaron adam ahmed alan albert alex alexander ali andrew anthony antonio arthur ben
+        benjamin bernard bill bob boris brian bruno bryan carl carlos charles charlie chris
+        christian christopher claude colin craig dan daniel dave david dennis diego dieter dirk
+        dominik don douglas ed eduardo edward emil emilio enrique eric erik ernst ethan eugene
+        felix fernando finn florian francisco frank franz fred frederic gabriel gary george georg
+        gerald gerard gerhard gilbert giovanni graham greg gregor günter gustav hans harald harry
+        hassan heinz helmut henri henry herbert holger horst howard hugo hugh ian ibrahim igor
+        isaac ivan iván ivo jack jacob jake jakob james jamie jan jason javier jean jeff jens
+        jerome jeremy jerry jesús jim joachim joe johannes john jon jonas jonathan jordi jorge jose
+        josé joseph josh joshua juan julien julio jürgen justin kai karim karl keith ken kenneth
+        kevin klaus kurt kyle lars laurent leo leon leonard liam lorenz louis luc luca lucas luis
+        luke lukas manuel marc marcel marco marcus mario mark markus martin mateo mathis mathieu
+        matt matteo matthew matthias max maxime michael michel miguel mike mohamed mohammed moritz
+        mustafa nathan neil nick nico nicolas nigel niklas nils noah norbert oliver olivier omar
+        oscar otto owen pablo paco pascal patrick paul pedro pete peter phil philip philipp pierre
+        rafael rainer ralf ramón raúl ravi ray raymond ricardo richard rob robert roberto roger
+        roland roman ron ryan sam samuel scott sean sebastian serge sergio simon stefan stephen
+        steve steven stuart sven tariq ted thomas theo thierry thorsten tim timo tobias tom tomás
+        tony torsten tyler uwe victor viktor vincent wolfgang walt walter werner will william yann
+        yusuf andrés ángel bernd björn casimir anselm piet joost hamid raj arjun deepak gonzalo
+        eusebio gustave ludovic bastien théo enzo louis raphaël jules antoine baptiste clément
+        romain benoît guillaume bertrand didier yves alain gilles rémi fabrice cédric sébastien
+        stéphane frédéric éric grégory jérôme françois philippe denis jacques andré rené lucien
+        fernand détlef detlef egon friedrich ludwig otmar rudolf siegfried torben volker wilhelm
+        anton jannik jörg kilian konrad leander levin linus matthis mats mika paulus ruben silas
+        timon valentin wenzel alfonso alfredo álvaro armando césar cristian domingo ernesto esteban
+        eugenio félix fermín gerardo germán guillermo héctor ignacio jaime joaquín josué juanjo
+        julián leandro lorenzo mariano martín mauricio nacho óscar pepe raimundo rodrigo rubén
+        salvador santiago toni vicente xavi xavier aidan alec archie barry bart benedict blake brad
+        brandon brent brett calvin cameron carter chad clive connor cooper cyrus damian darren dean
+        derek desmond dexter dominic duncan dylan eli elliot elliott evan ewan fergus floyd francis
+        garrett gavin geoff geoffrey glen gordon grant gus harrison hector herman hubert irving
+        jared jasper jed jeremiah jerry jesse joel jordan keiran kieran kit lance leroy lewis logan
+        lloyd malcolm marvin maurice mick miles milo mitch morgan murray ned nelson nigel noel
+        norman otis percy perry preston quentin ralph randy reggie rex rhys ricky rory ross rupert
+        russell seth shane sidney spencer stan stanley terry todd travis trevor vernon vince wade
+        wayne wesley winston zach anil arun ashok dev dmitri farid femi hiroshi hussein idris jamal
+        kenji khalid kofi kwame mahmoud malik mehmet murat nikhil nikolai olu osman pavel pradeep
+        prakash rahul rajesh ramesh reza rohan sanjay sergei suresh takeshi tomasz vijay vikram
+        vladimir yasin yuri yusef mateusz piotr krzysztof milan goran dragan ivo aleksander sasha""",
+    ),
+    (
+        "f",
+        """abigail adele agnes alexandra alice alicia alina amanda amelia amélie amy ana andrea
+        angela angelika anita anja ann anna anne annette annie antje astrid audrey barbara beate
+        beatrice beatriz bella bettina birgit brenda brigitte camille carla carmen carol caroline
+        catherine cécile céline charlotte chantal christina christine claire clara claudia colette
+        cristina dana deborah diana donna doris dorothy edith elena elisa elisabeth elizabeth ella
+        ellen elke elsa emilia emily emma erika esther eva evelyn fatima florence frances françoise
+        frieda gabriele gerda gertrud gina gisela gloria grace greta hanna hannah heidi heike helen
+        helena helga hilda ida ilse inès inés inge ingrid irene irina iris isabel isabelle
+        jacqueline jana jane janet jasmin jean jeanne jennifer jenny jessica joan joanna johanna
+        josephine juana judith julia julie juliette jutta karen karin katharina kate katherine
+        kathy katja katrin kerstin kirsten kim laura laure layla lea léa leila lena leonie lilly
+        lina linda lisa lola lotte louise lucia lucía lucie lucy luisa manon manuela margaret
+        margarita margot maria maría marie marina marion marta martha martina mary maya mercedes
+        mia michaela michelle miriam monica monika mónica nadia nadine naomi natalia natalie
+        nathalie nicole nina noa nora odette olga olivia pamela patricia paula pauline petra pilar
+        priya rachel rebecca regina renate rita rosa rosario rose ruth sabine sabrina sandra sara
+        sarah silke silvia simone sofia sophia sophie sonia stella stephanie susan susana susanne
+        suzanne sylvia sylvie svenja tamara tamsin tanja teresa theresa tina ursula ute uta valérie
+        valentina vanessa vera veronica veronika victoria virginie yasmin yvonne zoe zoé odile
+        ottilie hedda yusra begoña wiebke elise solveig ingeborg amara chiyo femke maëlle capucine
+        candela remedios nieves rosie uschi melek jade ambre mila lou agathe margaux élodie aurélie
+        émilie mélanie stéphanie delphine sandrine véronique martine monique christiane geneviève
+        denise paulette germaine solange mireille josiane corinne laetitia karine chloé anaïs
+        clémence coralie élise fanny gaëlle hélène jeannine léonie lucile marguerite noémie océane
+        pénélope régine ségolène thérèse yvette adriana alba alejandra almudena amparo araceli
+        asunción aurora blanca catalina celia concha consuelo covadonga daniela dolores encarna
+        esperanza estefanía estrella fátima gema guadalupe inmaculada irene isabela jimena jose
+        josefa lourdes luz macarena maite manuela marisol mayte mireia montse natividad nuria
+        paloma paz raquel rebeca rocío rosalía soledad sonia susana úrsula violeta virginia yolanda
+        adelheid annegret annika bärbel carola christa christel dagmar dörte doro edeltraud
+        elfriede elli erna evelin franziska friederike gabi gesine gudrun hannelore hedwig heidrun
+        henrike hertha imke ines irmgard isolde jule karla karola katrina leni lieselotte liselotte
+        magda maike mareike margarete margret marianne marlene mathilda mechthild meike merle nele
+        ronja roswitha rosemarie sigrid sibylle sonja steffi susi thea traudl trude ulla ulrike
+        undine ursel verena vroni waltraud wilma abby addison adrienne aisha alexis alison allison
+        amber angie arlene ashley aubrey ava avery bea becky bernadette beryl bessie beth bethany
+        betty beverly bonnie bridget brooke caitlin candice carly carrie cassie cathy chelsea
+        cheryl chloe cindy connie cora courtney crystal cynthia daisy daphne darcy debbie della
+        denise dora edna eileen elaine eleanor eliza ellie elsie erin estelle esme ethel eve evie
+        fay felicity fiona flora freya gail gemma georgia georgina geraldine gillian ginny gladys
+        glenda gwen gwendolyn hailey harriet hattie hazel heather hettie holly imogen iona isla ivy
+        jackie jacqui janice jeanette jess jill jo jodie josie joy joyce karen kathleen katie kay
+        kaylee kayla keira kelly kerry kim kirsty krista kristen kylie lara lauren leah leanne
+        lesley liz lizzie loretta lorna lorraine lottie lucinda lydia lynn mabel mackenzie maddie
+        madeline maggie maisie marcia marjorie marian matilda maud maureen meg megan melanie
+        melissa meredith mildred millie minnie mollie molly morag muriel myra nancy nell nellie
+        nichola nora paige pam pat patsy patty pauline pearl peggy penelope penny phoebe phyllis
+        polly poppy prudence queenie rhona roberta robin robyn rosalind rosemary rowan roxanne ruby
+        sadie sally samantha shannon sheila shelley sherry shirley sienna skye sonya stacey stacy
+        sue susie suzie sybil tabitha tammy tara tess tessa thelma tiffany tracey tracy trish trudy
+        una valerie vicky viola vivian vivienne wanda wendy whitney willow winifred winnie zara
+        aaliyah adaeze aiko akiko amina anjali ayesha aylin ayşe chidi deepa divya elif emine fatma
+        fumiko hatice ingeborg irina jasmine kavita keiko kiran lakshmi leyla mei meena midori
+        naoko nasrin nazanin neha nisha oksana olena padma pooja radha rania reema rekha samira
+        sana sanae shanti shreya sita soraya sunita svetlana tatiana tomoko usha yuki yuko zainab
+        zeynep agnieszka katarzyna małgorzata magdalena ewa jelena ivana milica""",
+    ),
+)
+# How most names of men and women end, in that order of rows.
+NAME_ENDINGS: Final = (
+    ("f", ("a", "ine", "ette", "elle", "ie", "ko", "yo", "een", "lyn")),
+    ("m", ("o", "us", "ric", "vic", "ert", "old", "win", "ard", "ien", "ph", "mir")),
+)
+NAMING: Final = frozenset(
+    "called named namens heißt llamada llamado appelle appelée appelé nommé nommée".split()
+)
+# What is a place wherever it stands.
+PLACE_NOUNS: Final = frozenset(
+    """bakery bar beach cabin cafe café campsite castle church cinema city clinic club conference
+    country cottage factory farm flat garden gym harbour hospital hostel hotel house island kitchen
+    lake library market mountain museum office park place pool pub restaurant room school shop
+    square station store street studio supermarket theatre town university valley village warehouse
+    apartment airport bäckerei büro dorf ferienwohnung flughafen garten haus hütte insel kirche
+    klinik konferenz krankenhaus küche laden markt praxis schule see stadt strand supermarkt
+    theater wohnung zimmer bahnhof café museum park firma hafen lager aeropuerto apartamento bar
+    biblioteca cabaña café calle casa castillo ciudad cocina colegio conferencia empresa escuela
+    estación fábrica finca hospital iglesia isla jardín lago librería mercado museo oficina parque
+    piscina piso playa plaza pueblo puerto restaurante taller teatro tienda universidad clínica
+    aéroport appartement bibliothèque boulangerie bureau cabane café château chambre clinique école
+    église entreprise ferme gare hôpital hôtel île jardin lac maison mairie marché montagne musée
+    parc piscine place plage port restaurant rue salle salon supermarché théâtre université usine
+    ville village""".split()
+)
+# Before a name: a place. Before a noun, with an article between: a place too.
+BEFORE_PLACE: Final = frozenset("in from near around nach en à dans près cerca lejos rue calle".split())
+BEFORE_PLACE_NOUN: Final = BEFORE_PLACE | frozenset(
+    """at on to into inside outside behind beside im am an auf beim bei zum zur vor ins aus al a
+    del ante au aux chez devant sur""".split()
+)
+TIME_NOUNS: Final = frozenset(
+    """easter christmas noon midnight morning evening afternoon weekend summer winter spring autumn
+    today tomorrow yesterday week month year night ostern weihnachten mittag abend morgen
+    wochenende sommer herbst frühling heute gestern woche monat jahr nacht navidad verano invierno
+    otoño primavera hoy mañana ayer semana mes año noche noël pâques été hiver automne printemps
+    demain hier semaine mois soir matin nuit""".split()
+)
+# What only a person does: with one of these, `er`, `sie`, `il` and `elle` are no things.
+PERSONAL_VERBS: Final = frozenset(
+    """sagt sagte gesagt meint meinte gemeint will wollte möchte mag denkt glaubt weiß wusste
+    findet beschwert hält angeboten verkauft gekauft gebeten versprochen geschrieben angerufen
+    eingeladen getroffen getrunken gegessen krank schwanger verheiratet wütend arbeitet wohnt lebt
+    liest kennt hofft fragt gefragt erzählt erzählte plant heißt darf mitkommt studiert dit disait
+    veut voulait pense croit sait aime habite travaille préfère parle raconte lit demande donne
+    prête demandé acheté vendu proposé promis écrit appelé invité rencontré mangé malade enceinte
+    mariée marié vacances contente content fâché fâchée allergique étudie répondu répond raté
+    réussi décidé pensé voulu vend achète espère connaît étudie""".split()
+)
+# Articles and owners before a noun: its gender in German and French, as far as they show one.
+GENDER_ROWS: Final = (
+    (
+        "M",
+        """den einen meinen deinen seinen ihren unseren euren diesen keinen dem ein einem mein
+        meinem dein sein ihr ihrem unser seinem diesem im am zum beim vom le un du au ce cet mon
+        ton son""",
+    ),
+    (
+        "F",
+        """die eine einer meine meiner deine seine seiner ihre ihrer unsere unserer diese keine zur
+        la une ma ta sa cette""",
+    ),
+    ("M", "der el un al del este ese"),
+    ("F", "la una esta esa"),
+    ("MF", "des dieser l les mi tu su sa"),
+    ("", "das ins dieses"),
+)
+
+# How most plurals end; how words for what people do end, and words that end so and are none.
+PLURALS: Final = {
+    "en": ("s",),
+    "es": ("s",),
+    "fr": ("s", "x"),
+    "de": ("e", "n", "r", "s"),
+}  # how most plurals end
+AGENT_ENDINGS: Final = {
+    "en": ("er", "or", "ist", "ian", "ant", "man", "woman", "ess"),
+    "es": ("or", "ora", "ista", "ero", "era"),
+    "de": ("er", "erin", "ist", "istin", "eur", "ent", "ant", "entin", "mann", "frau", "ärztin"),
+    "fr": ("iste", "eur", "euse", "ier", "ière", "ien", "ienne", "trice"),
+}
+NO_AGENTS: Final = frozenset(
+    """answer banner boiler border bumper burger butter charger chapter color colour computer
+    cooler corner counter cover cutter dinner door elevator error factor filter floor flower flyer
+    folder freezer front game gutter hammer harbor heater humor jumper ladder laser layer ledger
+    letter locker matter mirror motor mower number offer order oven paper pepper poster power
+    printer refrigerator river router ruler sander scooter scanner sector sensor server shower
+    slipper speaker stapler summer supper sweater theater timer toaster toner tower tractor trailer
+    water weather winter restaurant plant giant elephant list business address dress illness
+    kindness amor calor color dolor error favor flor motor olor ordenador televisor tractor
+    ascensor sabor valor vapor keller zimmer fenster computer drucker koffer fehler winter sommer
+    ordner kalender körper teller hammer feuer wasser messer leiter treppe feder nummer theater
+    fernseher wecker schalter stecker moment kontinent couleur fleur heure peur chaleur valeur
+    ordinateur moteur papier panier quartier métier courrier cahier escalier rivière lumière
+    matière manière bière erreur secteur facteur février janvier sector enero febrero dinero
+    cartera carretera escalera nevera lavadora hora mora""".split()
+)
+
+# Chinese: words and characters of persons, and how names begin.
+CHINESE_PERSON_ROWS: Final = (
+    ("m", "爸 哥 弟 叔 爷 舅 先生 老公 丈夫 儿子 男 外甥 侄子 公公 岳父"),
+    ("f", "妈 姐 妹 姨 奶奶 婆 姑 太太 妻 女 保姆 阿姨"),
+    (
+        "mf",
+        """老师 医生 大夫 老板 司机 经理 同事 朋友 同学 邻居 客户 师傅 孩子 护士 律师 教授 房东 员
+        师 总 学生 人 团队""",
+    ),
+)
+CHINESE_ANIMALS: Final = frozenset("狗猫鸟马鱼兔")
+# How names begin, and characters that are in names of men and of women.
+NAME_STARTS: Final = frozenset(
+    "小老阿晓王李张刘陈杨赵黄周吴徐孙胡朱林何郭罗宋郑"
+    "谢韩唐冯董程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛范汪段杜姜戴熊陆"
+    "孟秦潘任邹余顾尹姚邵梁钟侯陶贺龚崔康邱乔赖"
+)
+NAME_CHARACTERS: Final = {
+    "m": frozenset("伟刚强杰军勇涛建斌浩鹏磊翔宇"),
+    "f": frozenset("丽娜芳婷静雨梅燕敏玲慧莉琴雪婉倩娟冰楠兰"),
+}

@@ -28,11 +28,11 @@ from umi_core.engine.workflow import (
 )
 from umi_core.language import replies
 from umi_core.language.prompts import ask_expand, ask_rewrite
-from umi_core.language.pronouns import read
 from umi_core.language.rewriting import (
     is_deep,
     judge_rewrite,
     parse_variants,
+    read_query,
     resolve_without_model,
     shown_turns,
 )
@@ -104,7 +104,7 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
 
 def original(facts: Facts, reason: str = "") -> Mapping[str, object]:
     query, turns = facts[REQUEST].query, shown_turns(facts[REQUEST].turns)
-    terms = tuple(dict.fromkeys(read(query).terms))
+    terms = tuple(dict.fromkeys(read_query(query, turns).terms))
     return RESOLUTION(Resolution("failed", query, terms, reason, turn_count=len(turns)))
 
 

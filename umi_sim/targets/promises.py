@@ -10,7 +10,7 @@ SCOPES: Final = ("ns", "user", "session", "agent", "run")  # arguments that say 
 
 
 class Promise(Data):
-    """What is promised, the rules that see it broken, and why a class is not held to it; empty: it is.
+    """A promise, the rules that see it broken, and why a class is not held to it; empty: it is.
 
     `anomaly`: only this kind of failure of its rules counts; what is left counts for a later promise.
     """

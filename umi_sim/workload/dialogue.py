@@ -1,6 +1,7 @@
 """Dialogue: what a listener asks after a part of a conversation, and the turns that go with the question.
 
-Law 1. A question is asked with what was said before it, never with what answers it.
+Law 1. A question is asked with what was said before it, never with what answers it. Some are asked about a
+short talk of their own, in which people, places and things stand beside each other.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from umi_sim.workload.pools import some_words
 
 RECENT_COUNT: Final = 5  # last turns of which a question is asked once more
 ASKED: Final = (1, 2)  # of the recalls of a talk are questions, and of these in one that was asked in it
+OF_SCENES: Final = (1, 3)  # of the recalls of a talk ask about a short one of their own
 ABOUT_COUNT: Final = 3  # last turns that give a question its language
 QUESTION_MARKS: Final = ("?", "？", "؟")
 ASKING: Final = {  # each means something only after what was said
@@ -37,6 +39,24 @@ ASKING: Final = {  # each means something only after what was said
         "这件事是谁说的？", "那个多少钱？",
     ),
 }  # fmt: skip
+
+# Short talks, the first turn of the user, and what may be asked after each. In some more than one fits.
+SCENES: Final = (
+    (("My sister Anna works at the bakery on Mill Street.", "Since when?", "Since May. Her boss is strict."),
+     ("Where does she work?", "Does she like it there?", "When did she start there?", "What did he say?")),
+    (("Tom sold the old car to Laura.", "For how much?", "Two thousand, and she wants it today."),
+     ("Where does she live?", "Is it ready?", "Did he keep the keys?", "Which one was it?", "And Laura?")),
+    (("The login bug is back.", "Did James see it?", "Yes, he fixes that bug tomorrow."),
+     ("Who fixes that bug?", "What did he say about it?", "When does he work on it?", "Why?")),
+    (("We booked the hotel in Porto.", "Is Daniel coming, too?", "No, his mother is ill."),
+     ("How is she?", "Is it cold there?", "How far is it?", "What does his mother have?")),
+    (("Jonas war gestern in Berlin.", "Was macht er da?", "Er sucht eine Wohnung, Petra hilft ihm."),
+     ("Wo wohnt er jetzt?", "Hilft sie ihm?", "Ist es dort kalt?", "Wie ist ihre Adresse?", "Und Petra?")),
+    (("Carmen vive en Lima.", "¿Y su hermano?", "Miguel arregló el coche de Raquel."),
+     ("¿Dónde vive ella?", "¿Cuál es su dirección?", "¿Qué dijo él?", "¿Hace calor allí?")),
+    (("王伟去上海了。", "他去做什么？", "他在那里买自行车。"),
+     ("他什么时候去？", "那里冷吗？", "他的工资高吗？", "它多少钱？")),
+)  # fmt: skip
 
 
 def turns_of(spoken: Sequence[TurnLine]) -> tuple[Turn, ...]:
@@ -65,6 +85,19 @@ def make_question(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str,
         return {"query": talk[at].text, "turns": last_turns(talk, at, shown_count)}
     heard = " ".join(turn.text for turn in last_turns(talk, count, ABOUT_COUNT))
     return {"query": stream.pick(ASKING[language_of(heard)]), "turns": last_turns(talk, count, shown_count)}
+
+
+def make_recall(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, object]:
+    """Return a query after so many turns of a talk, or one about a scene."""
+    return ask_about_scene(stream) if stream.chance(*OF_SCENES) else make_question(talk, count, stream)
+
+
+def ask_about_scene(stream: Stream) -> dict[str, object]:
+    """Return a query about a short talk of its own."""
+    said, asked = stream.pick(SCENES)
+    roles = ("user", "assistant", "user")
+    scene = tuple(Turn(role, text) for role, text in zip(roles, said, strict=True))
+    return {"query": stream.pick(asked), "turns": scene}
 
 
 def last_turns(talk: Sequence[Turn], end: int, count: int) -> tuple[Turn, ...]:

@@ -15,7 +15,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload.arguments import arguments
 from umi_sim.workload.choice import SLOT_COUNT, slots
-from umi_sim.workload.dialogue import make_question, turns_of
+from umi_sim.workload.dialogue import make_recall, turns_of
 from umi_sim.workload.pools import nearly, nearly_turns
 from umi_sim.workload.users import User, UserKnowledge
 
@@ -158,7 +158,7 @@ def play_conversation(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Li
             yield None, ("remember", minutes(untold))
             untold.clear()
         if number % RECALL_EVERY == 0:
-            yield None, ("recall", make_question(talk, number, stream))
+            yield None, ("recall", make_recall(talk, number, stream))
         if is_end:
             yield None, ("save_session", {})
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.properties.plain.drawn import ANY_TEXT, QUERIES
 from tests.properties.queries_reference import PHRASE_WORDS, references, terms_by_first_word
 from tests.spec_tables import Row, rows, told
+from umi_core.language.languages import ELIDED
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, read
 from umi_core.language.tables import TERM_ROWS
 
@@ -39,6 +40,7 @@ def test_the_memory_has_the_same_terms_and_no_others() -> None:
     assert max(len(words) for words, _ in terms) <= PHRASE_WORDS
 
 
+NOUNS = ("boss", "budget", "Haus", "casa", "chat", "haus")
 PIECES = [word for term in (*LANGUAGES, *IDIOMS) for word in re.findall(r"[^\W_]+", term)]
 CLAUSES = (
     "the place that serves",
@@ -48,9 +50,10 @@ CLAUSES = (
     "about that",
     "those x who",
 )
-WORDS = st.sampled_from([*LANGUAGES, *CLAUSES, "budget", "Ann", "one", "东", "Ⅷ", "ß"]) | st.sampled_from(
-    PIECES
-)
+OPEN = (*"one the boss der das la le l' casa chat Haus en y otro lo he and why und y et 呢".split(), *ELIDED)
+WORDS = st.sampled_from(
+    [*LANGUAGES, *CLAUSES, *OPEN, "budget", "Ann", "one", "东", "Ⅷ", "ß"]
+) | st.sampled_from(PIECES)
 FORMS = st.sampled_from(
     [str.lower, str.lower, str.capitalize, str.upper, lambda it: f"{it}'s", lambda it: f"{it}’ll"]
 )
@@ -67,7 +70,8 @@ TALK = st.lists(st.builds(lambda word, form, gap: form(word) + gap, WORDS, FORMS
 @example("there was there")
 @example("東's 東京’s a'東'b")
 def test_the_memory_finds_the_same_references(text: str) -> None:
-    found, got = references(text), read(text)
+    found, got = references(text, None, NOUNS), read(text, None, frozenset(NOUNS))
     assert (found.terms, found.others, found.spoken) == (got.terms, got.others, got.language)
     assert (frozenset(found.names), frozenset(found.big)) == (got.names, got.capitals)
     assert found.nouns == got.pointed
+    assert frozenset(found.definite) == got.nouns

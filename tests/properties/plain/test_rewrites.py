@@ -51,6 +51,18 @@ def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
     assert (found.query, found.reason) == ((said, "") if is_resolved else (query, said))
 
 
+@pytest.mark.parametrize("row", rows("memory", "antecedents"), ids=lambda row: row["rewrite"])
+def test_what_is_named_is_checked(row: Row) -> None:
+    turns = shown_turns([Turn("user", text) for text in told(row["turns"])])
+    line, reply = told(row["rewrite"]), told(row["rewrite"])
+    if row["named"] != "–":
+        keys = ("reference", "means", "turn")
+        named = [dict(zip(keys, it, strict=True)) for it in told(row["named"])]
+        reply = json.dumps({"query": line, "references": named})
+    found = read_rewrite(reply, told(row["query"]), turns, HALF_PPM)
+    assert (found.reason or "–", found.query == line) == (row["reason"], row["reason"] == "–")
+
+
 def test_a_rewrite_that_is_longer_than_a_query_is_rejected() -> None:
     assert read_rewrite("What did John say? " + "x" * 10_000, QUERY, SAID, HALF_PPM).reason == "too_long"
 

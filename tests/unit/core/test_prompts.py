@@ -133,7 +133,13 @@ def test_evolve_asks_with_each_statement_once_and_the_pairs_by_ref() -> None:
 def test_rewrite_asks_with_the_turns_as_given_then_the_query() -> None:
     turns = (Turn("assistant", 'He "left"'), Turn("user", "Ask John"))
     assert inputs_of(ask_rewrite("Did he?", turns)) == [
-        ("turns", [{"role": "assistant", "text": 'He "left"'}, {"role": "user", "text": "Ask John"}]),
+        (
+            "turns",
+            [
+                {"turn": 1, "role": "assistant", "text": 'He "left"'},
+                {"turn": 2, "role": "user", "text": "Ask John"},
+            ],
+        ),
         ("query", "Did he?"),
     ]
 

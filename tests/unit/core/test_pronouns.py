@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, rows, told
 from umi_core.language import rewriting, tables
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, phrase, read
-from umi_core.language.words import words
 
 
 def terms(text: str) -> str:
@@ -27,7 +26,7 @@ def test_the_tables_are_frozen() -> None:
         tables.PERSON_ROWS,
         rewriting.ENDINGS,
     )
-    assert blake2b(ascii(frozen).encode(), digest_size=16).hexdigest() == "e2e3c2a9414aeda06aab34c568791e79"
+    assert blake2b(ascii(frozen).encode(), digest_size=16).hexdigest() == "9e7c4ac4776e00e335670331e704d549"
 
 
 @pytest.mark.parametrize("row", rows("memory", "terms"), ids=lambda row: row["query"])
@@ -37,9 +36,10 @@ def test_terms_are_read_from_left_to_right_the_longest_first(row: Row) -> None:
 
 @pytest.mark.parametrize("term", LANGUAGES)
 def test_every_term_is_found_alone_and_leaves_no_other_word(term: str) -> None:
-    reading = read(term)
+    own = LANGUAGES[term].replace("zh", "")
+    reading = read(term, own)
     assert (reading.terms, reading.others) == ((term,), ())
-    assert read(f"xyz {term} xyz").others == ("xyz", "xyz")
+    assert read(f"xyz {term} xyz", own).others == ("xyz", "xyz")
 
 
 @given(st.lists(st.sampled_from([*LANGUAGES, *IDIOMS, "Bob", "IT", "x"])).map(" ".join))
@@ -53,4 +53,4 @@ def test_a_text_in_ascii_is_read_as_with_all_the_terms(text: str) -> None:
 def test_any_text_is_read_and_no_word_is_lost(text: str) -> None:
     reading = read(text)
     found = [word for term in reading.terms for word in phrase(term)]
-    assert sorted([*found, *reading.others]) == sorted(words(text))
+    assert sorted([*found, *reading.others]) == sorted(phrase(text))

@@ -50,7 +50,7 @@ def test_texts_that_move_between_the_parts_of_a_key_make_another_one() -> None:
 
 
 def test_the_key_is_the_same_in_every_process() -> None:
-    assert KEY.hex() == "cca6fac51e87f3af92cf77a85a9b0d0f"
+    assert KEY.hex() == "9e5133b99b49089b99d9db4f0027312c"
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def test_what_another_person_has_is_not_made_ones_own() -> None:
         ("Kennst du diesen Kurs?", "Kennst du den Plan?", ""),
         ("Kennst du diesen guten Kurs?", "Kennst du den guten Plan?", "dropped_words"),
         ("我们要这个方案吗", "我们要计划吗", ""),
-        ("Does he raise it?", "Does Ann raised rents?", ""),
-        ("Does he raise it?", "Does Anna raise rent?", "foreign_word"),
+        ("Does she raise it?", "Does Ann raised rents?", ""),
+        ("Does she raise it?", "Does Anna raise rent?", "foreign_word"),
         ("Did Ann raise it?", "Did Anns raise rents?", "dropped_words"),
     ],
 )
@@ -139,6 +139,44 @@ def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
     assert found.query == (said if found.outcome == "resolved" else query)
     assert found.reason == ("" if found.outcome == "resolved" else said)
     assert found.terms == tuple(dict.fromkeys(read(query).terms))
+
+
+def reply_of(row: Row) -> str:
+    """The reply of a row: a line, or an object if it names something."""
+    line, named = said_in(row["rewrite"]), row["named"]
+    if named == "–":
+        return str(line)
+    keys = ("reference", "means", "turn")
+    return json.dumps(
+        {"query": line, "references": [dict(zip(keys, it, strict=True)) for it in said_in(named)]}
+    )
+
+
+@pytest.mark.parametrize("row", rows("memory", "antecedents"), ids=lambda row: row["rewrite"])
+def test_what_is_named_is_checked(row: Row) -> None:
+    turns = shown_turns(told(*said_in(row["turns"])))
+    query = said_in(row["query"])
+    assert resolve_without_model(query, turns, True) is None
+    assert judge_rewrite(reply_of(row), query, turns, HALF_PPM).reason == (
+        "" if row["reason"] == "–" else row["reason"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (7, "unnamed"),
+        ({"reference": "he", "means": 7, "turn": 1}, "unnamed"),
+        ({"reference": "he", "means": "John", "turn": 1}, ""),
+        ({"reference": "he", "means": "John", "turn": "1"}, "wrong_turn"),
+        ({"reference": "he", "means": "John", "turn": 1.5}, "wrong_turn"),
+        ({"reference": "he", "means": "", "turn": 1}, "unnamed"),
+    ],
+)
+def test_a_row_that_names_nothing_is_refused(row: object, reason: str) -> None:
+    reply = json.dumps({"query": "Was John late?", "references": [row]})
+    assert verdict(reply, "Was he late?").reason == reason
+    assert verdict(json.dumps({"references": [row]}), "Was he late?").reason == "empty_reply"
 
 
 def test_a_rewrite_is_no_longer_than_a_query_may_be() -> None:

@@ -42,6 +42,7 @@ WORDS: Final = ("she", "they", "you", "your", "I", "zebra", "Zed", "not", "<deci
 FIELDS: Final = (  # as they stand in JSON, and otherwise
     (r'"block":"\w+"', '"block":"scratch"'), (r'"promote":false', '"promote":true'),
     (r'"confidence":[0-9.]+', '"confidence":0.6'),
+    (r'"turn": [0-9]+', '"turn": 9'), (r'"reference": "[^"]*"', '"reference": "zebra"'),
     (r'"source":("[^"]*"),"target":"[^"]*"', r'"source":\1,"target":\1'),
 )  # fmt: skip
 MANY: Final = 101  # one more than any list may have
@@ -58,6 +59,8 @@ def odd_reply(task: str, prompt: str, draw: Stream) -> str:
         case 1:
             return draw.pick(USELESS_OF.get(task, USELESS))
         case 2:
+            if task == "rewrite" and draw.chance(2, 3):
+                return with_a_rewrite_spoilt(reply, prompt, draw)
             is_json = reply[:1] in ("[", "{")
             return with_fields_spoilt(reply, draw) if is_json else with_a_word_spoilt(reply, draw)
         case 3:
@@ -68,12 +71,21 @@ def odd_reply(task: str, prompt: str, draw: Stream) -> str:
             return spoil_reply(spoil_reply(reply, draw), draw)
 
 
-def with_a_word_spoilt(reply: str, draw: Stream) -> str:
+def with_a_rewrite_spoilt(reply: str, prompt: str, draw: Stream) -> str:
+    """Change a word of the rewrite alone: what is named beside it stays, so it may name something else."""
+    line = re.match(r'\{"query": "([^"]*)"', reply)
+    words = (*WORDS, *(word for turn in re.findall(r'"text":"([^"]*)"', prompt) for word in turn.split()))
+    if line is None:
+        return with_a_word_spoilt(reply, draw, words)
+    return reply[: line.start(1)] + with_a_word_spoilt(line[1], draw, words) + reply[line.end(1) :]
+
+
+def with_a_word_spoilt(reply: str, draw: Stream, others: tuple[str, ...] = WORDS) -> str:
     """Leave out a word, replace it, or put another one before it."""
     words = reply.split()
     at = draw.below(len(words) + 1)
     # at 1 of "she likes tea": "she tea", "she zebra tea", "she zebra likes tea", or as it was
-    words[at : at + draw.below(2)] = [draw.pick(WORDS)] * draw.below(2)
+    words[at : at + draw.below(2)] = [draw.pick(others)] * draw.below(2)
     return " ".join(words)
 
 

@@ -114,7 +114,8 @@ def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dic
         case "rewrite" | "decide_need", (Recall() | Retrieve() | Search()) as request, _:
             cut_turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in request.turns]
             turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]
-            return {"turns": turns, "query": request.query}
+            numbered = [{"turn": at, **turn} for at, turn in enumerate(turns, start=1)]
+            return {"turns": numbered if task == "rewrite" else turns, "query": request.query}
         case "memories", Memorize() as request, _:
             at_ms = request.happened_ms
             told = {} if at_ms is None else {"told": name_day(day_of(at_ms, config))}

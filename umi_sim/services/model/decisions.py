@@ -5,7 +5,7 @@ from typing import Final
 
 from umi_core.language.words import content, words
 from umi_sim.services.model.prompts import Inputs, quote_json, whole
-from umi_sim.services.model.rewriting import rewrite
+from umi_sim.services.model.rewriting import rewrite_line
 
 GREETINGS: Final = frozenset("hi hello hey thanks thank ok okay bye hola danke gracias".split())
 YES: Final = "<decision>RETRIEVE</decision>"
@@ -17,7 +17,7 @@ def decide_need(given: Inputs) -> str:
     query = text_of(given.get("query"))
     told = content(words(query))
     is_needed = any(word not in GREETINGS for word in told)
-    return f"{YES if is_needed else NO}\n<rewritten_query>{rewrite(given)}</rewritten_query>"
+    return f"{YES if is_needed else NO}\n<rewritten_query>{rewrite_line(given)}</rewritten_query>"
 
 
 def decide_enough(given: Inputs) -> str:

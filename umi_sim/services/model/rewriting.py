@@ -3,6 +3,7 @@
 Law 1. What the gate of the memory would refuse is not said: then the query stays as it is, byte for byte.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -22,21 +23,47 @@ APPOSITION: Final = re.compile(  # what stands between two names of one: `my den
     r" ?(?:(?:Dr|Mrs?|Ms|Prof|Sra?|Frau|Herrn?|señora?)\.? )?"
 )
 RECENT_COUNT: Final = 3  # turns in which a name is looked for
-Placed = tuple[int, int, str]
+Placed = tuple[int, int, str, Antecedent, int]  # start, end, new text, what it means, number of its turn
 Said = tuple[str, list[Antecedent]]  # a turn and what it mentions
+Json = dict[str, str | int]
 
 
 def rewrite(given: Inputs) -> str:
-    """Return the query, each reference that something fits filled in; as it is if the gate would refuse."""
+    """Return the rewrite and what each reference stands for; the query alone if the gate would refuse it."""
+    query, turns, filled = fill_query(given)
+    line = put_into(query, filled)
+    rows: list[Json] = [
+        {"reference": query[start:end], "means": mention.text, "turn": number}
+        for start, end, _, mention, number in filled
+    ]
+    reply = json.dumps({"query": line, "references": rows}, ensure_ascii=False)
+    return reply if is_taken(reply, query, turns) else query
+
+
+def rewrite_line(given: Inputs) -> str:
+    """Return the rewrite alone; the query as it is if the gate would refuse it."""
+    query, turns, filled = fill_query(given)
+    line = put_into(query, filled)
+    return line if is_taken(line, query, turns) else query
+
+
+def is_taken(reply: str, query: str, turns: tuple[Turn, ...]) -> bool:
+    return judge_rewrite(reply, query, turns, CONFIDENCE_MIN_PPM).outcome == "resolved"
+
+
+def fill_query(given: Inputs) -> tuple[str, tuple[Turn, ...], list[Placed]]:
     asked = given.get("query", given.get("text"))
     query = whole(asked if isinstance(asked, str) else "")
     turns = turns_in(given.get("turns"))
-    reply = query
+    return query, turns, list(fill_references(query, turns))
+
+
+def put_into(query: str, filled: list[Placed]) -> str:
+    """Return the query with each reference filled in."""
     # From the back, so that the places in front stay right.
-    for start, end, text in reversed(list(fill_references(query, turns))):
-        reply = reply[:start] + text + reply[end:]
-    reply = " ".join(reply.split())
-    return reply if judge_rewrite(reply, query, turns, CONFIDENCE_MIN_PPM).outcome == "resolved" else query
+    for start, end, text, _, _ in reversed(filled):
+        query = query[:start] + text + query[end:]
+    return " ".join(query.split())
 
 
 def turns_in(value: object) -> tuple[Turn, ...]:
@@ -49,7 +76,7 @@ def turns_in(value: object) -> tuple[Turn, ...]:
 
 
 def fill_references(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
-    """Yield the parts of the query that are replaced, by place: start, end, new text."""
+    """Yield the parts of the query that are replaced, by place."""
     language = language_of(query)
     asked = list(references(query, language))
     if not asked:
@@ -69,7 +96,8 @@ def fill_references(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
         mention = find_antecedent(wants, reference.noun, said, language)
         if mention is not None and mention not in taken:
             taken.append(mention)
-            yield make_phrase(query, language, reference, mention)
+            number = next(n for n, turn in enumerate(turns, start=1) if mention in mentions(turn.text))
+            yield (*make_phrase(query, language, reference, mention), mention, number)
 
 
 def is_named_before(reference: Reference, mention: Antecedent) -> bool:
@@ -144,7 +172,7 @@ BEFORE_PLACE: Final = frozenset("from in at to near around over into inside of a
 FEMININE: Final = ("a", "ión", "dad", "as", "iones", "dades")
 
 
-def make_phrase(query: str, language: str, reference: Reference, mention: Antecedent) -> Placed:
+def make_phrase(query: str, language: str, reference: Reference, mention: Antecedent) -> tuple[int, int, str]:
     """Return the phrase in the form that its place asks for."""
     before = lower(query[: reference.start]).split()[-1:]
     preposition, _, form = reference.form.rpartition(" ")

@@ -19,7 +19,12 @@ HALF_PPM = 500_000
 def rewritten(query: str, *texts: str) -> str:
     """The answer after these turns, the oldest first."""
     turns = shown_turns(tuple(Turn("user", text) for text in texts))
-    return truth("rewrite", ask_rewrite(query, turns))
+    return line_of(truth("rewrite", ask_rewrite(query, turns)))
+
+
+def line_of(reply: str) -> str:
+    """The rewrite of a reply, which names what the references stand for if it resolves any."""
+    return str(json.loads(reply)["query"]) if reply.startswith('{"query"') else reply
 
 
 def test_the_showcase() -> None:

@@ -6,20 +6,47 @@ from typing import Any
 
 import pytest
 
+from umi_core.language.prompts import ask_rewrite
 from umi_core.language.pronouns import read
+from umi_core.language.rewriting import judge_rewrite, shown_turns
 from umi_core.limits import TURN_COUNT_MAX
 from umi_core.values import Turn
 from umi_sim.formats.transcripts import TurnLine
 from umi_sim.kernel.prng import Stream
-from umi_sim.workload.dialogue import ASKING, make_question, turns_of
+from umi_sim.services.model import truth
+from umi_sim.workload.dialogue import ASKING, SCENES, make_question, make_recall, turns_of
 from umi_sim.workload.workloads import play_conversation
 
 
 def recalls_of(*texts: str, speakers: str = "ab", count: int = 200) -> list[dict[str, Any]]:
-    """The recalls of a talk of five turns, over many seeds."""
+    """The recalls about a talk of five turns, over many seeds, without those about scenes."""
     spoken = [TurnLine(speakers[at % len(speakers)], text) for at, text in enumerate(texts)]
     lines = [list(play_conversation(spoken, Stream(seed, "test"))) for seed in range(count)]
-    return [args for told in lines for _, (name, args) in told if name == "recall"]
+    recalls: list[dict[str, Any]] = [args for told in lines for _, (name, args) in told if name == "recall"]
+    return [args for args in recalls if tuple(turn.text for turn in args["turns"]) not in SAID]
+
+
+SAID = [said for said, _ in SCENES]
+
+
+def test_a_third_of_the_recalls_of_a_talk_ask_about_a_scene() -> None:
+    scenes = [make_recall((Turn("user", "a"),), 1, Stream(seed, "test")) for seed in range(300)]
+    found = [args for args in scenes if args["turns"] != () and args["turns"] != (Turn("user", "a"),)]
+    assert 70 < len(found) < 130
+    assert {str(args["query"]) for args in found} <= {query for _, asked in SCENES for query in asked}
+
+
+def test_scenes_are_resolved_or_left_open_in_a_good_share_each() -> None:
+    resolved = list[bool]()
+    for said, asked in SCENES:
+        turns = shown_turns(tuple(Turn("user", text) for text in said))
+        replies = (
+            judge_rewrite(truth("rewrite", ask_rewrite(it, turns)), it, turns, 500_000) for it in asked
+        )
+        resolved.extend(it.outcome == "resolved" for it in replies)
+    assert len(resolved) > 25
+    assert 3 * resolved.count(True) > len(resolved)
+    assert 4 * resolved.count(False) > len(resolved)
 
 
 def test_recalls_of_a_talk_come_with_its_last_turns() -> None:
@@ -60,7 +87,7 @@ def test_a_recall_costs_the_same_however_long_the_talk_is() -> None:
 
 
 def test_half_of_the_recalls_of_a_talk_are_questions_about_it() -> None:
-    queries = Counter(args["query"] for args in recalls_of("a", "b", "c", "d", "e", count=400))
+    queries = Counter(args["query"] for args in recalls_of("a", "b", "c", "d", "e", count=600))
     assert 150 < sum(queries[query] for query in ASKING["en"]) < 250
     assert queries.keys() == {*"abcde", *ASKING["en"]}
 

@@ -477,7 +477,7 @@ def test_half_of_the_questions_refer_to_something_said_and_mostly_turns_are_give
 
 def test_questions_refer_in_each_of_the_four_languages() -> None:
     asked = {term for args in recalls(60) for term in read(args["query"]).terms}
-    assert {LANGUAGES[term] for term in asked} == set(LANGUAGES.values())
+    assert {LANGUAGES[term] for term in asked if term in LANGUAGES} >= {"en", "de", "es", "zh"}
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from msgspec import structs
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.data import Data, Owner
-from umi_core.language import pronouns
 from umi_core.language.decisions import parse_decision
 from umi_core.language.ranks import Ranks, parse_ranks
 from umi_core.language.rewriting import (
@@ -25,6 +24,7 @@ from umi_core.language.rewriting import (
     is_deep,
     judge_rewrite,
     parse_variants,
+    read_query,
     resolve_without_model,
     shown_turns,
 )
@@ -365,7 +365,7 @@ class Searches(ArchivePart):
             return [it.resolution for it in self.list_usable(op, turns)]
         if last.text is not None:
             return [self.read_rewritten(last.text, query, turns)]
-        terms = tuple(dict.fromkeys(pronouns.read(query).terms))
+        terms = tuple(dict.fromkeys(read_query(query, turns).terms))
         return [Resolution("failed", query, terms, tell_failure(last), turn_count=len(turns))]
 
     def read_rewritten(self, reply: str, query: str, turns: tuple[Turn, ...]) -> Resolution:

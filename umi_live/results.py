@@ -1,0 +1,55 @@
+"""Results: what the calls of a memory return beside facts, and what a question refers to."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, overload
+
+from umi_core.data import Data
+from umi_core.language.rewriting import read_query, shown_turns
+from umi_core.messages.effects import Degraded
+from umi_core.messages.results import Hit, Resolution
+from umi_core.values import Turn
+from umi_live.usage import NO_USAGE, Usage
+
+T = TypeVar("T")
+
+
+class Result(Data, Generic[T]):
+    """The value of a request, what was done with less (`degraded`), and the usage of models."""
+
+    value: T
+    degraded: tuple[Degraded, ...] = ()
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True)
+class Hits(Sequence[Hit]):
+    """The hits of a recall, the best first; `resolution` says what became of its pronouns."""
+
+    hits: tuple[Hit, ...]
+    resolution: Resolution
+    variants: tuple[str, ...]
+    degraded: tuple[Degraded, ...] = ()
+    usage: Usage = NO_USAGE
+
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[at]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+
+def find_references(query: str, turns: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:
+    """Return the words of a question that mean something said before, each once; none if it is clear.
+
+    `turns`: (role, text), oldest first. With them `the boss` is found if they have a boss.
+    """
+    said = shown_turns(tuple(Turn(role, text) for role, text in turns))
+    return tuple(dict.fromkeys(read_query(query, said).terms))
