@@ -63,6 +63,7 @@ from umi_core.workflows.drafting import (
     PLACES,
     Drafted,
     SharedOptions,
+    about_of,
     chain_drafts,
     draft_fact,
     embedded_text,
@@ -123,8 +124,17 @@ KNOWN_ANSWER = Law(
 # lookup: what is known about these names, and what this text makes of it.
 
 
-def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
+def list_facts(facts: Facts, view: View) -> tuple[str, ...]:
     return tuple(id_of(mention, view.scope) for mention in facts[MENTIONS])
+
+
+def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
+    """Return the facts that it may write, and the entities that these are about.
+
+    The second one of "Ann lives in Rome." and "Ann lives in Oslo." has to meet the first, to end it.
+    """
+    about = (key for mention in facts[MENTIONS] for key in about_of(mention, view.scope))
+    return tuple(dict.fromkeys((*list_facts(facts, view), *about)))
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
@@ -133,7 +143,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 def list_addresses(facts: Facts, view: View) -> tuple[Address, ...]:
     """Return the addresses of everything known about the facts of this text, and of core."""
-    ids = claim_entities(facts, view)
+    ids = list_facts(facts, view)
     rows = [address(view.scope, kind, key) for key in ids for kind in PLACES]
     return (*rows, address(view.scope, "core"))
 

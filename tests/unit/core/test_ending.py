@@ -656,10 +656,15 @@ def test_a_forgotten_successor_leaves_the_ended_fact_ended() -> None:
 # What happens meanwhile.
 
 
-def meanwhile(*requests: Any, pair: Pair | None = None) -> tuple[Pair, Remembered]:
-    """The fact changes while its end waits for storage."""
+def meanwhile(*requests: Any, pair: Pair | None = None, read: str = "") -> tuple[Pair, Remembered]:
+    """The fact changes while its end waits for storage. `read`: what a text says of Alice."""
+
+    def memories(prompt: str) -> str:
+        is_told = read and input_of(prompt, "memory_type") == "profile"
+        return xml(read, "facts", name="Alice") if is_told else "<item></item>"
+
     pair = told("Alice lives in Paris") if pair is None else pair
-    pair.model = saying(evolve=on("update", PARIS))
+    pair.model = saying(evolve=on("update", PARIS), memories=memories)
     pair.step(Remember(1, "Alice lives in Berlin"))
     pair.hold(Commit)
     for request in requests:
@@ -672,8 +677,16 @@ def meanwhile(*requests: Any, pair: Pair | None = None) -> tuple[Pair, Remembere
 
 
 def test_a_fact_that_changes_meanwhile_ends_as_it_is_now() -> None:
-    pair, value = meanwhile(Remember(2, "Alice lives in Paris", importance_ppm=9))
-    assert (value.ended, ended(pair).fact.importance_ppm) == ((PARIS,), 9)
+    pair = told("Alice lives in Paris")
+    pair.model = saying(evolve=on("update", PARIS))
+    pair.step(Remember(1, "Alice lives in Berlin"))
+    pair.hold(Commit)
+    row = pair.row("entity", PARIS)
+    assert row is not None
+    body: Any = structs.replace(fact(pair, PARIS), importance_ppm=9, version=2)
+    pair.storage.rows[row.address] = structs.replace(row, body=body, version=row.version + 1)
+    pair.release()
+    assert ended(pair).fact.importance_ppm == 9
 
 
 def test_a_fact_that_is_forgotten_meanwhile_stays_forgotten() -> None:
@@ -683,7 +696,7 @@ def test_a_fact_that_is_forgotten_meanwhile_stays_forgotten() -> None:
 
 
 def test_a_fact_that_another_one_ends_meanwhile_ends_once() -> None:
-    pair, value = meanwhile(Remember(2, "Alice lives in Rome"))
+    pair, value = meanwhile(Memorize(2, "Alice lives in Rome."), read="lives in Rome")
     assert (value.ended, value.relations) == ((), ())
     assert (ended(pair).by, ended(pair).fact.relation_count) == (ROME, 1)
 
