@@ -65,7 +65,9 @@ def spoilt(value: Any, stream: Stream) -> Any:
 
 def with_part(value: Any, name: str, stream: Stream) -> Any:
     made = copy.copy(value)
-    object.__setattr__(made, name, spoilt(getattr(value, name), stream))  # past every check of a constructor
+    structs.force_setattr(
+        made, name, spoilt(getattr(value, name), stream)
+    )  # past every check of a constructor
     return made
 
 

@@ -15,6 +15,7 @@ Law 4. Fields that `beside` names are not part of the value: they do not count i
 msgspec makes these classes in C (docs/decisions/001-dependencies.md says what that is worth).
 """
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, Final, TypeGuard, dataclass_transform
 
@@ -25,39 +26,7 @@ from msgspec.structs import FieldInfo
 SET_LATER: Final[Any] = msgspec.UNSET  # the default of a field that `__post_init__` sets
 
 
-class Fields:
-    """Base of all three."""
-
-    __slots__ = ()
-    beside: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()  # of Generic, where a class has a type parameter
-        if cls.beside:  # in place of the methods in C, which know nothing of it
-            cls.__repr__ = show_value_alone  # type: ignore[method-assign]
-            if not issubclass(cls, Owner):
-                cls.__eq__ = compare_values_alone  # type: ignore[method-assign]
-            if issubclass(cls, Data):
-                cls.__hash__ = hash_value_alone  # type: ignore[method-assign]
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Data(Fields, msgspec.Struct, frozen=True):
-    """Base of values."""
-
-
-@dataclass_transform(field_specifiers=(msgspec.field,))
-class Owner(Fields, msgspec.Struct, eq=False):
-    """Base of what changes and belongs to one place."""
-
-    __hash__ = object.__hash__
-
-
-@dataclass_transform(field_specifiers=(msgspec.field,))
-class Mutable(Fields, msgspec.Struct):
-    """Base of what changes and is compared by its fields."""
-
-    __hash__ = None  # type: ignore[assignment]  # what changes is no key
+# In place of the methods that msgspec makes, for classes with fields that are not part of the value.
 
 
 def show_value_alone(self: Any) -> str:
@@ -73,6 +42,48 @@ def compare_values_alone(self: Any, other: Any) -> Any:
 
 def hash_value_alone(self: Any) -> int:
     return hash((self.__class__, *(getattr(self, name) for name in list_compared(self.__class__))))
+
+
+Methods = Mapping[str, Callable[..., Any]]
+SHOWN_ALONE: Final[Methods] = {"__repr__": show_value_alone}
+COMPARED_ALONE: Final[Methods] = {**SHOWN_ALONE, "__eq__": compare_values_alone}
+HASHED_ALONE: Final[Methods] = {**COMPARED_ALONE, "__hash__": hash_value_alone}
+
+
+class Fields:
+    """Base of all three. `value_methods`: those of a class with fields that are not part of the value."""
+
+    __slots__ = ()
+    beside: ClassVar[tuple[str, ...]] = ()
+    value_methods: ClassVar[Methods] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()  # of Generic, where a class has a type parameter
+        for name, method in cls.value_methods.items() if cls.beside else ():
+            setattr(cls, name, method)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Data(Fields, msgspec.Struct, frozen=True):
+    """Base of values."""
+
+    value_methods = HASHED_ALONE
+
+
+@dataclass_transform(field_specifiers=(msgspec.field,))
+class Owner(Fields, msgspec.Struct, eq=False):
+    """Base of what changes and belongs to one place."""
+
+    value_methods = SHOWN_ALONE
+    __hash__ = object.__hash__
+
+
+@dataclass_transform(field_specifiers=(msgspec.field,))
+class Mutable(Fields, msgspec.Struct):
+    """Base of what changes and is compared by its fields."""
+
+    value_methods = COMPARED_ALONE
+    __hash__ = None  # type: ignore[assignment]  # what changes is no key
 
 
 @cache

@@ -18,7 +18,7 @@ from typing import Final
 from msgspec import structs
 
 from umi_core.data import Data
-from umi_core.language.persons import PERSONS
+from umi_core.language.persons import SPEAKER_WORDS
 from umi_core.language.words import words
 from umi_core.text import norm
 from umi_live.english import (
@@ -43,7 +43,6 @@ TITLE: Final = r"(?:Mr|Mrs|Ms|Dr|Prof)\. "
 NAME: Final = rf"(?:{TITLE})?{CAPITAL}(?: {CAPITAL})*"
 OFTEN: Final = "(?:(?:now|currently|also|still|really|just|always|often|usually|recently|absolutely) )*"
 THIRD_PERSONS: Final = frozenset(("he", "she", "his", "her", "him", "they", "them"))
-FIRST_PERSONS: Final = frozenset(("i", "my", "we", "our"))
 OWN_ROLES: Final = ("", "user")  # of what the speaker says, whom a caller names
 PROFILE: Final = ("profile",)
 
@@ -321,7 +320,7 @@ def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
         return RuleStatement(sentence)
     found = read_subject(text, context)
     found = structs.replace(found, sentence=sentence) if found else RuleStatement(sentence)
-    is_first = any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence)) or is_own(sentence)
+    is_first = not SPEAKER_WORDS.isdisjoint(words(sentence)) or is_own(sentence)
     return first_person(found, text, context.speaker) if is_first else found
 
 

@@ -518,6 +518,7 @@ def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
 
 
 FIRST_PERSONS: Final = ("i", "my", "we", "our")
+NOT_ALONE: Final = "je j m moi mon ma mes nous notre nos".split()  # French, and words or names of others
 
 
 def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Extracted | None:
@@ -527,7 +528,11 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
     # Without the notes, which were made of the very sentences that the speaker may have said.
     mentions = list(found.mentions[: found.told_count])
     lost = list_untold(text, list_told_texts(mentions))
-    own = [it for it in lost if any(person_of(word) in FIRST_PERSONS for word in words(it))]
+    own = [
+        it
+        for it in lost
+        if any(person_of(word) in FIRST_PERSONS and word not in NOT_ALONE for word in words(it))
+    ]
     own = own[:EXTRACT_ENTITY_COUNT_MAX]
     if not own:
         return found

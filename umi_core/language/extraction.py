@@ -18,7 +18,7 @@ from umi_core.data import Data
 from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, Texts
 from umi_core.json_text import Json
 from umi_core.language.dates import add_dates
-from umi_core.language.persons import PERSONS, is_within
+from umi_core.language.persons import SPEAKER_WORDS, is_within
 from umi_core.language.replies import ArrayWith, ObjectWith, UnusableReply, confidence_ppm, find_json
 from umi_core.language.tables import FULL_STOPS, IDLE, NAME_PRONOUNS, TYPE_ALIASES
 from umi_core.language.terms import classify, split_folded
@@ -439,9 +439,6 @@ def read_link_type(value: Json) -> str:
 # beyond the limit are notes.
 
 
-FIRST_PERSONS: Final = ("i", "my", "we", "our")
-
-
 def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
     """Return the extraction with first-person sentences that it passes over, under the speaker's name."""
     told = extraction.entities[: extraction.told_count]
@@ -466,4 +463,4 @@ def spell_speaker(speaker: str, mentions: tuple[Mention, ...]) -> str:
 
 
 def is_in_first_person(sentence: str) -> bool:
-    return any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence))
+    return not SPEAKER_WORDS.isdisjoint(words(sentence))

@@ -16,6 +16,12 @@ from umi_core.values import Turn
 ASKER: Final = "user"  # the role of the asker
 
 PERSONS: Final = {word: person for person, row in PERSON_ROWS for word in row.split()}
+FRENCH: Final = frozenset("je j m moi mon ma mes nous notre nos".split())
+# Words by which a sentence is about its speaker, in whatever language it is. French ones are words or names
+# of others, too: "Ma wants a dog", "The Mon river".
+SPEAKER_WORDS: Final = frozenset(
+    word for word, person in PERSONS.items() if person in ("i", "my", "we", "our") and word not in FRENCH
+)
 
 Placed = tuple[str, str]  # a person and the word behind it
 

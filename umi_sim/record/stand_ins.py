@@ -24,6 +24,7 @@ import umi_core
 from umi_core.data import is_struct
 from umi_core.ids import LOG_PREFIXES, pack
 from umi_core.kelpie.domains import SEQ_DIGITS
+from umi_core.language.antecedents import FIRST_NAMES
 from umi_core.language.words import ALONE
 from umi_core.messages.answers import Embedded, ModelReplied
 from umi_core.rows import Vector
@@ -55,7 +56,7 @@ TRIES_MAX: Final = 64  # for a word that no other has: of one letter there are f
 
 @cache
 def known_words() -> frozenset[str]:
-    """Return the words of all texts in the code of the memory, without its silent parts."""
+    """Return the words of all texts in the code of the memory, without first names and its silent parts."""
     found = {"amp", "lt", "gt", "quot", "apos"}
     for path in Path(umi_core.__file__).parent.rglob("*.py"):
         if not any(part in SILENT for part in path.parts):
@@ -67,6 +68,8 @@ def known_words() -> frozenset[str]:
 def literals(node: ast.AST) -> Iterator[str]:
     """Yield all texts but those that stand alone, which are docstrings."""
     for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.AnnAssign) and getattr(part.target, "id", "") == "FIRST_NAME_ROWS":
+            continue  # a name tells of whom a text speaks
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and not isinstance(node, ast.Expr):
             yield part.value
         yield from literals(part)
@@ -175,6 +178,11 @@ class StandIns:
         return "".join(new.upper() if is_upper(old) else new for old, new in made)
 
     def _fresh(self, word: str) -> str:
+        # A first name becomes another one: the memory knows from it whether `she` may be meant.
+        for made in self._names_like(word):
+            if made not in self.taken:
+                self.taken.add(made)
+                return made
         for n in count():
             chances = self._stream(word.encode() + b"%d" % n, len(word))
             made = "".join(letter(old, chance) for old, chance in zip(word, chances, strict=True))
@@ -182,6 +190,12 @@ class StandIns:
                 self.taken.add(made)
                 return made
         raise AssertionError
+
+    def _names_like(self, word: str) -> list[str]:
+        """Return the other first names of this length that fit the same pronouns, in a secret order."""
+        kinds = FIRST_NAMES.get(word)
+        fitting = [it for it, of in FIRST_NAMES.items() if of == kinds and is_alike(it, word)]
+        return sorted(fitting, key=lambda it: self._stream(f"{word} {it}".encode(), 8))
 
     # Vectors.
 
@@ -209,6 +223,11 @@ def in_order(parts: list[Any]) -> list[Any]:
     """Put blocks in order by their labels, and entries by their ids, which are others now."""
     place = PLACES.get(type(parts[0])) if parts else None
     return parts if place is None else sorted(parts, key=place)
+
+
+def is_alike(one: str, other: str) -> bool:
+    """Check whether each letter of a word takes the bytes of that of another one."""
+    return one != other and [len(it.encode()) for it in one] == [len(it.encode()) for it in other]
 
 
 def letter(old: str, chance: int) -> str:

@@ -21,6 +21,10 @@ def reason(talk: tuple[str, ...], query: str, rewrite: str) -> str:
     return judge_rewrite(rewrite, query, turns, 500_000).reason
 
 
+def test_a_woman_is_not_what_he_stands_for() -> None:
+    assert reason(TALK, "Is he nice?", "Is Helen nice?") == "misfit"
+
+
 @pytest.mark.parametrize(
     ("query", "rewrite", "is_taken"),
     [

@@ -32,6 +32,8 @@ class Own(Data):
 
 class Place(Owner):
     x: int
+    near: "Place | None" = None
+    beside = ("near",)
 
 
 def test_data_is_equal_by_class_and_fields() -> None:

@@ -302,3 +302,10 @@ def test_any_reply_gives_variants_or_is_unusable(reply: str, query: str) -> None
 
 def test_what_has_no_array_is_unusable() -> None:
     assert parse_variants("no", "q") == UnusableReply("no_json")
+
+
+def test_a_turn_that_does_not_say_so_is_refused() -> None:
+    turns = (Turn("user", "John lives in Rome"), Turn("user", "I like tea"))
+    named = {"reference": "he", "means": "John", "turn": 1}
+    reply = json.dumps({"query": "Is John nice?", "references": [named]})
+    assert judge_rewrite(reply, "Is he nice?", turns[::-1], HALF_PPM).reason == "wrong_turn"

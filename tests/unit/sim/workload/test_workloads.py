@@ -482,8 +482,9 @@ def test_questions_refer_in_each_of_the_four_languages() -> None:
 
 @pytest.mark.slow
 def test_every_term_of_the_tables_is_asked_about() -> None:
-    left = set(LANGUAGES)
-    for name, args in over_seeds(1_000, **RECALLS):
+    # Without those that mean something in a sentence of their language alone: `son` is an English word.
+    left = {term for term in LANGUAGES if read(term).terms}
+    for name, args in over_seeds(3_000, **RECALLS):
         if name == "recall":
             left.difference_update(read(args["query"]).terms)
         if not left:
