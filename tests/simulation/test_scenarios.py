@@ -33,6 +33,12 @@ def test_every_promise_is_kept_and_the_record_replays(name: str) -> None:
     assert all(map(is_plain, map(decode, trace.kept)))
 
 
+def test_a_summary_that_another_one_made_meanwhile_is_judged_without_it() -> None:
+    """Its batch is a receipt alone: the oracle looked for the summary in it, and ended with a KeyError."""
+    verdict, _ = run_once(draw(find("topics"), 992_006))
+    assert verdict.failure is None, verdict.failure
+
+
 def is_plain(field: object) -> bool:
     """Law 1 of traces: no numbers with a point, and no tables."""
     if isinstance(field, list):

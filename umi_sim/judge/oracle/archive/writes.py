@@ -328,6 +328,8 @@ class Writes(ArchivePart):
         if not isinstance(op.request, Summarise) or self.context.surroundings.atlas.losses:
             return
         name, members = op.request.category, self.log.members(op.request.category)
+        if name not in batch.categories:  # its receipt alone: another one has made the summary meanwhile
+            return
         due = tuple(sorted((key, self.log.state(key).version) for key in members))
         if len(due) <= SUMMARY_MEMBER_COUNT_MAX:
             told, got = f"what the summary of {name} is made of", batch.categories[name].sources
