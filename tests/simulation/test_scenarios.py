@@ -39,6 +39,12 @@ def test_a_summary_that_another_one_made_meanwhile_is_judged_without_it() -> Non
     assert verdict.failure is None, verdict.failure
 
 
+def test_an_agent_that_crashes_in_each_recovery_recovers_once() -> None:
+    """A recovery of many small pages crashed 9,468 times, and the run ended at its limit of steps."""
+    verdict, _ = run_once(draw(find("narrow"), 991_015))
+    assert verdict.failure is None, verdict.failure
+
+
 def is_plain(field: object) -> bool:
     """Law 1 of traces: no numbers with a point, and no tables."""
     if isinstance(field, list):

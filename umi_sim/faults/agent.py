@@ -10,6 +10,9 @@ from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.window import WINDOW_MS_MAX, Window
 
 ASK_COUNT_MAX: Final = 4
+# Crashes of one recovery after the other, before one is left alone. A recovery that reads its rows on sixty
+# pages would hardly ever end otherwise, and a run would fail for that alone: `narrow` seed 991015 did.
+RECOVERY_CRASH_COUNT_MAX: Final = 32
 
 
 class AgentEvent(Owner):
@@ -17,13 +20,15 @@ class AgentEvent(Owner):
 
     `entry_counts`: of core as it is stored, the entries about itself and all. `crash`: it is down for so
     long, and its next life has this limit, or the usual one. `pause`: nothing reaches it for so long, and
-    its clock stands or not. `take_over`: it sleeps for so long while a new life has its place, and then goes
-    on beside it, with so many of the next operations.
+    its clock stands or not. `recovery_crash_count`: so many recoveries in a row have crashed. `take_over`: it
+    sleeps for so long while a new life has its place, and then goes on beside it, with so many of the next
+    operations.
     """
 
     now_ms: int
     window: Window
     is_recovering: bool
+    recovery_crash_count: int
     entry_counts: Callable[[], tuple[int, int]]
     crash: Callable[[int, int | None], None]
     pause: Callable[[int, bool], None]
@@ -53,6 +58,10 @@ class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-
     """The same, during recovery."""
 
     in_recovery = True
+
+    @classmethod
+    def may_strike(cls, life: AgentEvent) -> bool:
+        return super().may_strike(life) and life.recovery_crash_count < RECOVERY_CRASH_COUNT_MAX
 
 
 class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1", "LIVE-4")):

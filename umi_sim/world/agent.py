@@ -62,6 +62,7 @@ class Agent(Owner):
     clock: SimClock
     machine: Machine | None = None
     life: int = 0
+    recovery_crash_count: int = 0  # of the last lives, in a row
     wake_ms: int | None = None
     pending: deque[Op | ClockMove] = msgspec.field(default_factory=deque)
     # id of an operation to the name of its request: "o7" -> "remember"

@@ -24,7 +24,9 @@ def life_of(world: takeovers.TakeoverContext, agent: Agent, is_recovering: bool)
         takeovers.take_over(world, agent, for_ms, ask_count)
 
     counts = partial(world.target.entry_counts, agent.config.scope, world.services)
-    return AgentEvent(world.now_ms, agent.window, is_recovering, counts, crash, pause, take_over)
+    return AgentEvent(
+        world.now_ms, agent.window, is_recovering, agent.recovery_crash_count, counts, crash, pause, take_over
+    )
 
 
 def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
@@ -33,6 +35,8 @@ def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
     # A reply dies with the machine, so these operations may end without one; each other one must be answered.
     world.tally.excused["crashed"] += len(agent.in_flight)
     world.tally.marks.update(marks_of(agent.machine))
+    is_again = agent.machine is not None and agent.machine.is_recovering
+    agent.recovery_crash_count = agent.recovery_crash_count + 1 if is_again else 0
     agent.in_flight.clear()
     # The end of a pause, for its clock alone: what the pause held (answers, ops) dies with this life. Only a
     # wipe of the store crashes a paused agent; no event that could be struck reaches it.

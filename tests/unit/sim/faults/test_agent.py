@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from umi_sim.faults.agent import AgentEvent
+from umi_sim.faults.agent import RECOVERY_CRASH_COUNT_MAX, AgentEvent
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.window import Window
@@ -12,8 +12,12 @@ from umi_sim.record.items import Args
 LOWER: Final = "agent_lower_limit"
 
 
-def life(entries: tuple[int, int] = (0, 0), *, is_recovering: bool = False, now_ms: int = 0) -> AgentEvent:
-    return AgentEvent(now_ms, Window(), is_recovering, lambda: entries, nothing, nothing, nothing)
+def life(
+    entries: tuple[int, int] = (0, 0), *, is_recovering: bool = False, crash_count: int = 0, now_ms: int = 0
+) -> AgentEvent:
+    return AgentEvent(
+        now_ms, Window(), is_recovering, crash_count, lambda: entries, nothing, nothing, nothing
+    )
 
 
 def nothing(for_ms: int, also: object) -> None:
@@ -48,6 +52,12 @@ def test_a_second_crash_strikes_recovery_and_any_other_the_life_after_it() -> No
     lives = [life((0, 1), is_recovering=is_recovering) for is_recovering in (False, True)]
     found = [[drawn(kind, each) != (None, 0) for kind in kinds] for each in lives]
     assert found == [[True, False, True], [False, True, False]]
+
+
+def test_a_recovery_is_left_alone_after_as_many_crashes_in_a_row() -> None:
+    last, more = RECOVERY_CRASH_COUNT_MAX - 1, RECOVERY_CRASH_COUNT_MAX
+    counts = {n: drawn("agent_crash_again", life(is_recovering=True, crash_count=n)) for n in (last, more)}
+    assert (counts[last] != (None, 0), counts[more]) == (True, (None, 0))
 
 
 def test_a_crash_gives_the_usual_limit_back() -> None:
