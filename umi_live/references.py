@@ -14,6 +14,7 @@ from umi_core.language.antecedents import PERSONS, kinds_of
 from umi_core.language.languages import written_words
 from umi_core.language.rewriting import SMALL_WORDS, judge_rewrite, read_query
 from umi_core.values import Turn
+from umi_live.rules import is_possible
 
 # By language: words that one name can replace, and those that say whose something is.
 PLAIN: Final = {
@@ -75,6 +76,9 @@ def find_names(turns: Sequence[Turn], language: str) -> Iterator[NamedInTurn]:
     texts, seen = (*(turn.text for turn in turns), ""), set[str]()
     for number, turn in enumerate(turns, start=1):
         for words in runs_of_capitals(turn.text):
+            # `Nice!` and `Her boss` begin with a capital, and are no names that may be meant.
+            if not is_possible(" ".join(words)):
+                continue
             keys = [word.casefold() for word in words]
             kinds = [kinds_of(key, texts, language) for key in keys]
             # `Mr Dunne` is a man, though of `Dunne` alone less may be known.

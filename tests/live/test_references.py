@@ -29,6 +29,7 @@ def resolved(query: str, *texts: str) -> str:
         (["Helen lives in Oslo."], "Is it cold there?", "Is it cold in Oslo?"),
         (["Helen called."], "Is her car new?", "Is Helen's car new?"),
         (["Tom met Anna."], "Did he call her?", "Did Tom call Anna?"),
+        (["Helen called.", "Nice!", "Really?"], "What does she want?", "What does Helen want?"),
         (["Holger ist da."], "Wo wohnt er?", "Wo wohnt Holger?"),
         (["Mi prima Lucía salió."], "¿Dónde vive ella?", "¿Dónde vive Lucía?"),
         (["Claire est là."], "Elle habite où ?", "Claire habite où ?"),
