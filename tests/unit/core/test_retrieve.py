@@ -1,5 +1,7 @@
 """Goal: a retrieve goes down the levels, stops when it is enough, and says what it went without (H6, H7)."""
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from umi_core.conditions import filter_of
 from umi_core.errors import BadFilterValue, BadOption, Rejected, StorageFailed, UnknownField, UnknownOperator
 from umi_core.ids import category_id
 from umi_core.memory import Memory
-from umi_core.messages.answers import EffectFailed, Embedded
+from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Asked, AskModel, ByWords, Done, Embed, Failed, Read, Refused
 from umi_core.messages.requests import Descent, Memorize, Request, Retrieve, Search, Summarise
 from umi_core.messages.results import LevelTried, Retrieved
@@ -57,8 +59,13 @@ class World:
         return outcome.value
 
     def outcome(self, request: Descent, *absent: type[Asked]) -> Any:
-        """What is asked is noted."""
+        """Return the outcome where services of these questions never answer."""
+        return self.ask_failing(request, sys.maxsize, lambda effect: isinstance(effect, absent))
+
+    def ask_failing(self, request: Descent, count: int, fails: Callable[[Asked], bool]) -> Any:
+        """Return the outcome where the first `count` of these questions fail; notes what is asked."""
         self.pair.step(request)
+        failed = 0
         for _ in range(200):
             if not self.pair.pending:
                 if request.op_id in self.pair.replies:
@@ -67,7 +74,9 @@ class World:
                 continue
             effect = self.pair.pending[0]
             self.asked.append(effect)
-            _ = self.pair.fail("unavailable") if isinstance(effect, absent) else self.pair.answer()
+            is_hit = fails(effect) and failed < count
+            failed += is_hit
+            _ = self.pair.fail("unavailable") if is_hit else self.pair.answer()
         return self.pair.replies[request.op_id].outcome
 
     def kinds(self) -> list[str]:
@@ -235,17 +244,7 @@ def test_where_nothing_was_found_a_failed_level_is_no_empty_answer() -> None:
 def test_a_level_that_fails_is_asked_once_more_if_nothing_was_found() -> None:
     world = World()
     request = Search(9, "tea is liked much", levels=("resources",), min_score_ppm=1)
-    world.pair.step(request)
-    failed = 0
-    while request.op_id not in world.pair.replies:
-        if not world.pair.pending:
-            world.pair.wake()
-        elif isinstance(world.pair.pending[0], Read) and failed < 5:
-            failed += 1
-            world.pair.step(EffectFailed(world.pair.pending.pop(0).request_id, "unavailable"))
-        else:
-            world.pair.answer()
-    outcome = world.pair.replies[9].outcome
+    outcome = world.ask_failing(request, 5, lambda it: isinstance(it, Read))
     assert isinstance(outcome, Done)
     assert isinstance(outcome.value, Retrieved)
     assert [hit.name for hit in outcome.value.hits] == ["chat/1"]
@@ -336,7 +335,7 @@ SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
 
 
 class DatedWorld(World):
-    """A world in which somebody said on Saturday what is done today; it is asked on Sunday."""
+    """Facts that were told on Saturday, and say `today`; questions come on Sunday."""
 
     def __init__(self, **said: str) -> None:
         super().__init__(**said)
@@ -374,18 +373,9 @@ def test_what_a_question_finds_without_its_date_stays_with_the_least_score() -> 
 def test_a_level_of_which_one_list_by_words_failed_is_told_and_asked_once_more_as_a_whole() -> None:
     world = DatedWorld()
     request = Search(9, "did who yesterday", levels=("entities",), min_score_ppm=600_000)
-    world.pair.step(request)
-    failed = 0
-    while request.op_id not in world.pair.replies:
-        if not world.pair.pending:
-            world.pair.wake()
-            continue
-        effect = world.pair.pending[0]
-        world.asked.append(effect)
-        is_dated = isinstance(effect, Read) and isinstance(effect.query, ByWords) and "(" in effect.query.text
-        failed += is_dated
-        _ = world.pair.fail("unavailable") if is_dated and failed <= 3 else world.pair.answer()
-    outcome = world.pair.replies[9].outcome
+    outcome = world.ask_failing(
+        request, 3, lambda it: isinstance(it, Read) and isinstance(it.query, ByWords) and "(" in it.query.text
+    )
     assert isinstance(outcome, Done)
     assert isinstance(outcome.value, Retrieved)
     assert [it.name for it in outcome.degraded] == ["entities_by_words:failed"]
