@@ -1,7 +1,7 @@
-"""How well references are resolved: labelled talk of scenarios/data through detection, SimLLM and gate.
+"""Measure how well references are resolved: labelled talk of scenarios/data, its rewrites from SimLLM.
 
-A second table has the questions of tests/quality: what the memory makes of right and wrong rewrites, whoever
-gives them. `python tools/references.py` prints both by language, `-v` also what went wrong; status 1 below a
+A second table has the questions of tests/quality, with right and wrong rewrites from their labels.
+`python tools/references.py` prints both by language, `-v` also what went wrong; status 1 below a
 threshold.
 """
 

@@ -1,7 +1,7 @@
 """Data: the bases of classes with fields, which say how an object is compared, hashed and shown.
 
-    class Entry(Data):
-        key: str
+    class Page(Data):
+        title: str
         tags: tuple[str, ...] = ()
 
 An empty `{}`, `[]` or `set()` as a default is made anew for each object.

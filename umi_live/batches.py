@@ -1,9 +1,9 @@
 """Batches: many statements, remembered side by side, each conversation in its order.
 
-Law 1. Of one conversation a statement begins when the one before it has ended, so the later one holds. Not so
-of two conversations: requests about one thing that run side by side may not see each other.
+Law 1. Of one conversation a statement begins when the one before it has ended, so the later one holds. Of two
+       conversations the statement that a model reads first goes first.
 Law 2. The same batch again does nothing twice: the request key of a statement is a digest of its fields, its
-conversation and its place there.
+       conversation and its place there.
 Law 3. A statement that fails is named, and the others go on; a database that fails ends the batch.
 """
 

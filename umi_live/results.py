@@ -22,6 +22,7 @@ class Result(Data, Generic[T]):
     usage: Usage = NO_USAGE
 
 
+# No `Data`: msgspec makes no class that is a Sequence.
 @dataclass(frozen=True)
 class Hits(Sequence[Hit]):
     """The hits of a recall, the best first; `resolution` says what became of its pronouns."""

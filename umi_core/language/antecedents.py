@@ -1,7 +1,10 @@
 """Antecedents: whether the words that a rewrite puts in place of a reference may be what it stands for.
 
-Law 1. Refused is only what the words or the turns show to be of another kind: `she` is no Monday and no Bob;
-what nothing is known of fits. Law 2. The tables are frozen: a changed word changes recorded runs.
+A kind is a letter, as tables.py says: `m` a man, `f` a woman, `n` a thing, `l` a place.
+
+Law 1. A rewrite is refused only if its words or the turns show another kind: `she` is no Monday and no Bob; a
+       word of which nothing is known fits.
+Law 2. The tables are frozen: a changed word changes recorded runs.
 """
 
 from collections.abc import Iterator

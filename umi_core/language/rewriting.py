@@ -187,7 +187,7 @@ def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_mi
     if is_same or collapse_blanks(reply) == collapse_blanks(query):
         return Resolution("unchanged", query, terms, turn_count=len(turns))
     change = Change(rewrite, read(rewrite, asked.language, asked.nouns), asked)
-    reason = refusal(change, query, turns) or misnaming(change, given_reply.named, turns)
+    reason = refusal(change, query, turns) or find_misnaming(change, given_reply.named, turns)
     # Two references in the query and one in the rewrite: half of them are resolved.
     gone = len(asked.terms) - len(change.left)
     confidence_ppm = PPM * max(0, gone) // len(asked.terms) if asked.terms else PPM
@@ -332,7 +332,9 @@ def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject
     return talk.may_mean(term, noun, run, is_subject)
 
 
-def misnaming(change: Change, named: tuple[Named, ...] | None, turns: tuple[Turn, ...]) -> Refusal | None:
+def find_misnaming(
+    change: Change, named: tuple[Named, ...] | None, turns: tuple[Turn, ...]
+) -> Refusal | None:
     """Return the first reason against what a model says that the references stand for, or None."""
     if named is None:
         return None

@@ -198,7 +198,7 @@ NARROWING: Final = frozenset(  # behind a noun: it is told there which one is me
     bei beim mit für zu zum zur über de del en con para sobre que du des d à au dans chez pour avec
     qui où""".split()
 )
-# What nobody needs to have mentioned, as there is but one; and nouns for what was told in other words.
+# Nouns that refer to nothing said before, as there is but one (`the sun`); and nouns that stand for others.
 UNIQUE: Final = frozenset(
     """sun moon sky world earth weather internet news time day night week month year morning
     evening afternoon weekend future past police government president capital way rest end

@@ -216,7 +216,7 @@ class Degraded(Data):
 
 
 class Done(Data):
-    """It is done and durable; `degraded` names what was done with less."""
+    """The request is done, and what it changed is durable; `degraded` names what was done with less."""
 
     tag = 33
     value: object = None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from msgspec.structs import replace as evolve
+from msgspec import structs
 
 from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
 from umi_sim.targets.checker import BrokenContract, Got
@@ -55,12 +55,14 @@ def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item], se
     second = run(other, items, seed) if first.broken is None else first
     if first.broken is not None or second.broken is not None or first.known or second.known:
         return second
-    both = evolve(first, jobs=first.jobs + second.jobs)
+    both = structs.replace(first, jobs=first.jobs + second.jobs)
     for at, step in enumerate(first.steps):
         for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
             if not is_alike(one, op, got, wanted):
                 told = f"{wanted.told}, as {other.__name__} says"
-                return evolve(both, broken=BrokenContract(RULE, op.name, got.told, told), ended_at=at)
+                return structs.replace(
+                    both, broken=BrokenContract(RULE, op.name, got.told, told), ended_at=at
+                )
     return both
 
 

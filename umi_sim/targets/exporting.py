@@ -11,7 +11,7 @@ from functools import partial
 from pprint import pformat
 from typing import Final
 
-from msgspec.structs import replace as evolve
+from msgspec import structs
 
 from umi_sim.runs import time_limit
 from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads, world
@@ -129,7 +129,9 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
     if broken.rule == "hang" and not world.is_hang(said[-1]):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
     source, title = source_of(adapter), f"{broken.op} breaks: {RULES[broken.rule]}."
-    taken = [evolve(item, ops=tuple(as_taken(adapter, op) for op in item.ops)) for item in verdict.items]
+    taken = [
+        structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)) for item in verdict.items
+    ]
     told = broken.allowed or "no error"
     if broken.rule != "hang":  # of which only the simulated world makes an end
         plain = write_plainly((adapter.__name__, source), taken, said, title, MARK, f"expected  {told}")

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from time import monotonic
 from typing import Final
 
-from msgspec.structs import replace as evolve
+from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_sim.kernel.progress import at
@@ -93,7 +93,7 @@ class Hunt(HuntShare, kw_only=True):
             return
         small = shrink(self.adapter, verdict, live)
         if not recurs(self.adapter, small, live):
-            small = evolve(verdict, items=verdict.items[: verdict.ended_at + 1])
+            small = structs.replace(verdict, items=verdict.items[: verdict.ended_at + 1])
         assert small.broken is not None
         smallest = fingerprint_of(small.broken)
         if smallest in self.kinds:

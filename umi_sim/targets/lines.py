@@ -6,7 +6,7 @@ Law. The trace of a run and its seed file speak as the contract does; this is fo
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec.structs import replace as evolve
+from msgspec import structs
 
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter
@@ -43,7 +43,7 @@ REASONS: Final = "a global of a module, another process, a file elsewhere, or th
 
 
 def text_of(adapter: type[Adapter], item: Item) -> str:
-    return str(evolve(item, ops=tuple(as_taken(adapter, op) for op in item.ops)))
+    return str(structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)))
 
 
 def as_taken(adapter: type[Adapter], op: ContractOp) -> ContractOp:

@@ -6,7 +6,7 @@ from itertools import chain, islice, permutations, product
 from time import monotonic
 from typing import Any, Final
 
-from msgspec.structs import replace as evolve
+from msgspec import structs
 
 from umi_sim.kernel import progress
 from umi_sim.kernel.wording import plural
@@ -125,7 +125,7 @@ def less_concurrent(item: Item) -> Iterator[tuple[Item, ...]]:
     for at, op in enumerate(item.ops):
         one, ops = Item("op", (op,)), item.ops[:at] + item.ops[at + 1 :]
         for number in dict.fromkeys((item.number, *range(ORDERS))):
-            others = evolve(item, ops=ops, number=number)
+            others = structs.replace(item, ops=ops, number=number)
             yield one, others
             yield others, one
 
@@ -141,7 +141,7 @@ def without_ttl(adapter: type[Adapter], items: Sequence[Item]) -> tuple[Item, ..
         is_needed = any({"ttl", "ttl_ms"} & {*required_arguments(adapter, op.name)} for op in timed)
         if item.kind != "advance" and not is_needed:
             ops = [ContractOp(op.name, {k: v for k, v in op.args.items() if k != "ttl"}) for op in item.ops]
-            found.append(evolve(item, ops=tuple(ops)))
+            found.append(structs.replace(item, ops=tuple(ops)))
     return tuple(found)
 
 
@@ -163,13 +163,15 @@ class RunShrinker:
         verdict = self.run(items)
         if verdict.broken is None or not is_alike(verdict.broken, self.wanted):
             return False
-        self.best = evolve(verdict, items=verdict.items[: verdict.ended_at + 1])
+        self.best = structs.replace(verdict, items=verdict.items[: verdict.ended_at + 1])
         return True
 
     def put(self, at: int, **changes: Any) -> bool:
         """Return whether the run fails alike with this item changed."""
         items = self.best.items
-        return at < len(items) and self.keep((*items[:at], evolve(items[at], **changes), *items[at + 1 :]))
+        return at < len(items) and self.keep(
+            (*items[:at], structs.replace(items[at], **changes), *items[at + 1 :])
+        )
 
     def simplify_kind(self, at: int, item: Item) -> None:
         any(self.put(at, **changes) for changes in plainer(item))

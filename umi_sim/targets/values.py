@@ -41,7 +41,7 @@ class Missing:
 
 
 MISSING: Final = Missing()
-"""What an operation returns where there is nothing, for a store that keeps None as a value."""
+"""Return it from an operation that finds nothing, if your store keeps None as a value."""
 
 
 def is_plain_name(value: object) -> bool:
