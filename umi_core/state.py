@@ -68,7 +68,7 @@ class Running(Data):
 
 
 class Queued(Data):
-    """An operation of an earlier turn has one of its claims. It has asked nothing yet."""
+    """An operation of an earlier turn has one of its claims. It asks nothing until that one has ended."""
 
     tag = 633
 
@@ -124,9 +124,10 @@ class Operation(Mutable):
     `may_have_happened`: a commit is durable, or its outcome is unknown. `op_id` None means that it has no
     caller. `entered`: interceptors whose `before` has passed, outermost first, those around the row before
     those around the attempt. `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it
-    works on alone, since it got its `turn`. `reads`: what its next commit is planned from. `landed_before`:
-    commits of this memory that had landed when its plan began; `yield_count`: plans that gave way to one of
-    those. `degraded`: what its plan lacks, each as `row:what`, and what others lacked that may have won.
+    works on alone, each with the turn that it got for it. `reads`: what its next commit is planned from.
+    `landed_before`: commits of this memory that had landed when its plan began; `yield_count`: plans that
+    gave way to one of those. `degraded`: what its plan lacks, each as `row:what`, and what others lacked
+    that may have won.
     """
 
     tag = 91
@@ -144,8 +145,7 @@ class Operation(Mutable):
     plan_count: VersionNumber = 1
     yield_count: Count = 0
     landed_before: Count = 0
-    turn: Count = 0
-    claims: tuple[str, ...] = ()
+    claims: tuple[tuple[Count, str], ...] = ()
     may_have_happened: bool = False
     pages: tuple[Row, ...] = ()
     page_count: Count = 0
@@ -195,7 +195,7 @@ class State(Mutable):
     """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery, or for
     one that runs alone.
 
-    `turn_count`: how often an operation claimed something; `landed_count`: how many commits have landed.
+    `turn_count`: how many turns operations got; `landed_count`: how many commits have landed.
     """
 
     tag = 92
@@ -230,6 +230,15 @@ class State(Mutable):
         """Return the operation that waits for this answer; None for a late one."""
         # No table of questions: OP_COUNT_MAX operations have a caller at most, and few others are in flight.
         return next((op for op in self.operations.values() if op.waiting == request_id), None)
+
+    def ahead_of(self, operation: Operation) -> list[int]:
+        """Return the numbers of the operations that got an earlier turn for one of its claims."""
+        turns = {claim: turn for turn, claim in operation.claims}
+        return [
+            other.number
+            for other in self.operations.values()
+            if any(turn < turns.get(claim, 0) for turn, claim in other.claims)
+        ]
 
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + by

@@ -132,10 +132,9 @@ def check_operation(number: int, operation: Operation, state: State) -> Requirem
 def check_turn(operation: Operation, state: State) -> Requirement:
     """Return whether a queued operation waits for an earlier one that claimed the same."""
     # turns 3 and 5 claim one block: 5 is queued until 3 has ended
-    others = [it for it in state.operations.values() if 0 < it.turn < operation.turn]
-    shared = [it.number for it in others if any(claim in it.claims for claim in operation.claims)]
+    ahead = state.ahead_of(operation)
     message = f"{operation.workflow} is queued behind no operation"
-    return Requirement(bool(shared), "progress", message, "an earlier turn", shared)
+    return Requirement(bool(ahead), "progress", message, "an earlier turn", ahead)
 
 
 def longest_ms(operation: Operation, state: State) -> int:

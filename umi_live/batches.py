@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -61,6 +61,27 @@ class BatchResult(Owner):
 
 
 Item = tuple[int, BatchStatement, str]  # its place in the batch, and its request key
+Task = TypeVar("Task")
+
+
+async def run_lanes(
+    lanes: Iterable[Iterable[Task]], work: Callable[[Task], Awaitable[None]], count_max: int = OP_COUNT_MAX
+) -> None:
+    """Do what each lane holds in its order, and so many lanes at a time; an exception ends all of them."""
+    left = iter(lanes)
+
+    async def run() -> None:
+        for lane in left:
+            for it in lane:
+                await work(it)
+
+    tasks = [asyncio.create_task(run()) for _ in range(count_max)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def list_items(statements: Iterable[str | BatchStatement]) -> Iterator[Item]:
@@ -87,24 +108,16 @@ async def remember_batch(
     lanes: dict[str, list[Item]] = {}
     for item in items:
         lanes.setdefault(item[1].conversation, []).append(item)
-    left = iter(lanes.values())
 
-    async def work() -> None:
+    async def work(item: Item) -> None:
         nonlocal ended_count
-        for lane in left:
-            for place, statement, key in lane:
-                try:
-                    await remember(statement, key)
-                except NotDone as error:
-                    failed[place] = error
-                ended_count += 1
-                report(ended_count)
+        place, statement, key = item
+        try:
+            await remember(statement, key)
+        except NotDone as error:
+            failed[place] = error
+        ended_count += 1
+        report(ended_count)
 
-    tasks = [asyncio.create_task(work()) for _ in range(min(OP_COUNT_MAX, len(lanes)))]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    await run_lanes(lanes.values(), work)
     return dict(sorted(failed.items()))

@@ -24,6 +24,7 @@ from umi_core.data import Data, Owner
 from umi_core.language.times import minute_of
 from umi_core.limits import DAY_MS, SCOPE_PART_BYTES_MAX, TEXT_BYTES_MAX
 from umi_core.text import cut, size
+from umi_live.batches import run_lanes
 from umi_live.errors import LiveError, NotDone
 from umi_live.memory import LiveMemory
 
@@ -31,6 +32,7 @@ FILE_BYTES_MAX: Final = 2**29
 MESSAGE_BYTES_MAX: Final = 15_000  # a longer one is several; JSON may write six bytes for one
 ROOM_BYTES: Final = TEXT_BYTES_MAX - 2_000  # of the messages of a document; the rest is for what is around
 PAUSE_MS: Final = DAY_MS // 2
+AT_ONCE_COUNT: Final = 8  # documents of an import; each asks the model several questions
 LOOSE: Final = frozenset(("openai", "anthropic", "gemini", "langchain", "sharegpt", "locomo"))
 """Formats whose messages may stand in any list, and may say nothing that tells them from one another."""
 NO_FORMAT: Final = (
@@ -186,13 +188,15 @@ def write_message(message: ChatMessage) -> str:
 async def import_chats(
     memory: LiveMemory, documents: Sequence[ChatDocument], report: Callable[[int, ImportCount], None]
 ) -> ImportCount:
-    """Memorize the documents in order; `report` is told after each how many there were, and what they gave.
+    """Memorize the documents; `report` is told after each how many there were, and what they gave.
 
-    One after the other, as what a later one says may end a fact of an earlier one. A document that cannot be
-    memorized is named, and the others are. Raises StoreError, Closed.
+    Several at a time if it is known when they happened: then that says which fact ends which. Others in
+    order, as what a later one says may end a fact of an earlier one. A document that cannot be memorized is
+    named, and the others are. Raises StoreError, Closed.
     """
     done = ImportCount()
-    for at, it in enumerate(documents, 1):
+
+    async def work(it: ChatDocument) -> None:
         try:
             result = await memory.memorize(
                 it.text, modality="conversation", uri=it.uri, happened_ms=it.happened_ms
@@ -203,5 +207,9 @@ async def import_chats(
             done.documents[result.value.change] += 1
             done.fact_count += sum(stored.change == "created" for stored in result.value.entities)
             done.degraded.update((degraded.name, degraded.reason) for degraded in result.degraded)
-        report(at, done)
+        report(len(done.failed) + done.documents.total(), done)
+
+    timeless = [it for it in documents if it.happened_ms is None]
+    lanes = [[it] for it in documents if it.happened_ms is not None]
+    await run_lanes([*([timeless] if timeless else ()), *lanes], work, AT_ONCE_COUNT)
     return done

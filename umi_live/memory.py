@@ -116,7 +116,7 @@ from umi_live.host import Host, is_reading
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
 from umi_live.results import Hits, Result, find_references
-from umi_live.services import Embedder, Model, ServiceFailed
+from umi_live.services import Embedder, Model, ServiceFailed, check_service
 from umi_live.store import Path, Store
 from umi_live.topics import Topic, TopicReader
 from umi_live.usage import NO_USAGE, Usage
@@ -859,7 +859,8 @@ def open_memory(
       so that an older copy of the whole file is noticed, too.
     - `timeout`: the most seconds of a call that gives none itself; None: as long as it takes.
 
-    Raises LiveError for an address, a number of dimensions or categories that cannot be.
+    Raises LiveError for an address, a number of dimensions or categories that cannot be, and for a model or
+    an embedder without one of its methods.
     """
     if isinstance(model, str) or isinstance(embedder, str):
         from umi_live import anthropic, openai  # and an HTTP client with them: not for those who need none
@@ -868,7 +869,9 @@ def open_memory(
             kind = anthropic.AnthropicModel if model.startswith(anthropic.PREFIX) else openai.ChatModel
             model = kind(model, key, parameters=parameters or {})
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
-    chosen = embedder or HashEmbedder()
+    chosen, asked = embedder or HashEmbedder(), model or RuleModel()
+    check_service("model", asked, ("name", "ask", "close"))
+    check_service("embedder", chosen, ("name", "dims", "embed", "close"))
     check_seconds(timeout)
     with refusing():
         here = Config(utc_offset_minutes=(time.localtime().tm_gmtoff or 0) // 60)
@@ -876,7 +879,7 @@ def open_memory(
         if categories is not None:
             settings = structs.replace(settings, categories=tuple(categories.items()))
     return LiveMemory(
-        path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry, read_only,
+        path, Scope(user, agent), settings, asked, chosen, record, registry, read_only,
         seal_options(seal, seal_anchor), timeout,
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from umi_core.messages.effects import FailureKind
+from umi_live.errors import LiveError
 
 
 class ServiceFailed(Exception):
@@ -21,6 +22,13 @@ def at_once(service: object, name: str) -> Callable[..., Any] | None:
     inherited does not count, for the class may ask in another way.
     """
     return getattr(service, name) if name in vars(type(service)) else None
+
+
+def check_service(kind: str, service: object, members: tuple[str, ...]) -> None:
+    """Raise LiveError for a service without one of these; else its first question would have no answer."""
+    if lacking := [it for it in members if not hasattr(service, it)]:
+        given = f"{type(service).__module__}.{type(service).__qualname__}"
+        raise LiveError(f"{kind}: {given} has no {', '.join(lacking)}; it needs {', '.join(members)}")
 
 
 class Model(Protocol):

@@ -16,11 +16,12 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import apsw
 
+from tests.live.test_batches import WaitingModel
 from tests.live.test_command import Shell, folder, shell, surroundings
 from umi_core.limits import TEXT_BYTES_MAX
 from umi_core.rows import Resource
 from umi_live import BlockingMemory, LiveError, chats, open_blocking
-from umi_live.chats import ChatDocument, make_documents, read_conversations
+from umi_live.chats import ChatDocument, import_chats, make_documents, read_conversations
 from umi_live.memory import LiveMemory
 
 __all__ = ["folder", "shell"]  # fixtures
@@ -149,6 +150,7 @@ def test_an_interrupted_import_goes_on(shell: Shell, monkeypatch: pytest.MonkeyP
 
     file = write("claude.json", CLAUDE)
     monkeypatch.setattr(LiveMemory, "memorize", interrupted)
+    monkeypatch.setattr(chats, "AT_ONCE_COUNT", 1)  # so that the first text is done
     assert shell("import", "--db", "a.db", file) == (2, "", "umi-live: the power failed\n")
     assert shell("import", "--db", "a.db", file)[1].splitlines()[1:] == [
         "unchanged  1 text",
@@ -192,6 +194,19 @@ def test_progress_is_a_line_of_a_terminal(
     assert (b"umi-live: 1 of 3 texts, 1 new fact\x1b[K" in shown) == (is_terminal and not options)
     assert (shown + (done.stderr or b"")).endswith(b"\r\x1b[K" if is_terminal and not options else b"")
     assert done.stderr in (None, b"")
+
+
+@pytest.mark.parametrize("has_times", [True, False])
+def test_texts_with_times_are_read_side_by_side_and_the_newest_fact_holds(has_times: bool) -> None:
+    model = WaitingModel()
+    texts = [f'{{"messages": [{{"role": "user", "content": "I live in Town{n}."}}]}}' for n in range(20)]
+    talks = [ChatDocument(f"t:{n}", it, NOON_MS + n if has_times else None) for n, it in enumerate(texts)]
+    with open_blocking(":memory:", user="ann", agent="helper", model=model) as memory:
+        counts = list[int]()
+        done = memory.run(import_chats(memory.memory, talks, lambda at, it: counts.append(at)))
+        assert (done.documents, done.failed, counts) == ({"created": 20}, {}, [*range(1, 21)])
+        assert [it.content for it in memory.facts("ann")] == ["I live in Town19."]
+    assert (model.most > 1) == has_times
 
 
 def test_an_import_that_is_killed_goes_on_without_duplicates(shell: Shell) -> None:

@@ -23,6 +23,7 @@ from umi_core.messages.results import Listed, SessionCreated
 from umi_core.rows import Ended, Entity, Membership, Resource, fact_of
 from umi_live import (
     Closed,
+    LiveError,
     LiveMemory,
     RequestRefused,
     ScopeTaken,
@@ -409,6 +410,18 @@ def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
             waiting.recall("tea")
         with waiting:
             assert list(waiting.recall("tea")) == []
+
+
+def test_a_service_without_one_of_its_methods_is_refused_before_it_is_asked() -> None:
+    class Half:
+        async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+            return "[]"
+
+    told = r"model: [\w.<>]+Half has no name, close; it needs name, ask, close$"
+    with pytest.raises(LiveError, match=told):
+        open_memory(":memory:", user="ann", agent="helper", model=Half())  # type: ignore[arg-type]
+    with pytest.raises(LiveError, match="Half has no name, dims, embed, close"):
+        open_memory(":memory:", user="ann", agent="helper", embedder=Half())  # type: ignore[arg-type]
 
 
 def test_claims_that_cannot_be_kept_are_told(tmp_path: Path) -> None:

@@ -744,36 +744,35 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
 #
 #   SetBlock persona   claims core      turn 1   loads, plans, commits
 #   SetBlock human     claims core      turn 2   queued until the first has ended
-#   Remember "Ann..."  claims ent_ann   turn 3   runs beside the first
+#   Memorize "Ann..."  claims res_1     turn 3   runs beside the first, and asks what the text says
+#   Remember "Ann..."  claims ent_ann   turn 4   runs beside both
+#   Memorize           claims ent_ann   turn 5   queued until the remember has ended
 #
-# All claims of an operation are made at one row and kept until it ends. So turns are a total order, and no
-# operations wait for each other in a circle.
+# Claims are kept until the operation ends. What one row claims is one turn. Of two rows, the later one claims
+# facts and entities alone (EN4.14), and what has these claims nothing more: so no operations wait for each
+# other in a circle.
 
 
 def must_wait(engine: Engine, operation: Operation, row: Step) -> bool:
     """Return whether this row claims what an earlier turn has claimed; then the operation is queued."""
-    # Claimed once: a plan that begins anew keeps its turn, so what is queued behind it cannot overtake it.
-    if row.claims is not None and not operation.turn:
-        engine.state.turn_count += 1
-        operation.turn = engine.state.turn_count
-        operation.claims = row.claims(facts_of(operation), engine.view(operation, row))
-        if is_behind(engine, operation):
+    if row.claims is not None:
+        # A plan that begins anew keeps its turns, so what is queued behind it cannot overtake it.
+        held = {claim for _, claim in operation.claims}
+        wanted = row.claims(facts_of(operation), engine.view(operation, row))
+        if more := tuple(it for it in dict.fromkeys(wanted) if it not in held):
+            engine.state.turn_count += 1
+            operation.claims += tuple((engine.state.turn_count, it) for it in more)
+        if engine.state.ahead_of(operation):
             operation.progress = Queued()
     return isinstance(operation.progress, Queued)
-
-
-def is_behind(engine: Engine, operation: Operation) -> bool:
-    """Return whether an earlier turn has one of its claims."""
-    others = (other for other in engine.state.operations.values() if 0 < other.turn < operation.turn)
-    return any(claim in operation.claims for other in others for claim in other.claims)
 
 
 def release_queued(engine: Engine) -> None:
     """Start, in the order of turns, the operations that are queued behind none any more."""
     # A copy: an operation that is started here may end at once and release others.
     queued = [it for it in engine.state.operations.values() if isinstance(it.progress, Queued)]
-    for operation in sorted(queued, key=lambda it: it.turn):
-        if isinstance(operation.progress, Queued) and not is_behind(engine, operation):
+    for operation in sorted(queued, key=lambda it: it.claims[-1]):
+        if isinstance(operation.progress, Queued) and not engine.state.ahead_of(operation):
             operation.progress = Running()
             proceed(engine, operation)
 

@@ -364,7 +364,7 @@ def take_facts(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
 
 
 def claim_turn(facts: Facts, view: View) -> tuple[str, ...]:
-    """Claim the log as well: all claims of an operation are made at once."""
+    """Claim the log as well: in one turn with the facts, as nothing else may follow those (EN4.14)."""
     return ("log archival", *claim_entities(facts, view))
 
 

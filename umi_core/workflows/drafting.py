@@ -94,6 +94,14 @@ def id_of(mention: Mention, scope: Scope) -> str:
     return fact_id(scope, about_of(mention, scope), mention.content)
 
 
+def claim_mentions(mentions: Iterable[Mention], scope: Scope) -> tuple[str, ...]:
+    """Return the facts that these may write, and the entities that they are about.
+
+    The second one of "Ann lives in Rome." and "Ann lives in Oslo." has to meet the first, to end it.
+    """
+    return tuple(key for it in mentions for key in (id_of(it, scope), *about_of(it, scope)))
+
+
 def draft_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
     """Return the draft of a statement that its caller makes directly, not by way of a resource."""
     draft = look_up_fact(mention, request, rows, view)

@@ -56,6 +56,7 @@ from umi_core.workflows.drafting import (
     Drafted,
     SharedOptions,
     chain_drafts,
+    claim_mentions,
     id_of,
     look_up_fact,
 )
@@ -170,6 +171,10 @@ def unite_facts(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
 
 def ids_of(facts: Facts, scope: Scope) -> list[str]:
     return [id_of(told.mention, scope) for told in facts[TOLD]]
+
+
+def claim_told(facts: Facts, view: View) -> tuple[str, ...]:
+    return claim_mentions((told.mention for told in facts[TOLD]), view.scope)
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
@@ -408,7 +413,7 @@ MEMORIZE: Final = Workflow(
         Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
         Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD),
              produces=(DRAFTS, SHELF, UNSHELVED, CORE), otherwise=nothing(DRAFTS, SHELF, UNSHELVED, CORE),
-             **asks(Read, ask_lookup, take_lookup, retry(3))),
+             claims=claim_told, **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
         *COMPARE,
         Step("embed", requires=(DRAFTS,), produces=(VECTORS,), otherwise=nothing(VECTORS),

@@ -63,8 +63,8 @@ from umi_core.workflows.drafting import (
     PLACES,
     Drafted,
     SharedOptions,
-    about_of,
     chain_drafts,
+    claim_mentions,
     draft_fact,
     embedded_text,
     id_of,
@@ -129,12 +129,8 @@ def list_facts(facts: Facts, view: View) -> tuple[str, ...]:
 
 
 def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
-    """Return the facts that it may write, and the entities that these are about.
-
-    The second one of "Ann lives in Rome." and "Ann lives in Oslo." has to meet the first, to end it.
-    """
-    about = (key for mention in facts[MENTIONS] for key in about_of(mention, view.scope))
-    return tuple(dict.fromkeys((*list_facts(facts, view), *about)))
+    mentions = facts[MENTIONS]
+    return claim_mentions(mentions, view.scope)
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:

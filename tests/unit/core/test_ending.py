@@ -656,15 +656,10 @@ def test_a_forgotten_successor_leaves_the_ended_fact_ended() -> None:
 # What happens meanwhile.
 
 
-def meanwhile(*requests: Any, pair: Pair | None = None, read: str = "") -> tuple[Pair, Remembered]:
-    """The fact changes while its end waits for storage. `read`: what a text says of Alice."""
-
-    def memories(prompt: str) -> str:
-        is_told = read and input_of(prompt, "memory_type") == "profile"
-        return xml(read, "facts", name="Alice") if is_told else "<item></item>"
-
+def meanwhile(*requests: Any, pair: Pair | None = None) -> tuple[Pair, Remembered]:
+    """The fact changes while its end waits for storage."""
     pair = told("Alice lives in Paris") if pair is None else pair
-    pair.model = saying(evolve=on("update", PARIS), memories=memories)
+    pair.model = saying(evolve=on("update", PARIS))
     pair.step(Remember(1, "Alice lives in Berlin"))
     pair.hold(Commit)
     for request in requests:
@@ -696,9 +691,9 @@ def test_a_fact_that_is_forgotten_meanwhile_stays_forgotten() -> None:
 
 
 def test_a_fact_that_another_one_ends_meanwhile_ends_once() -> None:
-    pair, value = meanwhile(Memorize(2, "Alice lives in Rome."), read="lives in Rome")
+    pair, value = meanwhile(UpdateEntity(2, PARIS, "lives in Rome"))
     assert (value.ended, value.relations) == ((), ())
-    assert (ended(pair).by, ended(pair).fact.relation_count) == (ROME, 1)
+    assert (ended(pair).by, ended(pair).fact.relation_count) == (ROME, 0)
 
 
 def test_a_fact_that_comes_into_core_meanwhile_leaves_it_too() -> None:

@@ -44,7 +44,7 @@ def test_who_waits_asks_nothing_and_goes_on_when_the_other_has_ended() -> None:
     assert pair.step(SetBlock(2, "human", "two")) == []
     first, second = pair.memory.state.operations.values()
     assert [isinstance(it.progress, Queued) for it in (first, second)] == [False, True]
-    assert (first.claims, second.claims) == (("core",), ("core",))
+    assert (first.claims, second.claims) == (((1, "core"),), ((2, "core"),))
     pair.run()
     assert (pair.replies[1].outcome, pair.replies[2].outcome) == (pair.replies[1].outcome,) * 2
 

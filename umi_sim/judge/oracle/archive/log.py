@@ -160,7 +160,8 @@ class BatchLog(ArchivePart):
     `times`: when each batch became durable. `said`: what models have said that a payload holds. `known`: ids
     that are stored, or may be, for those who ask for some. `ops`: by op_id, `flying` those of them that have
     no reply. `by_id`: the last batch that changed an id, `by_op` those of an operation, `by_key` those under
-    a request key. `last_told`: the last facts of the texts that were remembered.
+    a request key. `last_told`: the last facts of the texts that were remembered. `told_at`: by the id of an
+    entity, up to which position, and by which operation, the last new fact about it was told.
     """
 
     times: list[int] = []
@@ -177,6 +178,7 @@ class BatchLog(ArchivePart):
     by_op: dict[ArchiveOperation, list[Batch]] = {}
     by_key: dict[str, list[Batch]] = {}
     last_told: dict[str, None] = {}
+    told_at: dict[str, tuple[int, ArchiveOperation]] = {}
 
     @property
     def position(self) -> int:

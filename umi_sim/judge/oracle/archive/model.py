@@ -187,6 +187,7 @@ class ArchiveModel(OracleModel):
             is_once = op.ended is None or self.log.find_own_batch(op) is batch
             self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.did)
             self.writes.judge_summary(op, batch)
+            self.writes.judge_meeting(op, batch)
             told = f"{call.op_id} was refused or failed, and is durable"
             self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, told, batch.did)
 
@@ -200,6 +201,7 @@ class ArchiveModel(OracleModel):
             op.answered(call.step, call.event, call.effect, answer, self.context.seen_ms),
             op.request,
         )
+        it.position = self.log.position
         if call.step == "preprocess" and isinstance(answer, ModelReplied):
             # Kept beside the log: the description is of the
             # payload, and any later reading of it may use it.

@@ -44,13 +44,17 @@ OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
 
 
 class Exchange(Owner):
-    """One question, what it asked, and the answer; None if none has come. `at_ms`: when, on its clock."""
+    """One question, what it asked, and the answer; None if none has come.
+
+    `at_ms`: when that came, on its clock; `position`: how many batches were durable by then.
+    """
 
     step: str
     event: str
     effect: Asked | None
     answer: Answer | None = None
     at_ms: int = 0
+    position: int = 0
 
     @property
     def prompt(self) -> str:

@@ -335,6 +335,26 @@ class Writes(ArchivePart):
             told, got = f"what the summary of {name} is made of", batch.categories[name].sources
             self.demand(got == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, got)
 
+    def judge_meeting(self, op: ArchiveOperation, batch: Batch) -> None:
+        """Demand that new facts were compared with those that were told of the same entities meanwhile.
+
+        Of a batch that landed after its reply, no later operation could know.
+
+        o1  candidates ............. batch: Ann lives in Rome
+        o2  candidates ............................ batch: Ann lives in Oslo    o2 has missed the fact of o1
+        """
+        if not isinstance(op.request, Remember | Memorize):
+            return
+        about = {key: it.name for it in map(batch.entity, batch.created) for key in it.about}
+        searched = [it.position for it in batch.plan.tried("candidates") if it.answer is not None]
+        for key, name in about.items() if searched else ():
+            at, other = self.log.told_at.get(key, (0, op))
+            ids = op.asked.op_id, other.asked.op_id
+            told = f"{ids[0]} has searched for facts about {name} before {ids[1]} told one"
+            self.demand(other is op or at <= min(searched), rules.COMPARED, told, at, min(searched))
+        if op.ended is None:
+            self.log.told_at |= dict.fromkeys(about, (self.log.position, op))
+
     # Reflections.
 
     def judge_reflected(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
