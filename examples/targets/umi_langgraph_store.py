@@ -8,6 +8,9 @@ from umi_live.integrations.langgraph_store import UmiStore
 from umi_sim.targets import Kv
 
 
+TTL = {"refresh_on_read": False}
+
+
 class Store(Kv):
     durable = True
     erases = True
@@ -23,18 +26,19 @@ class Store(Kv):
     delete_reports = "nothing"
     steady_pages = False  # a page begins behind so many items, whichever they are by then
 
-    async def put(self, ns, key, value):
-        await UmiStore(self.memory).aput(("space", ns), key, {"value": value})
+    async def put(self, ns, key, value, ttl=None):
+        minutes = None if ttl is None else ttl / 60
+        await UmiStore(self.memory, ttl=TTL).aput(("space", ns), key, {"value": value}, ttl=minutes)
 
     async def get(self, ns, key):
-        found = await UmiStore(self.memory).aget(("space", ns), key)
+        found = await UmiStore(self.memory, ttl=TTL).aget(("space", ns), key)
         return None if found is None else found.value["value"]
 
     async def delete(self, ns, key):
-        await UmiStore(self.memory).adelete(("space", ns), key)
+        await UmiStore(self.memory, ttl=TTL).adelete(("space", ns), key)
 
     async def items(self, ns):
-        found = await UmiStore(self.memory).asearch(("space", ns), limit=1_000)
+        found = await UmiStore(self.memory, ttl=TTL).asearch(("space", ns), limit=1_000)
         return [(item.key, item.value["value"]) for item in found if item.namespace == ("space", ns)]
 
     async def keys(self, ns):

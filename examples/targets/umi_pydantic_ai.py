@@ -1,4 +1,7 @@
-"""umi_live as a history of Pydantic AI 2.68.0: umi-sim target umi_pydantic_ai:History"""
+"""umi_live as a history of Pydantic AI: umi-sim target umi_pydantic_ai:History
+
+Run with pydantic-ai-slim 2.68.0 and apsw.
+"""
 
 import asyncio
 
