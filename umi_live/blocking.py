@@ -5,17 +5,19 @@ with open_blocking("agent.db", user="ann", agent="helper") as memory:
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
-from umi_live.errors import Closed
-from umi_live.memory import LiveMemory, open_memory
+from umi_live.errors import Closed, LiveError
+from umi_live.memory import OPEN_ALREADY, LiveMemory, open_memory
 from umi_live.usage import Usage
 
+OF_PARENT: Final = "the memory was opened by the process that forked this one; open it here as well"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -59,8 +61,12 @@ class BlockingMemory:
     def __init__(self, memory: LiveMemory) -> None:
         self.memory = memory
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.process = 0  # which has the thread of the loop
 
     def __enter__(self) -> Self:
+        if self.loop is not None:
+            raise LiveError(OPEN_ALREADY)
+        self.process = os.getpid()
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="umi-live", daemon=True)
         self.thread.start()
@@ -74,6 +80,8 @@ class BlockingMemory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.process != os.getpid():
+            return  # a fork has no thread for the loop, and closing what both share would harm its parent
         try:
             self.run(self.memory.__aexit__(kind, error, trace))
         finally:
@@ -89,13 +97,19 @@ class BlockingMemory:
         return self.memory.entity_id_of(name)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.begin(work).result()
+        begun = self.begin(work)
+        try:
+            return begun.result()
+        except BaseException:
+            begun.cancel()  # its caller is interrupted: the request is withdrawn
+            raise
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Begin work in the loop of the memory, and return what it will come to."""
-        if self.loop is None:
+        if self.loop is None or self.process != os.getpid():
             work.close()
-            raise Closed("the memory is not open; use it inside `with`")
+            is_fork = self.loop is not None
+            raise Closed(OF_PARENT if is_fork else "the memory is not open; use it inside `with`")
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:

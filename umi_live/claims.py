@@ -9,6 +9,7 @@ advisory lock of PostgreSQL.
 
 import fcntl
 import os
+from asyncio import AbstractEventLoop
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -58,21 +59,28 @@ class Claims:
 
     def __init__(self, locks: Locks | None) -> None:
         """No locks: a database in memory, which no other process sees."""
-        self.scopes: dict[Scope, int] = {}  # and the number of each
+        self.holders: dict[int, AbstractEventLoop] = {}  # the loop in which each memory works
         self.locks = locks
 
-    def take(self, scope: Scope) -> None:
-        """Raises ScopeTaken."""
+    def take(self, scope: Scope, loop: AbstractEventLoop) -> bool:
+        """Take a claim for a memory in a loop. Raises ScopeTaken.
+
+        Returns whether another memory of this process had it, whose loop has ended without closing it: that
+        one does nothing any more, and cannot be closed.
+        """
         number = place(scope)
         # asked here: neither a lock of POSIX nor one of PostgreSQL is in the way of its own process
-        if number in self.scopes.values():
+        holder = self.holders.get(number)
+        if holder is not None and not holder.is_closed():
             raise ScopeTaken(describe_holder(scope, "this process"))
-        if self.locks is not None and not self.locks.acquire(number):
+        if holder is None and self.locks is not None and not self.locks.acquire(number):
             raise ScopeTaken(describe_holder(scope, "another process"))
-        self.scopes[scope] = number
+        self.holders[number] = loop
+        return holder is not None
 
     def give_up(self, scope: Scope) -> None:
-        number = self.scopes.pop(scope)
+        number = place(scope)
+        del self.holders[number]
         if self.locks is not None:
             self.locks.release(number)
 

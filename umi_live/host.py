@@ -272,16 +272,30 @@ class Host:
                     asked = effect.task, self.question_of(effect), effect.timeout_ms
                     return whole(effect, await self.model.ask(*asked))
                 return whole(effect, await self.embedder.embed(effect.texts, effect.timeout_ms))
-        except Exception as error:
-            return failure_answer(effect, error)
+        except BaseException as error:
+            return self.handle_failure(effect, error)
 
     def serve_at_once(self, effect: AskModel | Embed, ask: Callable[..., Any]) -> None:
         given = (effect.task, self.question_of(effect)) if isinstance(effect, AskModel) else (effect.texts,)
         try:
             answer = whole(effect, ask(*given))
-        except Exception as error:
-            answer = failure_answer(effect, error)
+        except BaseException as error:
+            answer = self.handle_failure(effect, error)
         self.take_answer(answer)
+
+    def handle_failure(self, effect: AskModel | Embed, error: BaseException) -> Answer:
+        """Return what the memory is told of an exception of a service: a question without an answer never
+        ends. Raises the cancellation of its task, and the interrupt of a user.
+        """
+        # A service may raise CancelledError itself: a task that it waits for was cancelled.
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task in self.tasks and task.cancelling():
+            raise error
+        answer = failure_answer(effect, error)
+        if isinstance(error, KeyboardInterrupt):
+            self.take_answer(answer)
+            raise error
+        return answer
 
     def question_of(self, asked: AskModel) -> str:
         """Return the prompt of a question, in a conversation with the name of its user."""
@@ -317,7 +331,7 @@ def whole(effect: AskModel | Embed, value: Any) -> Answer:
     return answer
 
 
-def failure_answer(effect: AskModel | Embed, error: Exception) -> EffectFailed:
+def failure_answer(effect: AskModel | Embed, error: BaseException) -> EffectFailed:
     match error:
         case ServiceFailed():
             return EffectFailed(effect.request_id, error.kind, error.retry_after_ms)

@@ -128,6 +128,7 @@ COUNTED: Final = {  # kinds of rows, by what people call them
     "facts": "entity", "ended facts": "ended", "texts": "resource", "categories": "category",
     "groups": "subcategory", "reflections": "reflection", "messages": "message", "records": "archival",
 }  # fmt: skip
+OPEN_ALREADY: Final = "the memory is open already; open another one, or close this one first"
 FOLLOWED_MAX: Final = 64  # how far back the order of facts that were told together is looked for
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
@@ -198,8 +199,8 @@ class LiveMemory:
 
     async def __aenter__(self) -> Self:
         """Raises StoreError, ScopeTaken."""
-        if self.host is not None:
-            raise LiveError("the memory is open already; open another one, or close this one first")
+        if self.host is not None and not self.host.loop.is_closed():
+            raise LiveError(OPEN_ALREADY)
         with refusing():
             memory = Memory(self.scope, self.config, self.registry)
         if self.read_only:

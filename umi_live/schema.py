@@ -155,8 +155,8 @@ def open_connection(path: str, way: OpenOptions = AS_USUAL) -> apsw.Connection:
             connection.close()
         raise StoreError(f"{path}: {sentence(error)}") from error
     except StoreError:
-        assert connection is not None
-        connection.close()
+        if connection is not None:  # else: only read, and not there
+            connection.close()
         raise
     return connection
 

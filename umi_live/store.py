@@ -49,6 +49,7 @@ class Store:
     """Raises StoreError for a database that cannot be used. `close` as often as it was opened."""
 
     known: ClassVar[dict[str, "Store"]] = {}
+    inherited: ClassVar[list[dict[str, "Store"]]] = []
     turn: ClassVar[threading.Lock] = threading.Lock()  # memories of several threads may open one file
 
     def __init__(self, path: str, *, read_only: bool = False, seal: SealOptions | None = None) -> None:
@@ -63,6 +64,15 @@ class Store:
         self.thread = ThreadPoolExecutor(1, "umi-live-store")
         self.commits: deque[tuple[Commit, Tell]] = deque()
         self.user_count = 1
+
+    @classmethod
+    def forget_inherited(cls) -> None:
+        """Let a fork open stores of its own: it has no thread of an inherited one.
+
+        Those are kept: to close a database that its parent is using would harm that.
+        """
+        cls.inherited.append(cls.known)
+        cls.known, cls.turn = {}, threading.Lock()
 
     @classmethod
     def open_now(cls, path: Path, read_only: bool = False, seal: SealOptions | None = None) -> "Store":
@@ -95,9 +105,12 @@ class Store:
 
     async def claim(self, scope: Scope) -> None:
         """Take a claim; a cancelled caller leaves none. Raises ScopeTaken, StoreError."""
-        taking = asyncio.ensure_future(self.call(self.claims.take, scope))
+        loop = asyncio.get_running_loop()
+        taking = asyncio.ensure_future(self.call(self.claims.take, scope, loop))
         try:
-            await asyncio.shield(taking)
+            if await asyncio.shield(taking):
+                with self.turn:
+                    self.user_count -= 1  # the memory that had it cannot leave any more
         except asyncio.CancelledError:
             taking.add_done_callback(partial(self._give_up_again, scope))
             raise
@@ -106,7 +119,7 @@ class Store:
         """Give a claim up, to its end in any case."""
         await asyncio.shield(asyncio.ensure_future(self.call(self.claims.give_up, scope)))
 
-    def _give_up_again(self, scope: Scope, taking: "asyncio.Future[None]") -> None:
+    def _give_up_again(self, scope: Scope, taking: "asyncio.Future[bool]") -> None:
         if not taking.cancelled() and taking.exception() is None:
             self.thread.submit(self.claims.give_up, scope)
 
@@ -198,6 +211,9 @@ class Store:
             self.thread.shutdown()
             self.storage.close()
             self.claims.close()
+
+
+os.register_at_fork(after_in_child=Store.forget_inherited)
 
 
 def answer_claim(commit: Commit) -> StoreAnswer:

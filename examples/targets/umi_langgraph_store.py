@@ -7,7 +7,6 @@ from umi_live import LiveError, open_memory
 from umi_live.integrations.langgraph_store import UmiStore
 from umi_sim.targets import Kv
 
-
 TTL = {"refresh_on_read": False}
 
 
