@@ -283,14 +283,14 @@ class Simulation:
     def restart(self) -> None:
         """Let all of the process vanish, and begin another on its folder."""
         self.run.has_died = True
-        self.run.folder = self.world.folder = self.left or self.world.copy()
+        self.run.folder = self.world.folder = self.left or self.world.copy_folder()
         self.left = None
         self.loop.abandon()
         self.run.begin_life()
         self.run.watch("life", "", "a new process begins on what the last one left")
 
     def die(self, error: Exception) -> None:
-        self.left = self.world.copy()
+        self.left = self.world.copy_folder()
         self.run.has_died = True
         raise Killed
 

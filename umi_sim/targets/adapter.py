@@ -77,6 +77,8 @@ class Adapter:
     httpx or redis that is not sent, or whose response is lost."""
     erases: ClassVar[bool] = False
     """Promise that no file of `self.folder` has a removed value once its removal was answered."""
+    copies: ClassVar[bool] = False
+    """Promise that a caller may change what it has given, and what it was given: neither is in the store."""
     line_by_line: ClassVar[bool] = False
     """Let jobs of executors pause at each line of its code, beside each call that may fail."""
     known: ClassVar[Sequence[Known]] = ()

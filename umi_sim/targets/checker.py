@@ -125,6 +125,7 @@ class Checker:
         self.blamed = NO_SUSPECTS
         self.past: list[ContractOp] = []
         self.has_died = False  # in the last operation
+        self.is_update = False  # whether several requests of the last ones at once were to change something
         self.earlier: list[State] = []
         self.last_reads: dict[object, object] = {}  # what each read said since the last write
         self.deadlines: set[int] = set()  # of all entries so far, also of those that were replaced
@@ -176,6 +177,7 @@ class Checker:
             if removing := [op.name for op, got in zip(ops, gots, strict=True) if self.is_removal(op, got)]:
                 self.note_removed(before, "+".join(sorted(removing)))
             # states with one of them lost must not be: a later answer that only they explain breaks at-once
+            self.is_update = sum(op.name not in self.contract.reads for op in ops) > 1
             for order in permutations(each, len(ops) - 1):
                 left = before
                 for at in order:
@@ -383,7 +385,7 @@ class Checker:
     def evidence_of(self, op: ContractOp, got: Got, now_ms: int) -> str:
         """Return what the operations of a failure were, as the table of anomalies says it."""
         if self.blamed.rule == "at-once":
-            return "lost"  # the answer is right where one of them is left out
+            return "lost" if self.is_update else ""  # the answer is right where one of them is left out
         if op.name not in self.contract.reads:
             return ""
         if self.blamed.rule:
@@ -406,6 +408,8 @@ class Checker:
         expected = [getattr(answer, "value", None) for answer in answers]
         if any(isinstance(each, list) and AnyOrder(each).takes(got.value) for each in expected):
             return "order"
+        if any(answer.allows_each(got.value) for answer in answers):
+            return "answer"  # a hit is missing: nothing of another place is shown
         return "scope" if self.is_explained_elsewhere(op, got, now_ms) else "answer"
 
     def is_explained_elsewhere(self, op: ContractOp, got: Got, now_ms: int) -> bool:

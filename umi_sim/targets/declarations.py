@@ -131,7 +131,7 @@ def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
     return {
         **flags,
         **{name: SETTINGS[name] for name in contract.settings},
-        **dict.fromkeys(("durable", "odd", "erases", "line_by_line"), among((False, True))),
+        **dict.fromkeys(("durable", "odd", "erases", "copies", "line_by_line"), among((False, True))),
         "values": among(("text", "json")),
         **dict.fromkeys(("refuses", "busy", "stale"), (are_errors, "a tuple of errors, as in (ValueError,)")),
         "tick_ms": (is_count, "a whole number above 0"),

@@ -9,8 +9,9 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
 from umi_sim.targets.items import PARTED, ContractOp, Item
-from umi_sim.targets.model import Contract, Pool
+from umi_sim.targets.model import TTLS_BELOW_MS, Contract, Pool
 from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
+from umi_sim.targets.world import parameters
 
 ITEM_COUNT_MAX: Final = 60
 ADVANCES_MS: Final = (1, 999, 1_000, 1_000, 1_001, 2_000, 4_000, 5_000, 60_000)
@@ -105,7 +106,11 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
         separator = own.pick(SEPARATORS)
         scopes, names = ["a", f"a{separator}b"], [f"b{separator}a", "a"]
     # Where a file or a text is searched for what is gone, no value may stand in another one.
-    return Pool(names, scopes, values, is_odd, adapter.erases or "render" in ops_of(adapter))
+    pool = Pool(names, scopes, values, is_odd, adapter.erases or "render" in ops_of(adapter))
+    if any("ttl_ms" in parameters(getattr(adapter, name)) for name in ops_of(adapter)):
+        below = (it for it in TTLS_BELOW_MS if it % adapter.tick_ms == 0)
+        return structs.replace(pool, ttls_ms=(*pool.ttls_ms, *below))
+    return pool
 
 
 def draw_kinds(

@@ -40,7 +40,6 @@ from umi_sim.targets.model import (
 )
 from umi_sim.targets.values import MISSING, is_plain, same
 
-TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
 CLEARED_MAX: Final = 5  # entries of which any must not be left by a clear that failed
 TOO_MANY: Final = 9  # entries of which any may be left: more states than a judge holds
 LISTINGS: Final = ("keys", "items", "count", "scan")
@@ -146,7 +145,7 @@ class KvContract(Contract):
                 key: pool.draw_value(chance, f"v{at}.{n}") for n, key in enumerate(some_of(chance, pool))
             },
             "value": lambda: pool.draw_value(chance, f"v{at}"),
-            "ttl": lambda: chance.pick(TTLS_MS) if name == "touch" or chance.chance(1, 2) else None,
+            "ttl": lambda: chance.pick(pool.ttls_ms) if name == "touch" or chance.chance(1, 2) else None,
             "by": lambda: chance.pick((1, 2, -1, 0)),
             "limit": lambda: chance.pick((1, 2, 3) if name == "scan" else (None, 1, 2, 3, *CROWD_LIMITS)),
             "prefix": lambda: chance.pick(pool.names)[:1] if chance.chance(1, 2) else None,

@@ -4,6 +4,7 @@ Law 1. What happens follows from the items alone (world.py); what is said of it,
 Law 2. Only the class that the user has named is run; items hold values and names of operations, no code.
 """
 
+import inspect
 import traceback
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
@@ -148,6 +149,8 @@ class TargetRun:
         try:
             with computing_at_most(COMPUTING_SECONDS_MAX):
                 self.begin()
+            if self.world.loop.own_threads:
+                self.threaded["make"] = None
             for self.at, item in enumerate(items):
                 if (broken := self.happen(item)) is not None:
                     return self.verdict(items, broken)
@@ -285,6 +288,11 @@ class TargetRun:
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:
         """`op`: None for what is asked beside the contract, where nothing may be refused."""
         if not isinstance(outcome, BaseException):
+            if op is not None and inspect.isawaitable(outcome[0]):
+                if inspect.iscoroutine(outcome[0]):
+                    outcome[0].close()  # else Python warns that nothing awaited it
+                told = f"returned a {type(outcome[0]).__name__}: is an `await` missing?"
+                raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {told}")
             if op is not None and op.name in LISTED and isinstance(outcome[0], dict):
                 told = f"returns a dict, expected a list{LISTED[op.name]}"
                 raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {told}")

@@ -49,7 +49,7 @@ Where = Mapping[str, object]  # what the metadata of an entry must have
 ALL: Final = ("user", "agent", "run")
 NO_WHERE: Final[Where] = {}
 TOPICS: Final = ("work", "food", "travel")
-TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
+ELSEWHERE: Final = 3  # one text in so many is another one's as well, mostly in another place
 
 
 class MemoryEntry(Data):
@@ -203,9 +203,9 @@ class MemoryContract(Contract):
             "user": lambda: chance.pick(pool.scopes),
             "agent": lambda: chance.pick((None, "bot", "Bot")),
             "run": lambda: chance.pick((None, "r1", "r2")),
-            "metadata": lambda: draw_topics(chance),
-            "where": lambda: draw_topics(chance) if chance.chance(1, 2) else None,
-            "ttl": lambda: chance.pick(TTLS_MS) if chance.chance(1, 2) else None,
+            "metadata": lambda: draw_topics(chance, pool),
+            "where": lambda: draw_topics(chance, pool) if chance.chance(1, 2) else None,
+            "ttl": lambda: chance.pick(pool.ttls_ms) if chance.chance(1, 2) else None,
         }
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
@@ -217,6 +217,18 @@ class MemoryContract(Contract):
         if name == "add":
             place = tuple(drawn.get(each) for each in ALL)
             drawn["text"] = pool.repeat(chance, place, drawn["text"])
+            if pool.added and not pool.is_marked and chance.chance(1, ELSEWHERE):
+                drawn["text"] = chance.pick(pool.added)["text"]
+            pool.added.append(drawn)
+        if name == "search" and pool.added and chance.chance(1, 2):
+            # of an entry in its own place: there a hit is missing, if it is
+            its = chance.pick(pool.added)
+            drawn["query"] = its["text"]
+            drawn.update({each: its[each] for each in ALL if each in drawn and each in its})
+            if "limit" in drawn and chance.chance(1, 2):
+                drawn["limit"] = 1
+            if drawn.get("where") is not None:
+                drawn["where"] = its.get("metadata", drawn["where"])
         return drawn
 
     def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
@@ -341,8 +353,9 @@ def new_entry(
     return MemoryEntry(scope, (text,), metadata=metadata, end_ms=None if ttl is None else now_ms + ttl)
 
 
-def draw_topics(chance: Stream) -> dict[str, object]:
-    return {"topic": chance.pick(TOPICS)}
+def draw_topics(chance: Stream, pool: Pool) -> dict[str, object]:
+    """Draw metadata; where odd values are drawn also one that Python takes for False."""
+    return {"topic": chance.pick((*TOPICS, "") if pool.is_odd else TOPICS)}
 
 
 def pairs_of(rows: Sequence[Any]) -> list[tuple[str, str]]:
@@ -366,13 +379,17 @@ class ExpectedHits(Expectation):
     recent: Sequence[object] = ()
     fills: bool = False
 
+    def allows_each(self, got: object) -> bool:
+        allowed = [*pairs_of(self.own), *pairs_of(self.recent)]
+        return isinstance(got, list) and all(
+            isinstance(each, list) and len(each) == 2 and tuple(each) in allowed for each in got
+        )
+
     def takes(self, got: object) -> bool:
         if not isinstance(got, list) or len(got) > self.limit:
             return False
-        pairs = [tuple(each) for each in got if isinstance(each, list) and len(each) == 2]
-        names = [name for name, _ in pairs]
-        allowed = [*pairs_of(self.own), *pairs_of(self.recent)]
-        is_sound = len(pairs) == len(got) and all(each in allowed for each in pairs)
+        is_sound = self.allows_each(got)
+        names = [each[0] for each in got] if is_sound else []
         asked = [name for name, text in pairs_of(self.own) if text == self.query]
         has_own = len(asked) > self.limit or set(asked) <= set(names)
         has_all = not self.fills or len(got) >= min(self.limit, len(self.own))

@@ -25,6 +25,10 @@ class Expectation(Data):
         """Return whether the answer `got` is allowed."""
         raise NotImplementedError
 
+    def allows_each(self, got: object) -> bool:
+        """Return whether a list is wrong for what it lacks alone: each part of it is allowed."""
+        return False
+
     def __str__(self) -> str:
         raise NotImplementedError
 
@@ -175,6 +179,10 @@ Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
 
+TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
+TTLS_BELOW_MS: Final = (1, 500, 1_500)  # where times are told in milliseconds
+
+
 class Pool(Data):
     """Names and values that one run draws from; names are few, so that they meet; values are unique."""
 
@@ -187,6 +195,8 @@ class Pool(Data):
     used: list[object] = []  # values that one write has and no other
     latest: dict[object, object] = {}  # the value that was last drawn for a place
     places: dict[str, Mapping[str, object]] = {}  # whose each of these is
+    added: list[Mapping[str, object]] = []  # the arguments by which entries were added
+    ttls_ms: Sequence[int] = TTLS_MS
 
     def draw_value(
         self, chance: Stream, own: str, own_share: tuple[int, int] = (2, 3), kind: type = object

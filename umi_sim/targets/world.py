@@ -7,6 +7,7 @@ Law 2. What happens follows from what is asked for alone: time, chance and the o
 """
 
 import asyncio
+import copy
 import gc
 import inspect
 import logging
@@ -149,12 +150,12 @@ class TargetWorld:
         else:
             self.gone.append(self.store)
             self.store.killed()
-            self.folder = self.left or self.copy()
+            self.folder = self.left or self.copy_folder()
             self.left = None
         self.loop.abandon()
         self.begin()
 
-    def copy(self) -> Path:
+    def copy_folder(self) -> Path:
         """Return a copy of the folder as a process that dies now leaves it."""
         new = self.base / str(len(list(self.base.iterdir())))
         shutil.copytree(self.folder, new, ignore=shutil.ignore_patterns("*-shm"))
@@ -199,7 +200,7 @@ class TargetWorld:
         return said
 
     def die(self, error: Exception) -> None:
-        self.left = self.copy()
+        self.left = self.copy_folder()
         raise faults.Killed
 
     def at_once(self, order: int, pauses: Sequence[int], calls: Iterable[Call]) -> list[Any]:
@@ -276,7 +277,15 @@ class TargetWorld:
                 args = {**args, "id": self.names.id_of(args["id"])}
         if name == "append" and "version" in args:
             args = {**args, "version": self.names.version_of(args["version"])}
-        return method(**fitting(getattr(self.adapter, name), args))
+        # A copy: what a store changes in it must change neither what is expected of it nor what is recorded.
+        given = copy.deepcopy(fitting(getattr(self.adapter, name), args))
+        value = method(**given)
+        if not getattr(self.adapter, "copies", False):
+            return value
+        return self.spoil_awaited(given, value) if inspect.isawaitable(value) else spoil_call(given, value)
+
+    async def spoil_awaited(self, given: dict[str, Any], value: Any) -> Any:
+        return spoil_call(given, await value)
 
     async def pages(self, method: Any, args: Mapping[str, Any], between: Any = None) -> Any:
         """Read all pages of a scan, one after the other; `between`: what is waited for after each of them."""
@@ -314,6 +323,22 @@ class TargetWorld:
             case (list() as rows,) if name in ("search", "list"):
                 return ([self.names.name_row(each, args) for each in rows],)
         return outcome
+
+
+def spoil_call(given: dict[str, Any], value: Any) -> Any:
+    """Return a value as its caller gets it; then its caller changes that, and what it had given."""
+    shown = copy.deepcopy(plain(value)) if isinstance(value, list | tuple | dict) else value
+    spoil([value, *given.values()])
+    return shown
+
+
+def spoil(value: Any) -> None:
+    """Empty all lists and dicts in a value."""
+    if isinstance(value, list | tuple | dict):
+        for each in list(value.values() if isinstance(value, dict) else value):
+            spoil(each)
+    if isinstance(value, list | dict):
+        value.clear()
 
 
 async def value_of(value: Any) -> Any:
