@@ -53,7 +53,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("state",),
         ("codec", "core_reads", "answer_checks", "shapes", "row_bytes"),
         ("engine",),
-        ("workflows", "kelpie.blocks", "kelpie.logs", "kelpie.agents"),
+        ("workflows", "kelpie.blocks", "kelpie.logs", "kelpie.agents", "kelpie.moved"),
         ("background",),
         ("state_checks",),
         ("recordings", "saved_state", "kelpie.delegate", "kelpie.wire", "migration"),

@@ -1,11 +1,14 @@
 """Blocks that a server keeps in a store of its own move to a file of the memory; the old store is emptied.
 
+Then the memory is opened, and answers for itself.
+
 python moving.py
 """
 
 import sys
 import time
 
+from umi_core.kelpie.delegate import Delegate
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import Commit, Outcome, Read, Reply
 from umi_core.migration.migrator import LEGACY, Migrator
@@ -15,12 +18,12 @@ from umi_core.migration.requests import (
     MigrationRequest,
     Purge,
     PutRow,
-    ReadRow,
     Reconcile,
 )
 from umi_core.migration.rows import Moved
 from umi_core.rows import Address, Row
 from umi_core.values import Scope
+from umi_live import open_blocking
 from umi_live.sqlite import SqliteStorage
 
 FILE = sys.argv[1] if len(sys.argv) > 1 else "agent.db"
@@ -83,8 +86,10 @@ if __name__ == "__main__":
         AdvanceMigration(*BLOCKS),
         Purge(*BLOCKS),
         Purge(*BLOCKS),
-        AdvanceMigration(*BLOCKS),
-        ReadRow(*BLOCKS, "human"),
+        AdvanceMigration(*BLOCKS),  # to done: the rows become the memory's own
     ):
         print(type(request).__name__, server.ask(request))
     print("left in the old store:", server.old)
+    server.main.close()
+    with open_blocking(FILE, user=SCOPE.user, agent=SCOPE.agent) as memory:
+        print(Delegate(memory.drive).build_system_prompt("You are a helper.", "tagged"))

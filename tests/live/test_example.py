@@ -84,7 +84,8 @@ def test_the_first_programs_are_short() -> None:
             "talk",
             "again: unchanged, 0 told of\n['Tom likes tea.', 'Tom lives in Lisbon.']",
         ),
-        ("moving", "ReadRow Done(value='Ann likes coffee.', degraded=())\nleft in the old store: {}"),
+        ("moving", "left in the old store: {}\nYou are a helper.\n\n<memory>\n<persona>\nI am patient.\n"),
+        ("moving", "<human>\nAnn likes coffee.\n</human>\n</memory>"),
         ("delegation", "I am patient.\nI am brief.\nNone\n<core_memory>"),
     ],
 )

@@ -42,9 +42,8 @@ ROWS: Final = Fact("rows", tuple[Row, ...])
 LOGS: Final = ("message", "archival")
 # The rows that say that the agent is closed, which numbers were given, and what was replied.
 KEPT: Final = ("epoch", "log", "receipt")
-OF_OTHERS: Final = ("session", "moved", "outbox", "moved_key", "moved_begun", "phase")
-"""Kinds of rows that no memory owns: sessions are their user's, the others belong to a migration."""
-PURGED: Final = tuple(sorted(kind for kind in BODIES if kind not in (*KEPT, *OF_OTHERS)))
+# Rows of a move go too, in whatever phase it is; sessions are their user's.
+PURGED: Final = tuple(sorted(kind for kind in BODIES if kind not in (*KEPT, "session")))
 
 
 def ask_agent(facts: Facts, view: View) -> Read:

@@ -1,6 +1,6 @@
 """The move of an agent's rows from the store of an old server to the memory's own, phase by phase, and back.
 
-    legacy -> dual_write -> dual_read -> umi_primary -> cleanup -> done
+    legacy -> dual_write -> dual_read -> umi_primary -> cleanup -> done: the memory has the rows
                   |             |  ^          |
                legacy        rolling_back <---+       rolling_back -> legacy
 

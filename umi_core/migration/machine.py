@@ -8,6 +8,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.migration.requests import MigrationRequest, RowsListed, StoresCompared
+from umi_core.values import Pairs
 
 Store = Literal["main", "legacy"]
 Value = str | RowsListed | StoresCompared  # what a reply tells
@@ -20,19 +21,14 @@ OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
 MIRRORED: Final = ("dual_read", "rolling_back")
 COMPARED: Final = ("dual_write", *WITH_OUTBOX)
+HANDED_OVER: Final = ("handing_over", "done")  # in which the memory has the rows, or is about to
 SWITCHES: Final = {
-    "legacy": ("dual_write",), "dual_write": ("dual_read", "legacy"),
+    "legacy": ("dual_write", ""), "dual_write": ("dual_read", "legacy"),
     "dual_read": ("umi_primary", "rolling_back"), "umi_primary": ("cleanup", "rolling_back"),
-    "rolling_back": ("legacy", "dual_read"), "cleanup": ("done",), "done": (),
+    "rolling_back": ("dual_read", "legacy"),
+    "cleanup": ("done", ""), "handing_over": ("done", ""), "done": ("", ""),
 }  # fmt: skip
-FORWARD: Final = {
-    "legacy": "dual_write", "dual_write": "dual_read", "dual_read": "umi_primary", "umi_primary": "cleanup",
-    "cleanup": "done", "done": "", "rolling_back": "dual_read",
-}  # fmt: skip
-BACK: Final = {
-    "dual_write": "legacy", "dual_read": "rolling_back", "umi_primary": "rolling_back",
-    "rolling_back": "legacy",
-}  # fmt: skip
+"""The next phase, and the one back; empty if there is none."""
 
 
 class Once(Data):
@@ -67,24 +63,33 @@ NONE: Final = Held(0, None)
 
 
 class Ask(Data):
-    """Without writes: read all rows of a store, or `only` this one; the table `key` is read in no other way.
+    """Without writes: read all rows of a store, or `only` this one; the table `key` only `with_keys`.
 
     With writes: one batch to main, or one row to legacy.
 
     A write without a value deletes; in the table `row` of main it leaves a tombstone.
+
+    `given`: ids and contents of rows. Without writes: ask what the memory makes of them. With writes: they
+    become its rows in the same batch, as the last answer had it, and nothing leaves a tombstone.
     """
 
     store: Store
     writes: tuple[Write, ...] = ()
     expects: tuple[tuple[Key, int], ...] = ()
     only: Key | None = None
+    given: Pairs | None = None
+    with_keys: bool = False
 
 
 class StoreResult(Data):
-    """The result of a store. `failed`: nothing has happened; `unknown`: it may have. `rows`: if it is ok."""
+    """The result of a store. `failed`: nothing has happened; `unknown`: it may have. `rows`: if it is ok.
+
+    `missing`: what the memory lacks for the rows that are given to it.
+    """
 
     kind: Literal["ok", "failed", "unknown"]
     rows: Told = ()
+    missing: str = ""
 
 
 class MigrationReply(Data):

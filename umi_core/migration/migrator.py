@@ -16,14 +16,18 @@ from hashlib import blake2b
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from umi_core import limits
 from umi_core.answer_checks import check_answer, following_page, in_order, judged_rows
 from umi_core.codec import encode
 from umi_core.conditions import Condition
+from umi_core.config import Config
 from umi_core.data import Owner
+from umi_core.engine.facts import View
 from umi_core.errors import KeyReused, StorageFailed, TooBusy
 from umi_core.ids import commit_key
+from umi_core.kelpie.moved import list_own, plan_arrival
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone, Value
 from umi_core.messages.effects import (
     MAIN,
@@ -49,7 +53,9 @@ from umi_core.migration.machine import Ask, Held, Key, Migration, Once
 from umi_core.migration.requests import MigrationRequest, NotReady
 from umi_core.migration.rows import MigrationPhase, Moved, MovedBegun, MovedKey, Outbox
 from umi_core.rows import Address, Body, Row
+from umi_core.state import Tiers
 from umi_core.values import Scope
+from umi_core.workflows.commits import Plan
 
 TIMEOUT_MS: Final = 10_000
 LEGACY: Final = "legacy"
@@ -74,10 +80,14 @@ class Sent(Owner):
 
 
 class Track(Owner):
-    """One kind of rows: its machine, the request that is done now, and those that wait."""
+    """One kind of rows: its machine, the request that is done now, and those that wait.
+
+    `arrival`: what the memory makes of the rows that it was last asked about.
+    """
 
     kind: str
     machine: Migration = msgspec.field(default_factory=Migration)
+    arrival: Plan | str = ""
     request: MigrationRequest | None = None
     sent: Sent | None = None
     waiting: deque[MigrationRequest] = msgspec.field(default_factory=deque)
@@ -86,11 +96,14 @@ class Track(Owner):
 class Migrator:
     """One incarnation of the migration.
 
-    `life`: a number that no other incarnation of this scope has, for the keys of its batches.
+    `life`: a number that no other incarnation of this scope has, for the keys of its batches. `config`: that
+    of the memory.
     """
 
-    def __init__(self, scope: Scope, life: int, timeout_ms: int = TIMEOUT_MS) -> None:
-        self.scope, self.life, self.timeout_ms = scope, life, timeout_ms
+    def __init__(
+        self, scope: Scope, life: int, timeout_ms: int = TIMEOUT_MS, config: Config | None = None
+    ) -> None:
+        self.scope, self.life, self.timeout_ms, self.config = scope, life, timeout_ms, config or Config()
         self.tracks: dict[str, Track] = {}
         self.request_count = 0
         self.seen_ms = 0
@@ -144,8 +157,13 @@ class Migrator:
         if isinstance(result, Read):
             sent.asked = result
             yield self.send(sent)
-        else:
-            yield from self.hear(track, result)
+            return
+        if result.kind == "ok" and sent.ask.given is not None and not sent.ask.writes:
+            view = View(self.seen_ms, self.scope, self.config, 0, 0, True, 1, False, 0, {}, Tiers(), [])
+            track.arrival = plan_arrival(track.kind, sent.ask.given, tuple(sent.rows.values()), view)
+            missing = track.arrival if isinstance(track.arrival, str) else ""
+            result = structs.replace(result, missing=missing)
+        yield from self.hear(track, result)
 
     def hear(self, track: Track, answer: machine.StoreResult) -> Iterator[Effect]:
         yield self.came(track, steps.handle_answer(track.machine, answer))
@@ -156,7 +174,7 @@ class Migrator:
         assert track.request is not None
         if isinstance(out, Ask):
             assert track.machine.job is not None
-            asked = self.question_of(track.kind, out)
+            asked = self.question_of(track.kind, out, track.arrival)
             track.sent = Sent(out, track.machine.job.step, asked, asked)
             return self.send(track.sent)
         reply = Reply(track.request.op_id, outcome_of(out, track))
@@ -175,14 +193,20 @@ class Migrator:
         sent.effect, sent.due_ms = effect, self.seen_ms + self.timeout_ms
         return effect
 
-    def question_of(self, kind: str, ask: Ask) -> Read | Commit:
+    def question_of(self, kind: str, ask: Ask, arrival: Plan | str = "") -> Read | Commit:
         if ask.only is not None:
             return Read(ByIds((self.address(kind, ask.only),)), ask.store)
+        if not ask.writes and ask.given is not None:
+            return Read(ByIds(list_own(kind, ask.given, self.scope)), ask.store)
         if not ask.writes:
+            tables = KINDS if ask.with_keys else TABLES
             where = (Condition("kind", "eq", kind),)
-            return Read(ByFilter(self.scope, tuple(TABLES.values()), where), ask.store)
-        writes = tuple(self.write(kind, ask.store, key, value) for key, value in ask.writes)
+            return Read(ByFilter(self.scope, tuple(tables.values()), where), ask.store)
+        leaves_tombstones = ask.store == MAIN and ask.given is None
+        writes = tuple(self.write(kind, key, value, leaves_tombstones) for key, value in ask.writes)
         expects = tuple(Expect(self.address(kind, key), version) for key, version in ask.expects)
+        if ask.given is not None and isinstance(arrival, Plan):
+            writes, expects = (*writes, *arrival.writes), (*expects, *arrival.expects)
         return Commit(writes, expects, store=ask.store)
 
     def key_of(self, number: int, writes: tuple[Write, ...], expects: tuple[Expect, ...]) -> str:
@@ -200,8 +224,8 @@ class Migrator:
             return Address(self.scope, "phase", kind)
         return Address(self.scope, KINDS[table], f"{kind}/{own_id}")
 
-    def write(self, kind: str, store: str, key: Key, value: str | Once | None) -> Write:
-        address, is_kept = self.address(kind, key), store == MAIN and key[0] == "row"
+    def write(self, kind: str, key: Key, value: str | Once | None, leaves_tombstones: bool) -> Write:
+        address, is_kept = self.address(kind, key), leaves_tombstones and key[0] == "row"
         # Deleted rows of main stay as tombstones (law 4 of the package); anything else is deleted.
         return Write(address, None if value is None and not is_kept else body_of(kind, key, address, value))
 
@@ -245,7 +269,8 @@ def read_answer(sent: Sent, answer: Answer) -> machine.StoreResult | Read:
     following = following_page(sent.asked, answer)
     if following is None:
         rows = in_order(sent.asked, tuple(sent.rows.values()))
-        return machine.StoreResult("ok", tuple(map(convert_row, rows)))
+        is_of_move = sent.ask.given is None
+        return machine.StoreResult("ok", tuple(map(convert_row, rows)) if is_of_move else ())
     if sent.page_count >= limits.READ_PAGE_COUNT_MAX:
         sent.failure = "too_many_rows"
         return machine.StoreResult("failed")

@@ -12,6 +12,7 @@ MOVED_TABLES: Final = ("blocks", "archival")
 MOVED_LOGS: Final = ("messages",)
 MOVED_KINDS: Final = (*MOVED_TABLES, *MOVED_LOGS)
 PHASES: Final = ("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back")
+STORED_PHASES: Final = (*PHASES, "handing_over")  # which no request asks for: a hand-over that has not ended
 
 
 def bad_moved_id(name: str, value: object) -> Error | None:
@@ -26,48 +27,44 @@ MovedTable = Annotated[str, Domain("moved_table", one_of(*MOVED_TABLES))]
 MovedLog = Annotated[str, Domain("moved_log", one_of(*MOVED_LOGS))]
 MovedId = Annotated[str, Domain("moved_id", bad_moved_id)]
 Phase = Annotated[str, Domain("phase", one_of(*PHASES))]
+StoredPhase = Annotated[str, Domain("stored_phase", one_of(*STORED_PHASES))]
 
 
-class Moved(Body):
+class RowOfMove(Body):
+    """A row that is there until its kind has moved."""
+
+    id: Word
+    kind: MovedKind
+
+    def own_id(self) -> str:
+        return self.id
+
+
+class Moved(RowOfMove):
     """A row of the old server. In main one without a content is a tombstone."""
 
     tag = 125
     row_kind = "moved"
-    id: Word
-    kind: MovedKind
     content: Content | None
 
-    def own_id(self) -> str:
-        return self.id
 
-
-class Outbox(Body):
+class Outbox(RowOfMove):
     """The old store may not know the row of this id as it is now."""
 
     tag = 126
     row_kind = "outbox"
-    id: Word
-    kind: MovedKind
-
-    def own_id(self) -> str:
-        return self.id
 
 
-class MovedKey(Body):
+class MovedKey(RowOfMove):
     """A write that was done under a request key: the row `row_id` became `content`; None deleted it."""
 
     tag = 128
     row_kind = "moved_key"
-    id: Word
-    kind: MovedKind
     row_id: Word
     content: Content | None
 
-    def own_id(self) -> str:
-        return self.id
 
-
-class MovedBegun(Body):
+class MovedBegun(RowOfMove):
     """A write that may have been done under a request key: only the leading store shows whether it was.
 
     `before`: the content of the row before it.
@@ -75,14 +72,9 @@ class MovedBegun(Body):
 
     tag = 129
     row_kind = "moved_begun"
-    id: Word
-    kind: MovedKind
     row_id: Word
     before: Content | None
     content: Content | None
-
-    def own_id(self) -> str:
-        return self.id
 
 
 class MigrationPhase(Body):
@@ -91,7 +83,7 @@ class MigrationPhase(Body):
     tag = 127
     row_kind = "phase"
     kind: MovedKind
-    phase: Phase
+    phase: StoredPhase
 
     def own_id(self) -> str:
         return self.kind

@@ -3,17 +3,18 @@
 Starts come first, then writes and reads of a row, the switch of a phase, and what makes both stores equal.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from msgspec import structs
 
 from umi_core.declared import complete, list_declared
+from umi_core.kelpie.moved import place_row
+from umi_core.limits import HAND_OVER_ROW_COUNT_MAX
 from umi_core.migration import requests
 from umi_core.migration.machine import (
-    BACK,
     COMPARED,
-    FORWARD,
+    HANDED_OVER,
     MIRRORED,
     OF_LEGACY,
     PHASE,
@@ -26,6 +27,7 @@ from umi_core.migration.machine import (
     Key,
     Migration,
     Once,
+    Step,
     Steps,
     StoreResult,
     Told,
@@ -56,41 +58,51 @@ from umi_core.migration.requests import (
     RowsListed,
     StoresCompared,
 )
+from umi_core.values import Pairs
+
+MAIN: Final = Ask("main")
+WHOLE_MAIN: Final = Ask("main", with_keys=True)
 
 
 def begin(it: Migration, request: MigrationRequest) -> Came:
     """Return the first question of a request, or its reply."""
     assert it.job is None
+    with_job = structs.replace(it, job=Job(request, ""))
     if not it.phase:
-        return ask(structs.replace(it, job=Job(request, "")), Ask("main"), "find")
-    return FIRST[type(request)](structs.replace(it, job=Job(request, "")))
+        return ask(with_job, MAIN, "find")
+    if it.phase in HANDED_OVER and not isinstance(request, AdvanceMigration):
+        return end(with_job, "not_ready", "a request to the memory itself, which has these rows")
+    return FIRST[type(request)](with_job)
 
 
 def handle_answer(it: Migration, answer: StoreResult) -> Came:
     """Return the next question, or the end, after an answer."""
     assert it.job is not None
+    if answer.kind != "ok" and it.job.step not in SEE_FAILURES:
+        return end(it, "failed")
     return STEPS[it.job.step](it, it.job, answer)
+
+
+def finish(it: Migration, job: Job, answer: StoreResult) -> Came:
+    return end(it, "done")
+
+
+def read_main(step: str, question: Ask = MAIN) -> Step:
+    """Return the step that keeps what legacy has told and reads main for the given step."""
+    return lambda it, job, answer: ask(it, question, step, legacy=answer.rows)
 
 
 # A start: the phase, then a new fence, then what is in the outbox.
 
 
 def find(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     phase = row(answer.rows, PHASE)
     # Writing the phase again raises its version, the fence: what an earlier life has sent conflicts now.
     write = (PHASE, phase.value or "legacy")
     return ask(it, Ask("main", (write,), ((PHASE, phase.version),)), "raise", main=answer.rows)
 
 
-def raise_fence(it: Migration, job: Job, answer: StoreResult) -> Came:
-    return ask(it, Ask("main"), "read_outbox") if answer.kind == "ok" else end(it, "failed")
-
-
 def read_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     phase = row(answer.rows, PHASE)
     pending, begun = frozenset(waiting(answer.rows)), begun_ids(answer.rows)
     known = Migration(str(phase.value), phase.version, pending, begun=begun)
@@ -194,8 +206,6 @@ def put(it: Migration) -> Came:
 
 
 def key_seen(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     once = answer.rows[0][1].once if answer.rows else None
     return put_new(it, job) if once is None else again(it, job, once)
 
@@ -205,32 +215,26 @@ def key_seen(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 def put_new(it: Migration, job: Job) -> Came:
     if it.phase not in OF_LEGACY:
-        return ask(it, Ask("main"), "put_main")
+        return ask(it, MAIN, "put_main")
     # Without a key, and with nothing begun, legacy is written at once: main has nothing to say of it.
     if key_of(job) is not None or is_held_up(it, job):
-        return ask(it, Ask("main"), "key_main")
+        return ask(it, MAIN, "key_main")
     if isinstance(job.request, AddRow):
         return ask(it, Ask("legacy"), "add_legacy")
     return ask(it, Ask("legacy", (write_of(job),)), "put_legacy")
 
 
 def add_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     write = write_of(structs.replace(job, legacy=answer.rows))
     return ask(it, Ask("legacy", (write,)), "put_legacy", legacy=answer.rows)
 
 
 def key_main(it: Migration, job: Job, answer: StoreResult) -> Came:
-    return (
-        ask(it, Ask("legacy"), "key_legacy", main=answer.rows) if answer.kind == "ok" else end(it, "failed")
-    )
+    return ask(it, Ask("legacy"), "key_legacy", main=answer.rows)
 
 
 def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     """Settle the keys that were begun and begin this one in one commit; a finished write is only noted."""
-    if answer.kind != "ok":
-        return end(it, "failed")
     if (earlier := done_before(job, job.main, answer.rows)) is not None:
         return again(it, job, earlier)
     key, read = key_of(job), structs.replace(job, legacy=answer.rows)
@@ -285,7 +289,7 @@ def put_look(it: Migration, job: Job, answer: StoreResult) -> Came:
 def mirror_write(it: Migration, job: Job) -> Came:
     """Copy the write to main in dual_write, and its request key in any phase."""
     is_told = it.phase == "dual_write" or key_of(job) is not None
-    return ask(it, Ask("main"), "put_copy") if is_told else finish_write(it, job)
+    return ask(it, MAIN, "put_copy") if is_told else finish_write(it, job)
 
 
 def put_copy(it: Migration, job: Job, answer: StoreResult) -> Came:
@@ -316,8 +320,6 @@ def put_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 
 def put_main(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     if (earlier := done_before(job, answer.rows, answer.rows)) is not None:
         return again(it, job, earlier)
     own, read = key_of(job), structs.replace(job, main=answer.rows)
@@ -344,7 +346,7 @@ def put_done(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 
 def get(it: Migration) -> Came:
-    return ask(it, Ask("legacy"), "get_legacy") if it.phase in OF_LEGACY else ask(it, Ask("main"), "get_main")
+    return ask(it, Ask("legacy"), "get_legacy") if it.phase in OF_LEGACY else ask(it, MAIN, "get_main")
 
 
 def wanted_key(job: Job) -> Key:
@@ -361,8 +363,6 @@ def show_rows(job: Job, rows: Told) -> Value | None:
 
 
 def get_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     return end(it, "done", show_rows(job, answer.rows))
 
 
@@ -380,8 +380,6 @@ def get_main(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 
 def get_instead(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     return end(it, "done", show_rows(job, answer.rows), "read:legacy")
 
 
@@ -407,14 +405,12 @@ def get_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
 def aim(it: Migration) -> str:
     """Return the phase that is to be next; empty if there is none."""
     assert it.job is not None
-    request = it.job.request
-    if isinstance(request, AdvanceMigration):
-        return request.to or FORWARD[it.phase]
-    return BACK.get(it.phase, "")
+    request, (forward, back) = it.job.request, SWITCHES[it.phase]
+    return (request.to or forward) if isinstance(request, AdvanceMigration) else back
 
 
 def advance(it: Migration) -> Came:
-    if aim(it) not in SWITCHES[it.phase]:
+    if not aim(it) or aim(it) not in SWITCHES[it.phase]:
         return end(it, "not_ready", "another phase")
     return ask(it, Ask("main", ((PHASE, it.phase),), add_fence(it)), "shut")
 
@@ -425,28 +421,27 @@ def shut(it: Migration, job: Job, answer: StoreResult) -> Came:
     # No write to main that was in doubt can land behind the new fence.
     new = structs.replace(it, fence=it.fence + 1, doubt=frozenset())
     needs_legacy = (it.phase, aim(it)) in NEEDS
-    return ask(new, Ask("legacy"), "see_both") if needs_legacy else ask(new, Ask("main"), "switch")
-
-
-def see_both(it: Migration, job: Job, answer: StoreResult) -> Came:
-    return ask(it, Ask("main"), "switch", legacy=answer.rows) if answer.kind == "ok" else end(it, "failed")
+    return ask(new, Ask("legacy"), "see_both") if needs_legacy else ask(new, WHOLE_MAIN, "switch")
 
 
 def switch(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
-    to, ids = aim(it), waiting(answer.rows)
-    needs = NEEDS.get((it.phase, to), nothing_needed)
-    if missing := needs(answer.rows, job.legacy):
+    to = aim(it)
+    needs = NEEDS.get((it.phase, to))
+    if needs is not None and (missing := needs(answer.rows, job.legacy)):
         return end(it, "not_ready", missing)
-    # From cleanup on legacy is emptied, so nothing has to reach it any more.
-    dropped = tuple((("outbox", each), None) for each in ids) if to == "cleanup" else ()
-    known = structs.replace(it, pending=frozenset(ids), begun=begun_ids(answer.rows))
-    return ask(known, Ask("main", ((PHASE, to), *dropped), add_fence(it)), "switched")
+    ids = frozenset(waiting(answer.rows))
+    known = structs.replace(it, pending=ids, begun=begun_ids(answer.rows))
+    if to == "done":
+        return offer(known, list_leaving(job.request.kind, answer.rows))
+    if to == "cleanup":  # of all rows a block alone may have no place in the memory
+        given = texts_of(answer.rows) if job.request.kind == "blocks" else ()
+        return ask(known, Ask("main", given=given), "offered", main=answer.rows)
+    return set_phase(known)
 
 
-def nothing_needed(main: Told, legacy: Told) -> str:
-    return ""
+def set_phase(it: Migration, dropped: Iterable[str] = ()) -> Came:
+    outbox = ((("outbox", each), None) for each in dropped)
+    return ask(it, Ask("main", ((PHASE, aim(it)), *outbox), add_fence(it)), "switched")
 
 
 def need_equal(main: Told, legacy: Told) -> str:
@@ -474,6 +469,50 @@ def end_switch(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(new, "done", new.phase)
 
 
+# The hand-over: batch by batch, rows of main become rows of the memory, and all else of the move leaves.
+#
+#     cleanup   [a b] [c d] [e + key]
+#               one commit each: handing_over, handing_over, done
+#
+# A crash between two leaves the phase at handing_over, in which only the next switch goes on.
+
+
+def list_leaving(kind: str, main: Told) -> Told:
+    """List all rows but the phase in the order in which they leave: those with a text first."""
+    held = {key: it for key, it in main if key != PHASE}
+    texts = sorted(texts_of(main), key=lambda it: place_row(kind, *it))
+    ordered = dict.fromkeys((*(("row", own_id) for own_id, _ in texts), *held))
+    return tuple((key, held[key]) for key in ordered)
+
+
+def texts_of(main: Told) -> Pairs:
+    """Return ids and texts of the rows that are there."""
+    return tuple((key[1], held.value) for key, held in main if key[0] == "row" and held.value is not None)
+
+
+def offer(it: Migration, main: Told) -> Came:
+    """Ask what the memory makes of the next rows."""
+    return ask(it, Ask("main", given=texts_of(main[:HAND_OVER_ROW_COUNT_MAX])), "offered", main=main)
+
+
+def see_offer(it: Migration, job: Job, answer: StoreResult) -> Came:
+    if answer.missing:
+        return end(it, "not_ready", answer.missing)
+    if aim(it) == "cleanup":  # in which legacy is emptied, so nothing has to reach it any more
+        return set_phase(it, waiting(job.main))
+    batch, rest = job.main[:HAND_OVER_ROW_COUNT_MAX], job.main[HAND_OVER_ROW_COUNT_MAX:]
+    writes = ((PHASE, "handing_over" if rest else "done"), *((key, None) for key, _ in batch))
+    expects = add_fence(it, *((key, held.version) for key, held in batch))
+    return ask(it, Ask("main", writes, expects, given=texts_of(batch)), "handed_over", main=rest)
+
+
+def end_batch(it: Migration, job: Job, answer: StoreResult) -> Came:
+    if answer.kind != "ok":
+        return end(Migration(), answer.kind)
+    new = structs.replace(it, phase="handing_over" if job.main else "done", fence=it.fence + 1)
+    return offer(new, job.main) if job.main else end(new, "done", new.phase)
+
+
 # Reconcile and mirror: what brings the store that lags up to the truth.
 
 
@@ -481,23 +520,13 @@ def reconcile(it: Migration) -> Came:
     return ask(it, Ask("legacy"), "see_legacy") if it.phase == "dual_write" else end(it, "not_ready")
 
 
-def see_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
-    return ask(it, Ask("main"), "see_main", legacy=answer.rows) if answer.kind == "ok" else end(it, "failed")
-
-
 def see_main(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     differing = differences(answer.rows, job.legacy)
     if not differing:
         return end(it, "done")
     due = values(job.legacy)
     writes = tuple((key, due.get(key)) for key in differing)
     return ask(it, Ask("main", writes, add_fence(it, *versions(answer.rows, writes))), "reconciled")
-
-
-def end_reconcile(it: Migration, job: Job, answer: StoreResult) -> Came:
-    return end(it, "done" if answer.kind == "ok" else "failed")
 
 
 def values(rows: Told) -> dict[Key, str]:
@@ -513,12 +542,10 @@ def differences(main: Told, legacy: Told) -> list[Key]:
 
 
 def mirror(it: Migration) -> Came:
-    return ask(it, Ask("main"), "see_outbox") if it.phase in MIRRORED else end(it, "not_ready")
+    return ask(it, MAIN, "see_outbox") if it.phase in MIRRORED else end(it, "not_ready")
 
 
 def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     ids = waiting(answer.rows)
     if not ids:
         return end(structs.replace(it, pending=frozenset()), "done")
@@ -528,8 +555,6 @@ def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 
 def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     key = ("outbox", waiting(job.main)[0])
     # A write meanwhile puts the outbox row again, under the next version, and so it stays there. It may also
     # have come between two pages, which hold the row from before it and the outbox row from after it.
@@ -538,8 +563,6 @@ def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 
 def end_take(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     return end(structs.replace(it, pending=frozenset(waiting(job.main)[1:])), "done")
 
 
@@ -551,15 +574,9 @@ def purge(it: Migration) -> Came:
 
 
 def see_rest(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     if not answer.rows:
         return end(it, "done")
     return ask(it, Ask("legacy", ((answer.rows[0][0], None),)), "purged")
-
-
-def end_purge(it: Migration, job: Job, answer: StoreResult) -> Came:
-    return end(it, "done" if answer.kind == "ok" else "failed")
 
 
 # Compare: both stores, and what differs. What is on its way to one of them is not settled.
@@ -569,15 +586,7 @@ def compare(it: Migration) -> Came:
     return ask(it, Ask("legacy"), "compare_legacy") if it.phase in COMPARED else end(it, "not_ready")
 
 
-def compare_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
-    return ask(it, Ask("main"), "compare_main", legacy=answer.rows)
-
-
 def compare_main(it: Migration, job: Job, answer: StoreResult) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
     return end(it, "done", report(it, answer.rows, job.legacy))
 
 
@@ -609,15 +618,21 @@ FIRST: Final[Firsts] = complete(
     "umi_core/migration/steps.py",
 )  # fmt: skip
 STEPS: Final[Steps] = {
-    "find": find, "raise": raise_fence, "read_outbox": read_outbox,
+    "find": find, "raise": read_main("read_outbox"), "read_outbox": read_outbox,
     "key_seen": key_seen, "key_main": key_main, "key_legacy": key_legacy, "key_noted": key_noted,
     "key_begun": key_begun, "add_legacy": add_legacy, "put_legacy": put_legacy, "put_look": put_look,
     "put_copy": put_copy, "put_copied": put_copied, "put_main": put_main, "put_done": put_done,
     "get_legacy": get_legacy, "get_main": get_main, "get_instead": get_instead, "get_missed": get_missed,
     "get_copied": get_copied,
-    "shut": shut, "see_both": see_both, "switch": switch, "switched": end_switch,
-    "see_legacy": see_legacy, "see_main": see_main, "reconciled": end_reconcile,
+    "shut": shut, "see_both": read_main("switch", WHOLE_MAIN), "switch": switch, "switched": end_switch,
+    "offered": see_offer, "handed_over": end_batch,
+    "see_legacy": read_main("see_main"), "see_main": see_main, "reconciled": finish,
     "see_outbox": see_outbox, "mirrored": take_from_outbox, "taken": end_take,
-    "see_rest": see_rest, "purged": end_purge,
-    "compare_legacy": compare_legacy, "compare_main": compare_main,
+    "see_rest": see_rest, "purged": finish,
+    "compare_legacy": read_main("compare_main"), "compare_main": compare_main,
 }  # fmt: skip
+SEE_FAILURES: Final = (
+    "key_noted", "key_begun", "put_legacy", "put_look", "put_copy", "put_copied", "put_done",
+    "get_main", "get_missed", "get_copied", "shut", "switched", "handed_over",
+)  # fmt: skip
+"""Steps that do not simply end the request as failed when their question has no good answer."""

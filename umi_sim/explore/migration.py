@@ -10,6 +10,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_sim.explore.one_row import SMALL, EventBudget, OneRowWorld, at, check, come_home, steps
 from umi_sim.record.broken import Broken
+from umi_sim.target.limits import lower_limits
 
 
 class MigrationFindings(Data):
@@ -24,7 +25,11 @@ def explore(
     budget: EventBudget = SMALL, phase: str = "legacy", *, stores_too: bool = True
 ) -> MigrationFindings:
     """Try all lives within the budget, from a phase on; `stores_too`: check rules about stores as well."""
-    start = structs.replace(at(phase), left=budget)
+    with lower_limits({"hand_over_row_count_max": 1}):  # so that a key leaves behind its row
+        return explore_from(structs.replace(at(phase), left=budget), stores_too=stores_too)
+
+
+def explore_from(start: OneRowWorld, *, stores_too: bool) -> MigrationFindings:
     seen: dict[OneRowWorld, tuple[OneRowWorld, str] | None] = {start: None}
     queue = deque([start])
     while queue:

@@ -35,7 +35,8 @@ ROW: Final[Key] = ("row", ID)
 HEAL_STEPS_MAX: Final = 60
 OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
 
-PAGE_ORDER: Final = ("row", "begun", "outbox", "phase")  # in which a store gives the tables, page by page
+# In which a store gives the tables, page by page.
+PAGE_ORDER: Final = ("row", "begun", "key", "outbox", "phase")
 
 Main = tuple[tuple[Key, Held], ...]
 
@@ -70,12 +71,16 @@ SMALL: Final = EventBudget()
 
 
 class OneRowWorld(Data):
-    """Both stores, the machine, what it waits for, and a commit to main that may still land."""
+    """Both stores, the machine, what it waits for, and a commit to main that may still land.
+
+    `arrived`: the row as the memory itself has it.
+    """
 
     machine: Migration = NEW
     main: Main = ()
     graves: tuple[tuple[Key, int], ...] = ()
     legacy: str | None = None
+    arrived: str | None = None
     asked: Ask | None = None
     late: Ask | None = None
     known: ClientKnowledge = NOTHING
@@ -93,11 +98,14 @@ def apply_batch(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     for key, value in ask.writes:
         # Versions go on after a delete: an expectation of a row from before must not fit a new one.
         version = main.pop(key, Held(graves.get(key, 0), None)).version + 1
-        if value is None and key[0] != "row":
+        if value is None and (key[0] != "row" or ask.given is not None):
             graves[key] = version
         else:
             main[key] = Held(version, None, value) if isinstance(value, Once) else Held(version, value)
-    return structs.replace(world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())))
+    arrived = dict(ask.given or ()).get(ID, world.arrived)
+    return structs.replace(
+        world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())), arrived=arrived
+    )
 
 
 def write_to_store(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
@@ -120,9 +128,11 @@ def written_by(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
 
 
 def rows_of(world: OneRowWorld, ask: Ask) -> Main:
+    if ask.given is not None:
+        return ()  # the memory has a place for every row
     if ask.store == "main":
-        wanted = [ask.only] if ask.only else [key for key, _ in world.main if key[0] != "key"]
-        return tuple(each for each in world.main if each[0] in wanted)
+        known = [key for key, _ in world.main if ask.with_keys or key[0] != "key"]
+        return tuple(each for each in world.main if each[0] in ([ask.only] if ask.only else known))
     return () if world.legacy is None else ((ROW, Held(1, world.legacy)),)
 
 
@@ -159,7 +169,7 @@ def requests(world: OneRowWorld) -> Iterator[Step]:
         yield "client reads", ask_machine(spend_one(world, "reads"), ReadRow(*OF, ID))
     if left.works:
         phase = world.machine.phase or phase_of(world)
-        for to in machine.SWITCHES[phase]:
+        for to in filter(None, machine.SWITCHES[phase]):
             yield f"switch to {to}", ask_machine(spend_one(world, "works"), AdvanceMigration(*OF, to))
         if phase == "dual_write":
             yield "reconcile", ask_machine(spend_one(world, "works"), Reconcile(*OF))
@@ -212,7 +222,7 @@ def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
 def torn_reads(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     """Yield reads of main between two pages of which the late batch arrives, for each place of the cut."""
     after = apply_batch(world, world.late) if ask.store == "main" and world.late is not None else None
-    if after is None or ask.only is not None:
+    if after is None or ask.only is not None or ask.given is not None:
         return
     for count in range(1, len(PAGE_ORDER)):
         first, second = PAGE_ORDER[:count], PAGE_ORDER[count:]
@@ -315,6 +325,8 @@ def check(world: OneRowWorld, before: OneRowWorld) -> None:
     if (was, phase) in (("dual_write", "dual_read"), ("rolling_back", "legacy")):
         message = f"from {was} to {phase} while the stores differ"
         demand(held.value == world.legacy, rules.SWITCH_WHEN_EQUAL, message, held.value, world.legacy)
+    if phase == "done":
+        demand([*main] == [machine.PHASE], rules.MIGRATION_ARRIVES, "a row of the move is left", "", [*main])
     if phase in machine.WITH_OUTBOX and ("outbox", ID) not in main:
         message = f"in {phase} legacy differs from main, and the outbox does not say so"
         demand(held.value == world.legacy, rules.OUTBOX_COMPLETE, message, held.value, world.legacy)
@@ -330,12 +342,18 @@ def come_home(world: OneRowWorld) -> None:
             break
         world = ask_machine(world, way_home(world, phase))
     demand(phase_of(world) in ENDS, rules.MIGRATION_COMPLETE, "the way back does not end")
-    answer_truthfully(ask_machine(world, ReadRow(*OF, ID)))
+    if phase_of(world) == "done":
+        known = world.known
+        is_known = world.arrived in (known.value, *known.may_be)
+        told = "the memory does not have the row as its client knows it"
+        demand(is_known, rules.MIGRATION_ARRIVES, told, (known.value, known.may_be), world.arrived)
+    else:
+        answer_truthfully(ask_machine(world, ReadRow(*OF, ID)))
 
 
 def way_home(world: OneRowWorld, phase: str) -> MigrationRequest:
     """Return the next thing to do: back to legacy, or from cleanup on to the end."""
-    if phase == "cleanup":
+    if phase in ("cleanup", "handing_over"):
         return AdvanceMigration(*OF) if world.legacy is None else Purge(*OF)
     is_mirrored = phase != "rolling_back" or ("outbox", ID) not in dict(world.main)
     return RollBack(*OF) if is_mirrored else Mirror(*OF)

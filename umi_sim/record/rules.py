@@ -429,6 +429,9 @@ REPORT_HONEST: Final = Rule("report-honest", "MIG-10", "reports tell every diffe
 MIGRATION_COMPLETE: Final = Rule("migration-complete", "MIG-11", "healed, a migration can end", ORACLE, FULL)
 PHASES_APART: Final = Rule("phases-apart", "MIG-12", "phases do not touch each other", INSIDE, CHEAP)
 MIRROR_TOLD: Final = Rule("mirror-told", "MIG-13", "main has a write, or its reply says later", INSIDE, CHEAP)
+MIGRATION_ARRIVES: Final = Rule(
+    "migration-arrives", "MIG-14", "in the end the memory itself has the rows", ORACLE, FULL
+)
 
 # Two ways that must agree.
 

@@ -10,6 +10,7 @@ from umi_core.rows import Address, Category, Row
 from umi_core.values import Scope
 from umi_sim.judge.invariants.store import check_purged, is_closed
 from umi_sim.judge.invariants.upkeep import list_unfinished
+from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.judge.plain.requests import is_gone
 from umi_sim.judge.plain.scores import division_ms
 from umi_sim.record import rules
@@ -185,3 +186,14 @@ def lived_without_room(world: World) -> int:
 
 def has_core(storage: SimStorage, scope: Scope) -> bool:
     return Address(scope, "core", "core") in storage.rows
+
+
+def must_have_arrived(world: World, oracle: Oracle) -> None:
+    """Check what a memory makes of rows that have moved. Raises Broken (MIG-14, KEL-16)."""
+    storage, names = world.services.storage, (rules.MIGRATION_ARRIVES.name, rules.CLOSED_IS_CLOSED.name)
+    if "advance_migration" not in world.target.requests or any(name in world.config.off for name in names):
+        return
+    from umi_sim.judge.arrival import check_arrival  # which most runs have no use for
+
+    for agent in world.agents.values():
+        check_arrival(oracle.agents[agent.name].migration, storage, agent.config.scope, world.now_ms)

@@ -93,6 +93,7 @@ class Run(Owner):
         self.must_not_be_noticed(self.restart_all)
         rest.must_be_kept_up(self.world, self.step_max, self.demand)
         self.inspector.compared[rest.WITHOUT_ROOM] += rest.lived_without_room(self.world)
+        rest.must_have_arrived(self.world, self.inspector.oracle)
         self.compare_answers()
         self.enter("end")
 

@@ -15,8 +15,8 @@ from typing import Final
 from umi_core import limits
 
 NAMES: Final = (
-    "ACCESS_RECORD_COUNT_MAX", "EVOLVE_FACT_COUNT_MAX", "EVOLVE_MEMBER_COUNT_MAX", "SCAN_COUNT_MAX",
-    "SUMMARY_MEMBER_COUNT_MAX",
+    "ACCESS_RECORD_COUNT_MAX", "EVOLVE_FACT_COUNT_MAX", "EVOLVE_MEMBER_COUNT_MAX", "HAND_OVER_ROW_COUNT_MAX",
+    "SCAN_COUNT_MAX", "SUMMARY_MEMBER_COUNT_MAX",
 )  # fmt: skip
 LIMITS: Final[Mapping[str, int]] = {name.lower(): getattr(limits, name) for name in NAMES}
 """By the name that files have for them."""

@@ -15,7 +15,7 @@ from umi_core.domains import domain_of
 from umi_core.kelpie.domains import CHANGES, LOGS, ROLES
 from umi_core.limits import COMPONENT_MAX, I64_MAX, PPM
 from umi_core.messages.effects import Write
-from umi_core.migration.rows import MOVED_KINDS, PHASES
+from umi_core.migration.rows import MOVED_KINDS, STORED_PHASES
 from umi_core.rows import BODIES, Address, Body, Entity
 from umi_core.values import (
     AUTHORS,
@@ -76,7 +76,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     "log_name": st.sampled_from(LOGS), "role": st.sampled_from(ROLES),
     "details": st.sampled_from(((), (("tool_call_id", "c1"), ("arguments", "{}")))),
     "tags": st.sampled_from(((), ("work",), ("日本", "x y"))),
-    "moved_kind": st.sampled_from(MOVED_KINDS), "phase": st.sampled_from(PHASES),
+    "moved_kind": st.sampled_from(MOVED_KINDS), "stored_phase": st.sampled_from(STORED_PHASES),
     "anything": st.sampled_from((None, True, 7, "tea", b"x", ())),
     "fact": st.sampled_from(IDS).map(fact_of_id),
 }  # fmt: skip

@@ -4,12 +4,17 @@ Every short life of its machine is tried in tests/unit/sim/explore/test_migratio
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec import structs
 
+from tests.worlds import Pair
 from umi_core.errors import BadOption, KeyReused, StorageFailed, TooBusy
-from umi_core.limits import OP_COUNT_MAX, PAGE_ROW_COUNT_MAX, READ_PAGE_COUNT_MAX
+from umi_core.ids import fact_id
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.rows import Archival, Message
+from umi_core.limits import BLOCK_BYTES_MAX, OP_COUNT_MAX, PAGE_ROW_COUNT_MAX, READ_PAGE_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import (
     ByFilter,
@@ -25,6 +30,8 @@ from umi_core.messages.effects import (
     Unknown,
     Write,
 )
+from umi_core.messages.request import Request
+from umi_core.messages.requests import Rebalance, Recall, Remember
 from umi_core.migration.migrator import LEGACY, Migrator
 from umi_core.migration.requests import (
     AddRow,
@@ -43,10 +50,11 @@ from umi_core.migration.requests import (
     RowsListed,
     StoresCompared,
 )
-from umi_core.migration.rows import Moved, MovedKey
-from umi_core.rows import Address, Row
+from umi_core.migration.rows import MOVED_KINDS, Moved, MovedKey
+from umi_core.rows import Address, Ended, Entity, Row
 from umi_core.values import Scope
 from umi_sim.services.storage import SimStorage
+from umi_sim.target.limits import lower_limits
 
 SCOPE = Scope("u", "a")
 OF = (1, "blocks")
@@ -90,7 +98,7 @@ class Stores:
 
     def to(self, phase: str, kind: str = "blocks") -> "Stores":
         for each in WAYS[phase]:
-            for work in (Reconcile(1, kind), Purge(1, kind), AdvanceMigration(1, kind, each)):
+            for work in (Reconcile(1, kind), *(Purge(1, kind),) * 12, AdvanceMigration(1, kind, each)):
                 self.ask(work)
         return self
 
@@ -102,6 +110,7 @@ WAYS = {
     "cleanup": (*DUAL_READ, "umi_primary", "cleanup"),
     "done": (*DUAL_READ, "umi_primary", "cleanup", "done"),
 }  # fmt: skip
+SERVED = [phase for phase in WAYS if phase != "done"]  # in which a migrator writes and reads rows
 
 
 def put(content: str, own_id: str = "r") -> PutRow:
@@ -122,7 +131,7 @@ def not_ready(phase: str, missing: str = "another phase") -> Refused:
     return Refused(NotReady("blocks", phase, missing))
 
 
-@pytest.mark.parametrize("phase", WAYS)
+@pytest.mark.parametrize("phase", SERVED)
 def test_what_is_written_is_read_in_every_phase_and_in_the_next_life(phase: str) -> None:
     stores = Stores().to(phase)
     for each in ("tea", "rum"):
@@ -148,7 +157,7 @@ def test_rows_go_all_the_way_and_leave_the_old_store_empty() -> None:
     assert stores.ask(AdvanceMigration(*OF)) == Done("done")
     assert stores.ask(AdvanceMigration(*OF)) == not_ready("done")
     assert not stores.stores[LEGACY].rows
-    assert content(stores) == "rum"
+    assert blocks(stores) == {"r": "rum"}
 
 
 def test_the_way_back_waits_for_the_outbox() -> None:
@@ -170,7 +179,7 @@ def listed(stores: Stores, kind: str = "messages") -> Outcome:
     return stores.ask(ListRows(1, kind))
 
 
-@pytest.mark.parametrize("phase", WAYS)
+@pytest.mark.parametrize("phase", SERVED)
 def test_messages_are_numbered_and_listed_in_every_phase(phase: str) -> None:
     stores = Stores()
     assert stores.ask(add("a")) == Done("000000000001")
@@ -312,7 +321,7 @@ def test_a_report_tells_what_differs_and_where() -> None:
 
 
 def test_lives_that_have_one_number_by_mistake_lose_nothing() -> None:
-    stores = Stores().to("done")
+    stores = Stores().to("cleanup")
     for each in ("tea", "rum", "tea"):
         stores.migrator = Migrator(SCOPE, 7)
         assert stores.ask(put(each)) == Done()
@@ -480,7 +489,7 @@ def test_a_batch_that_lands_between_two_pages_is_not_taken_from_the_outbox() -> 
 
 # Request keys.
 
-ONWARDS = [(a, b) for at, a in enumerate(WAYS) for b in [*WAYS][at:]]
+ONWARDS = [(a, b) for at, a in enumerate(SERVED) for b in SERVED[at:]]
 
 
 @pytest.mark.parametrize(("before", "after"), ONWARDS)
@@ -495,7 +504,7 @@ def test_a_key_that_was_used_in_one_phase_is_used_in_every_later_one(before: str
     assert stores.ask(keyed("tea", "s")) == Refused(KeyReused("k"))
 
 
-@pytest.mark.parametrize("phase", WAYS)
+@pytest.mark.parametrize("phase", SERVED)
 def test_a_message_is_added_once_under_its_key_and_has_one_id(phase: str) -> None:
     stores = Stores().to(phase, "messages")
     first = stores.ask(AddRow(1, "messages", "hello", "k"))
@@ -621,3 +630,241 @@ def test_a_key_that_was_begun_in_the_old_store_is_settled_in_the_new_one() -> No
     stores.ask(put("rum"))
     assert stores.ask(keyed("tea")) == Done()
     assert content(stores) == "rum"
+
+
+# Arrival: at `done` the memory itself has what the old server had.
+
+MESSAGES, ARCHIVAL = (1, "messages"), (1, "archival")
+
+
+def memory_of(stores: Stores) -> Pair:
+    return Pair(storage=stores.stores["main"], scope=SCOPE, now_ms=9).run()
+
+
+def shown(memory: Pair, request: Request) -> Any:
+    outcome = memory.ask(request)
+    assert isinstance(outcome, Done), outcome
+    return outcome.value
+
+
+def blocks(stores: Stores) -> dict[str, str]:
+    return {it.label: it.value for it in shown(memory_of(stores), api.ListBlocks(1)).blocks}
+
+
+def messages(stores: Stores) -> list[Message]:
+    return [*shown(memory_of(stores), api.ListMessages(1)).messages]
+
+
+def records(stores: Stores) -> list[Archival]:
+    return [*shown(memory_of(stores), api.ListArchival(1)).records]
+
+
+def test_at_the_end_the_memory_itself_answers_with_all_that_has_moved() -> None:
+    stores = Stores()
+    stores.ask(PutRow(*OF, "human", "Ann likes tea."))
+    stores.ask(AddRow(*MESSAGES, "hello"))
+    stores.ask(PutRow(*ARCHIVAL, "x1", "Ann moved to Lisbon."))
+    for kind in MOVED_KINDS:
+        stores.to("done", kind)
+    assert blocks(stores) == {"human": "Ann likes tea."}
+    assert [(it.role, it.content) for it in messages(stores)] == [("user", "hello")]
+    assert [it.content for it in records(stores)] == ["Ann moved to Lisbon."]
+    memory = memory_of(stores)
+    assert [it.content for it in shown(memory, Recall(4, "Lisbon")).hits] == ["Ann moved to Lisbon."]
+    assert "Ann likes tea." in shown(memory, api.BuildSystemPrompt(5)).text
+    left = [row.address.kind for row in memory.storage.live_rows(SCOPE)]
+    assert {"moved", "moved_key", "moved_begun", "outbox"} & {*left} == set()
+
+
+def test_once_the_memory_has_the_rows_the_migrator_sends_to_it() -> None:
+    stores = Stores().to("done")
+    to_memory = not_ready("done", "a request to the memory itself, which has these rows")
+    for request in (put("x"), DropRow(*OF, "r"), ReadRow(*OF, "r"), ListRows(*OF), RollBack(*OF)):
+        assert stores.ask(request) == to_memory
+    assert stores.ask(AdvanceMigration(*OF)) == not_ready("done")
+
+
+@pytest.mark.parametrize("failure", [REFUSES, IN_DOUBT])
+@pytest.mark.parametrize("at", range(11))
+def test_a_hand_over_that_is_cut_off_anywhere_loses_and_doubles_nothing(
+    at: int, failure: EffectFailed
+) -> None:
+    with lower_limits({"hand_over_row_count_max": 2}):
+        stores = Stores()
+        for number in range(5):
+            stores.ask(AddRow(*MESSAGES, f"m{number}", f"k{number}"))
+        stores.to("cleanup", "messages")
+        for _ in range(6):
+            stores.ask(Purge(*MESSAGES))
+        stores.ask(AdvanceMigration(*MESSAGES), *(None,) * at, failure)
+        stores.restart()
+        if at == 10:
+            assert stores.ask(ListRows(*MESSAGES)) == Refused(
+                NotReady("messages", "handing_over", "a request to the memory itself, which has these rows")
+            )
+        stores.ask(AdvanceMigration(*MESSAGES))
+    assert [(it.seq, it.content) for it in messages(stores)] == [(n + 1, f"m{n}") for n in range(5)]
+
+
+def test_a_block_without_a_place_is_named_before_there_is_no_way_back() -> None:
+    stores = Stores()
+    for own_id, text in (("a/b", "x"), ("Human", "y"), ("human", "z"), ("big", "x" * BLOCK_BYTES_MAX)):
+        stores.ask(put(text, own_id))
+    stores.to("umi_primary")
+    outcome = stores.ask(AdvanceMigration(*OF))
+    assert isinstance(outcome, Refused)
+    assert isinstance(outcome.error, NotReady)
+    told = outcome.error.missing
+    assert told.startswith("a place in core for 3 of 4: a/b (not a label: a/b")
+    assert "human (label taken: human is the block blk_" in told
+    assert "big (core memory full: " in told
+    for own_id in ("a/b", "human", "big"):
+        stores.ask(DropRow(*OF, own_id))
+    stores.to("done")
+    assert blocks(stores) == {"human": "y"}
+
+
+def test_blocks_of_the_memory_stay_and_a_label_that_it_has_is_named() -> None:
+    stores = Stores()
+    stores.ask(put("theirs", "plans"))
+    stores.to("umi_primary")
+    memory_of(stores).ask(api.CreateBlock(1, "plans", "ours"))
+    assert "plans (label taken: plans is the block" in str(stores.ask(AdvanceMigration(*OF)))
+    stores.ask(DropRow(*OF, "plans"))
+    stores.ask(put("theirs", "todo"))
+    stores.to("cleanup")
+    stores.to("done")
+    assert blocks(stores) == {"plans": "ours", "todo": "theirs"}
+
+
+def test_the_first_edit_of_a_block_that_has_moved_records_its_text() -> None:
+    stores = Stores()
+    stores.ask(put("tea", "plans"))
+    memory = memory_of(stores.to("done"))
+    written = shown(memory, api.AppendToBlock(1, "plans", "rum", "user"))
+    changes = shown(memory, api.BlockHistory(2, written.id)).changes
+    assert [(it.version, it.change, it.text) for it in changes] == [
+        (1, "imported", "tea"), (2, "appended", "tea\nrum"),
+    ]  # fmt: skip
+
+
+SAID = '{"role": "assistant", "content": "hi", "at": "1970-01-01T00:00:00.002Z"}'
+CALLED = '{"role": "tool", "content": "", "tool_name": "f", "tool_return": "7"}'
+PLAIN = (
+    "hello", "", "{}", "[1]", '{"role": "x", "content": "hi"}', '{"role": "user"}',
+    '{"role": "user", "content": "hi", "mood": "good"}', '{"role": "user", "content": "hi", "at": "noon"}',
+    '{"role": "user", "content": "hi", "at": 7}', '{"role": "user", "content": "hi", "at": "1969-01-01"}',
+)  # fmt: skip
+
+
+def test_a_message_is_json_as_the_wire_has_it_or_what_the_user_said() -> None:
+    stores = Stores()
+    for text in (*PLAIN, CALLED, SAID):
+        stores.ask(add(text))
+    stores.to("done", "messages")
+    told = [(it.role, it.content, it.details, it.at_ms) for it in messages(stores)]
+    assert told[0] == ("assistant", "hi", (), 2)  # the one that tells its time is before all others
+    assert told[1:-1] == [("user", text, (), 0) for text in PLAIN]
+    assert told[-1] == ("tool", "", (("tool_name", "f"), ("tool_return", "7")), 0)
+
+
+def test_a_record_is_json_as_the_wire_has_it_or_a_text() -> None:
+    stores = Stores()
+    of_wire = (
+        '{"content": "Ann sings.", "tags": ["x"], "metadata": {"a": "b"}, "at": "1970-01-01T00:00:00.002Z"}'
+    )
+    no_records = (
+        "Tom runs.", "", '{"content": ""}', '{"content": "x", "tags": "y"}', '{"content": "x", "tags": [""]}',
+        '{"content": 7}', '{"content": "x", "metadata": []}', '{"content": "x", "metadata": {"a": 1}}',
+    )  # fmt: skip
+    for number, text in enumerate((*no_records, of_wire)):
+        stores.ask(PutRow(*ARCHIVAL, f"{number}", text))
+    stores.to("done", "archival")
+    first, *others = records(stores)
+    assert (first.content, first.tags, first.metadata, first.at_ms) == (
+        "Ann sings.",
+        ("x",),
+        (("a", "b"),),
+        2,
+    )
+    assert [(it.content, it.tags, it.at_ms) for it in others] == [(text, (), 0) for text in no_records]
+
+
+def test_a_fact_of_records_that_have_moved_leaves_with_the_last_of_them() -> None:
+    stores = Stores()
+    texts = ("Ann sings. Bob runs.", "Ann sings. Ann paints.")
+    for number, text in enumerate(texts):
+        stores.ask(PutRow(*ARCHIVAL, f"{number}", text))
+    memory = memory_of(stores)
+    shown(memory, Remember(0, "Bob runs."))  # the plain model of tests names Bob
+    memory = memory_of(stores.to("done", "archival"))
+    bodies = [row.body for row in memory.rows("entity") if isinstance(row.body, Entity)]
+    both = ("arc_000000000001", "arc_000000000002")
+    notes = {it.content: it.sources for it in bodies if it.type == "note"}
+    assert notes == {"Ann sings.": both, "Bob runs.": both[:1], "Ann paints.": both[1:]}
+    shown(memory, api.DeleteArchival(1, both[0]))
+    left = {it.content: it.sources for row in memory.rows("entity") if isinstance(it := row.body, Entity)}
+    assert {key: value for key, value in left.items() if value} == {
+        "Ann sings.": both[1:], "Ann paints.": both[1:],
+    }  # fmt: skip
+    shown(memory, Rebalance(2))
+    assert len(memory.rows("vector")) == len(memory.rows("entity"))
+
+
+def create_note(text: str) -> Entity:
+    return Entity(fact_id(SCOPE, (), text), "note", text, text, 1, 500_000, 500_000, "facts", 0, 0)
+
+
+def test_a_note_that_had_ended_is_current_again() -> None:
+    stores = Stores()
+    note = create_note("Ann sings.")
+    where = Address(SCOPE, "ended", note.id)
+    stores.stores["main"].put_back({where: Row(where, 1, Ended(note.id, note, "fct_x", "update", 1))}, 0)
+    stores.ask(PutRow(*ARCHIVAL, "x", "Ann sings."))
+    memory = memory_of(stores.to("done", "archival"))
+    (fact,) = (row.body for row in memory.rows("entity"))
+    assert isinstance(fact, Entity)
+    assert (fact.id, fact.version, fact.sources) == (note.id, 2, ("arc_000000000001",))
+    assert memory.rows("ended") == []
+
+
+def test_what_the_memory_writes_meanwhile_is_not_overwritten() -> None:
+    stores = Stores()
+    stores.ask(add("moved"))
+    stores.to("cleanup", "messages")
+    stores.ask(Purge(*MESSAGES))
+    effects = stores.migrator.step(0, AdvanceMigration(*MESSAGES))
+    while not (isinstance(effects[0], Commit) and len(effects[0].writes) > 1):
+        assert isinstance(effects[0], Read | Commit)
+        effects = stores.migrator.step(0, stores.answer(effects[0]))
+    memory_of(stores).ask(api.AddMessages(1, ((("role", "user"), ("content", "ours")),)))
+    effects = stores.migrator.step(0, stores.answer(effects[0]))
+    assert isinstance(effects[0], Reply)
+    assert isinstance(effects[0].outcome, Failed)
+    assert stores.ask(AdvanceMigration(*MESSAGES)) == Done("done")
+    assert [it.content for it in messages(stores)] == ["ours", "moved"]
+
+
+@pytest.mark.parametrize("phase", WAYS)
+def test_a_deleted_agent_leaves_nothing_of_a_move_and_one_that_goes_on_fails(phase: str) -> None:
+    stores = Stores()
+    stores.ask(keyed("tea"))
+    stores.to(phase)
+    stores.ask(ReadRow(*OF, "r"))  # so that the migrator knows its phase
+    memory = memory_of(stores)
+    assert isinstance(memory.ask(api.DeleteAgent(1)), Done)
+    shown(memory, api.OpenAgent(2))
+    left = [row.address.kind for row in memory.storage.live_rows(SCOPE)]
+    assert sorted(dict.fromkeys(left)) == ["epoch", "receipt"]
+    assert shown(memory, api.ListBlocks(3)).blocks == ()
+    if phase not in ("legacy", "dual_write", "done"):
+        assert isinstance(stores.ask(put("rum")), Failed)
+
+
+def test_rows_do_not_move_into_an_agent_that_was_deleted() -> None:
+    stores = Stores()
+    stores.ask(put("tea"))
+    memory_of(stores).ask(api.DeleteAgent(1))
+    stores.to("umi_primary")
+    deleted = not_ready("umi_primary", "an open agent: this one was deleted")
+    assert stores.ask(AdvanceMigration(*OF)) == deleted

@@ -23,6 +23,7 @@ from umi_core.messages.effects import (
     Failed,
     Outcome,
     Read,
+    Refused,
     Unknown,
 )
 from umi_core.messages.requests import Request
@@ -32,6 +33,7 @@ from umi_core.migration.requests import (
     DropRow,
     ListRows,
     MigrationRequest,
+    NotReady,
     PutRow,
     ReadRow,
     RowsListed,
@@ -59,12 +61,19 @@ WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
 # The switches that change which store has the truth: at that moment both must say the same.
 EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
 STARTS: Final = ("find", "raise", "read_outbox")  # without main there is no phase, and nothing is done
+HANDED_OVER: Final = ("handing_over", "done")
+OF_MOVE: Final = ("moved", "moved_begun", "moved_key", "outbox", "phase")
+# Rows of the memory that a hand-over may read and write, beside the row that says that the agent is open.
+OWN: Final[Mapping[str, Sequence[str]]] = {
+    "blocks": ("core",), "messages": ("message", "log"), "archival": ("archival", "log", "entity", "ended"),
+}  # fmt: skip
 
 
 class StoresView(Data):
     """The rows of one kind of one agent in both stores. A tombstone in main has no content.
 
-    `begun`: rows of which main does not say yet whether a request with a key has changed them.
+    `begun`: rows of which main does not say yet whether a request with a key has changed them. `keys`: those
+    that were used.
     """
 
     phase: str
@@ -72,6 +81,7 @@ class StoresView(Data):
     legacy: Mapping[str, str | None]
     outbox: tuple[str, ...]
     begun: tuple[str, ...]
+    keys: tuple[str, ...]
 
     @property
     def truth(self) -> str:
@@ -87,8 +97,8 @@ def view_stores(stores: Mapping[str, SimStore], scope: Scope, kind: str) -> Stor
     row = main.rows.get(Address(scope, "phase", kind))
     phase = row.body.phase if row is not None and isinstance(row.body, MigrationPhase) else LEGACY
     outbox = tuple(ids_of(main, scope, "outbox", kind))
-    begun = tuple(begun_in(main, scope, kind))
-    return StoresView(phase, contents(main, scope, kind), contents(legacy, scope, kind), outbox, begun)
+    begun, keys = tuple(begun_in(main, scope, kind)), tuple(ids_of(main, scope, "moved_key", kind))
+    return StoresView(phase, contents(main, scope, kind), contents(legacy, scope, kind), outbox, begun, keys)
 
 
 def begun_in(storage: SimStorage, scope: Scope, kind: str) -> Iterator[str]:
@@ -217,6 +227,9 @@ class TwoStores(Observer):
             check_done(op_id, work, outcome, now, doubted)
         elif isinstance(outcome, Failed | Unknown):
             check_failure(op_id, work, now)
+        elif isinstance(request, OF_ROWS) and is_not_ready(outcome):
+            message = f"{op_id} is sent to the memory, which does not have the rows yet"
+            demand(now.phase in HANDED_OVER, rules.MIGRATION_ARRIVES, message, HANDED_OVER, now.phase)
         self.doubt(agent, work)
         is_in_doubt = isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded)
         if is_in_doubt and isinstance(request, PutRow | DropRow):
@@ -225,6 +238,10 @@ class TwoStores(Observer):
         if is_in_doubt and isinstance(request, WRITES) and request.request_key is not None:
             # An added row has no id before it is stored, hence "": it holds up any later one of its log.
             self.keyed[agent, request.kind][getattr(request, "id", "")] = None
+
+
+def is_not_ready(outcome: Outcome) -> bool:
+    return isinstance(outcome, Refused) and isinstance(outcome.error, NotReady)
 
 
 def check_done(op_id: str, work: Work, done: Done, now: StoresView, doubted: Mapping[str, None]) -> None:
@@ -269,7 +286,7 @@ def is_sound(row: Row) -> bool:
     body, address = row.body, row.address
     if body is None or not is_whole_body(body):
         return False
-    return body.row_kind == address.kind and body.own_id() == address.id
+    return body.row_kind == address.kind and body.own_id() in (None, address.id)
 
 
 def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
@@ -277,9 +294,12 @@ def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
 
     Without the fence it could land after a switch of the phase.
     """
-    addresses = [*(it.address for it in commit.writes), *(it.address for it in commit.expects)]
-    kinds = sorted({each.id.partition("/")[0] for each in addresses})
-    is_own = all(each.scope == scope for each in addresses)
+    written = [it.address for it in commit.writes]
+    addresses = [*written, *(it.address for it in commit.expects)]
+    kinds = sorted({it.id.partition("/")[0] for it in addresses if it.kind in OF_MOVE})
+    allowed = (*OF_MOVE, *(kind for each in kinds for kind in OWN.get(each, ())))
+    strange = [it for it in addresses if it.kind not in allowed and (it in written or it.kind != "epoch")]
+    is_own = all(each.scope == scope for each in addresses) and not strange
     message = "a batch is about another kind of rows than was asked about, or another agent's"
     demand(is_own and len(kinds) == 1 and kinds[0] in due, rules.PHASES_APART, message, due, addresses)
     # planned in dual_write, lands in dual_read: without the fence the row would miss the outbox
@@ -294,6 +314,8 @@ def check_phase(now: StoresView, before: str, whose: str) -> None:
     demand((before, now.phase) not in EQUAL or not differing, rules.SWITCH_WHEN_EQUAL, message, "", differing)
     if whose.startswith(LOGS):
         check_log(now, whose)
+    left = (*now.main, *now.outbox, *now.begun, *now.keys) if now.phase == "done" else ()
+    demand(not left, rules.MIGRATION_ARRIVES, f"{whose} are done, and rows of the move are left", (), left)
     # written to main, not yet to legacy: the outbox has to name the row until legacy has it
     untold = [own_id for own_id in differing if own_id not in now.outbox] if now.phase in WITH_OUTBOX else []
     message = f"in {now.phase} legacy lacks {whose}, and the outbox does not say so"
@@ -301,11 +323,11 @@ def check_phase(now: StoresView, before: str, whose: str) -> None:
 
 
 def check_log(now: StoresView, whose: str) -> None:
-    """Demand that numbers are dense from 1 in both stores; only a purge of legacy removes any."""
+    """Demand that numbers are dense from 1 in both stores; a purge of legacy and a hand-over remove some."""
     for store, rows in ((MAIN, now.main), (LEGACY, now.legacy)):
         # three rows are 1, 2 and 3; a legacy that is purged in the end may lack any of them
         due = [f"{number:012}" for number in range(1, len(rows) + 1)]
-        is_purged = store == LEGACY and now.phase in ("cleanup", "done")
+        is_purged = now.phase in HANDED_OVER or (store == LEGACY and now.phase == "cleanup")
         message = f"in {now.phase} {store} has a gap in the {whose}"
         demand(is_purged or sorted(rows) == due, rules.NO_GAPS, message, due[-1:], sorted(rows))
 

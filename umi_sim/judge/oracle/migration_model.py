@@ -1,6 +1,7 @@
 """Judge rows that move between two stores, and their request keys."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import structs
@@ -102,7 +103,7 @@ class MovedKeys(Owner):
 
 
 LOG: Final = "messages"
-ENDS: Final = {RollBack: ("legacy", "cleanup", "done"), AdvanceMigration: ("done",)}
+ENDS: Final = {RollBack: ("legacy", "cleanup", "handing_over", "done"), AdvanceMigration: ("done",)}
 """The phases in which nothing lies further that way."""
 # legacy -> dual_write -> dual_read -> umi_primary -> cleanup -> done
 FORWARD_COUNT: Final = 5  # so many switches from legacy to done
@@ -281,7 +282,7 @@ class MigrationModel(OracleModel):
             row.may_be.remove(settled)
             row.content = settled
 
-    # For the audit: blocks go on to the end, all else goes back to the old store.
+    # For the audit: blocks go on to the end, and so does an odd number of other rows; an even one goes back.
 
     def audit(self) -> tuple[AuditRead, ...]:
         kinds = dict.fromkeys(kind for kind, _ in self.rows)
@@ -298,7 +299,7 @@ class MigrationModel(OracleModel):
         # A purge or a mirror moves one row, so one more than there are ids certainly ends empty.
         every_id = range(len(ids) + 1)
         yield from reads
-        if kind == "blocks":
+        if kind == "blocks" or len(ids) % 2:
             for _ in range(FORWARD_COUNT):
                 yield "reconcile", of_kind
                 yield from (("purge", of_kind) for _ in every_id)
@@ -308,6 +309,37 @@ class MigrationModel(OracleModel):
                 yield from (("mirror", of_kind) for _ in every_id)
                 yield "roll_back", of_kind
         yield from reads
+
+    # After a move that is done, the memory itself.
+
+    def check_arrival(self, whose: str, kind: str, shown: Sequence[tuple[str, str]]) -> None:
+        """Demand that a memory shows, in the order of their ids, the rows that its clients know.
+
+        `shown`: labels and texts of blocks; numbers, as the log of a move has them, and texts of the others.
+        """
+        message = f"{whose}: the memory does not show the {kind} that have moved"
+        if kind == LOG:
+            lost = {own_id: text for own_id, text in self.log.told.items() if (own_id, text) not in shown}
+            others = Counter(text for own_id, text in shown if own_id not in self.log.told)
+            strange = others - Counter(self.log.loose)
+            demand(not lost and not strange, rules.MIGRATION_ARRIVES, message, lost, strange)
+            return
+        # A write in doubt leaves two contents, either of which may show: all ways to match rows are followed.
+        ends = {0}
+        known = sorted((own_id, row) for (each, own_id), row in self.rows.items() if each == kind)
+        for own_id, row in known:
+            ends = {end + step for end in ends for step in self.steps_of(kind, own_id, row, shown[end:])}
+        demand(len(shown) in ends, rules.MIGRATION_ARRIVES, message, known, shown)
+
+    def steps_of(
+        self, kind: str, own_id: str, row: KnownRow, rest: Sequence[tuple[str, str]]
+    ) -> Iterator[int]:
+        """Yield 1 if the first row of the rest may be this one, and 0 if this one may be absent."""
+        may_be = (row.content, *row.may_be)
+        if None in may_be:
+            yield 0
+        if rest and rest[0][1] in may_be and (kind != "blocks" or rest[0][0] == own_id):
+            yield 1
 
 
 def must_lead_on(ending: Ending, outcome: Refused) -> None:

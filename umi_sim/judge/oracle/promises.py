@@ -407,7 +407,7 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
         errors.SnapshotDoesNotFit,
     ),
     **dict.fromkeys((cls for cls in ALL if cls.served_by == "migrator"), (NotReady,)),
-    **dict.fromkeys((moves.PutRow, moves.DropRow, moves.AddRow), (errors.KeyReused,)),
+    **dict.fromkeys((moves.PutRow, moves.DropRow, moves.AddRow), (NotReady, errors.KeyReused)),
     api.BuildSystemPrompt: (),
     **dict.fromkeys((api.ListBlocks, api.ListMessages, api.SearchMessages), ()),
     **dict.fromkeys((api.ListArchival, api.SearchArchival), ()),

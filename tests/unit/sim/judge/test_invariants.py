@@ -96,7 +96,8 @@ FROZEN: Final = """
     reads-never-go-back MIG-1 | one-truth MIG-2 |
     no-resurrection MIG-3 | outbox-complete MIG-4 | switch-when-equal MIG-5 | fallback-sees-settled MIG-6 |
     store-failure-contained MIG-7 | key-once-across-phases MIG-8 | no-gaps MIG-9 | report-honest MIG-10 |
-    migration-complete MIG-11 | phases-apart MIG-12 | mirror-told MIG-13 | one-reply LIVE-1 |
+    migration-complete MIG-11 | phases-apart MIG-12 | mirror-told MIG-13 |
+    migration-arrives MIG-14 | one-reply LIVE-1 |
     progress LIVE-2 | second-drain-empty LIVE-3 | restart-invisible LIVE-4 | backoff BND-1 |
     fault-coverage ORA-1 |
     record-replays ORA-2 | shrunk-same-failure ORA-3 | oracle-self-test ORA-4 | marks-reached ORA-5 |

@@ -1,0 +1,174 @@
+"""Rows that an old server had, as the memory's own: blocks, messages, and records with their notes.
+
+    blocks      the id is the label, the content is the text
+    messages    the content is JSON as the wire has messages, or else what the user said
+    archival    the content is JSON as the wire has records, or else the text of one
+
+Law 1. Each message and each record becomes a row. JSON with any other field than the wire has, or `at`, is
+       text like any other, and kept byte for byte.
+Law 2. A block that has no place in core is named, and then nothing is planned.
+Law 3. The order is that of the times that rows tell, then of ids. A row that tells none is of now.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import structs
+
+from umi_core.engine.facts import View
+from umi_core.errors import Error
+from umi_core.ids import block_id, log_id
+from umi_core.json_text import whole_json
+from umi_core.kelpie.domains import FIELDS, bad_api_label, has_text, is_message
+from umi_core.kelpie.errors import LabelTaken
+from umi_core.kelpie.rows import Archival, Log, Message
+from umi_core.language import times
+from umi_core.language.extraction import notes_of_text
+from umi_core.limits import NOW_MS_MAX, UNREADABLE_SHOWN_MAX
+from umi_core.messages.effects import Expect, Write
+from umi_core.policies.routing import table_decision
+from umi_core.rows import Address, Body, Core, Epoch, Row
+from umi_core.text import tidy
+from umi_core.tiers.core import CoreTier, CoreWrite, set_block
+from umi_core.tiers.rendering import find_authored, slot_of
+from umi_core.values import USER, Pairs, Scope
+from umi_core.workflows.commits import Plan, address, core_of
+from umi_core.workflows.drafting import PLACES, SharedOptions, chain_drafts, id_of, look_up_fact
+from umi_core.workflows.giving import add_source
+
+LOG_OF: Final[Mapping[str, str]] = {"messages": "message", "archival": "archival"}
+Rows = dict[Address, Row]
+
+
+def list_own(kind: str, texts: Pairs, scope: Scope) -> tuple[Address, ...]:
+    """List the rows of the memory that decide what becomes of these: pairs of id and content."""
+    guard = address(scope, "log", LOG_OF[kind]) if kind in LOG_OF else address(scope, "core")
+    records = [text for _, text in texts] if kind == "archival" else []
+    notes = (note for text in records for note in notes_of_text(read_record(text, 0).content))
+    facts = (address(scope, place, id_of(note, scope)) for note in notes for place in PLACES)
+    return tuple(dict.fromkeys((address(scope, "epoch"), guard, *facts)))
+
+
+def place_row(kind: str, own_id: str, text: str) -> tuple[int, str]:
+    """Return the key that rows of a kind are ordered by; a row that tells no time is behind all others."""
+    return READ[kind](text, NOW_MS_MAX).at_ms if kind in READ else 0, own_id
+
+
+def plan_arrival(kind: str, texts: Pairs, own: tuple[Row, ...], view: View) -> Plan | str:
+    """Return the plan that makes these rows the memory's own, or what is missing for it.
+
+    `own`: those of `list_own` that are there.
+    """
+    before = {row.address: row for row in own}
+    epoch = before.get(address(view.scope, "epoch"))
+    if epoch is not None and isinstance(epoch.body, Epoch) and epoch.body.is_closed:
+        return "an open agent: this one was deleted"
+    after = before.copy()
+    if kind in LOG_OF:
+        add_to_log(kind, texts, after, view)
+    elif missing := add_blocks(texts, after, view):
+        return missing
+    versions = {row.address: row.version for row in own}
+    expects = (Expect(it, versions.get(it, 0)) for it in list_own(kind, texts, view.scope))
+    changed = (Write(it, row.body) for it, row in after.items() if before.get(it) is not row)
+    gone = (Write(it, None) for it in before if it not in after)
+    return Plan(view.now_ms, (*changed, *gone), tuple(expects))
+
+
+def put_row(rows: Rows, where: Address, body: Body) -> None:
+    rows[where] = Row(where, 0, body)  # storage counts the version
+
+
+# Blocks.
+
+
+def add_blocks(texts: Pairs, rows: Rows, view: View) -> str:
+    """Add blocks to core; return what is missing for those that have no place there."""
+    core, unfit = core_of(rows, view.scope), list[str]()
+    for label, text in texts:
+        done = add_block(core, label, text, view)
+        if isinstance(done, CoreWrite):
+            core = done.core
+        else:
+            unfit.append(f"{label} ({done})")
+    if texts and not unfit:
+        put_row(rows, address(view.scope, "core"), Core(core.blocks))
+    shown = ", ".join(unfit[:UNREADABLE_SHOWN_MAX])
+    return f"a place in core for {len(unfit)} of {len(texts)}: {shown}" if unfit else ""
+
+
+def add_block(core: CoreTier, label: str, text: str, view: View) -> CoreWrite | Error:
+    """Add a block without a sheet, as `set_block` does: its first edit records the text as imported."""
+    if (error := bad_api_label("label", label)) is not None:
+        return error
+    if (found := find_authored(core, label, view.scope)) is not None:
+        shown, there = found
+        return LabelTaken(shown, block_id(view.scope, there.kind, there.label))
+    kind, own_label = slot_of(tidy(label), None)
+    return set_block(core, kind, text, own_label, None, {}, view.config, USER)
+
+
+# Messages and records.
+
+
+def add_to_log(kind: str, texts: Pairs, rows: Rows, view: View) -> None:
+    """Add rows under the next numbers of their log; and what a record tells, as notes."""
+    where = address(view.scope, "log", LOG_OF[kind])
+    row = rows.get(where)
+    log = row.body if row is not None and isinstance(row.body, Log) else Log(LOG_OF[kind], 1)
+    for seq, (_, text) in enumerate(texts, log.next_seq):
+        body = READ[kind](text, view.now_ms, seq)
+        put_row(rows, address(view.scope, log.name, body.id), body)
+        if isinstance(body, Archival):
+            add_notes(body, rows, view)
+    put_row(rows, where, structs.replace(log, next_seq=log.next_seq + len(texts)))
+
+
+def add_notes(record: Archival, rows: Rows, view: View) -> None:
+    """Add each sentence of a record as a fact that leaves with it, as where no model can be asked."""
+    options = SharedOptions(record.at_ms if record.at_ms < view.now_ms else None)
+    known = (look_up_fact(note, options, rows, view) for note in notes_of_text(record.content))
+    told = [add_source(record.id, draft, view.now_ms) for draft in known]
+    for draft in chain_drafts(told, record.content, None):
+        fact = draft.entity
+        if draft.is_changed:  # a scan of the memory adds its vector
+            fact = structs.replace(fact, block=table_decision(fact).block, vector_missing=True)
+        put_row(rows, address(view.scope, "entity", fact.id), fact)
+        rows.pop(address(view.scope, "ended", fact.id), None)
+
+
+def read_message(text: str, now_ms: int, seq: int = 1) -> Message:
+    said, at_ms = read_fields(text, FIELDS, now_ms)
+    parts = tuple((name, said[name]) for name in FIELDS if name in said)
+    if not (has_text(parts) and is_message(parts)):
+        parts, at_ms = (("role", "user"), ("content", text)), now_ms
+    (_, role), (_, content), *details = parts
+    return Message(log_id("message", seq), seq, role, content, tuple(details), at_ms)
+
+
+def read_record(text: str, now_ms: int, seq: int = 1) -> Archival:
+    said, at_ms = read_fields(text, ("content", "tags", "metadata"), now_ms)
+    content, tags, metadata = said.get("content"), said.get("tags", []), said.get("metadata", {})
+    plain = Archival(log_id("archival", seq), seq, text, (), (), now_ms)
+    if not (content and isinstance(tags, list) and isinstance(metadata, dict)):
+        return plain
+    pairs = tuple(metadata.items())
+    record = structs.replace(plain, content=content, tags=tuple(tags), metadata=pairs, at_ms=at_ms)
+    return record if record.is_sound else plain
+
+
+def read_fields(text: str, names: tuple[str, ...], now_ms: int) -> tuple[dict[str, Any], int]:
+    """Return the fields of a JSON object that has none but these and `at`, and its time or else now."""
+    found = whole_json(text)
+    if not isinstance(found, dict) or not found.keys() <= {*names, "at"}:
+        return {}, now_ms
+    at = found.pop("at", None)
+    if at is None:
+        return found, now_ms
+    at_ms = times.instant(at, is_end=False) if isinstance(at, str) else None
+    return (found, at_ms) if at_ms is not None and 0 <= at_ms <= NOW_MS_MAX else ({}, now_ms)
+
+
+READ: Final[Mapping[str, Callable[..., Message | Archival]]] = {
+    "messages": read_message, "archival": read_record,
+}  # fmt: skip
