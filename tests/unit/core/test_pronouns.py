@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told
-from umi_core.language import rewriting, tables
+from umi_core.language import languages, tables
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, phrase, read
 
 
@@ -24,7 +24,7 @@ def test_the_tables_are_frozen() -> None:
         [sorted(words) for words in (*sets, tables.BEFORE_NOUN)],
         [(language, sorted(words)) for language, words in marks],
         tables.PERSON_ROWS,
-        rewriting.ENDINGS,
+        languages.ENDINGS,
     )
     assert blake2b(ascii(frozen).encode(), digest_size=16).hexdigest() == "9e7c4ac4776e00e335670331e704d549"
 
