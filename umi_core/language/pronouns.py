@@ -37,7 +37,6 @@ from umi_core.language.tables import (
     ONES,
     OPENING_VERBS,
     OTHERS,
-    PARTICLES,
     POINTERS,
     POINTING,
     POSSESSIVE,
@@ -149,7 +148,6 @@ class ReferenceReading(Data):
     capitals: frozenset[str] = frozenset()
     pointed: tuple[str, ...] = ()
     nouns: frozenset[str] = frozenset()
-    fronted: tuple[str, ...] = ()  # a name of the text with a mark behind it: `Et Karim, il y va ?`
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -220,16 +218,7 @@ def read(text: str, language: str | None = None, nouns: frozenset[str] = frozens
         frozenset(written[at].text for at in others if written[at].is_capital),
         tuple(pointed),
         frozenset(taken),
-        name_in_front(written, names),
     )
-
-
-def name_in_front(written: tuple[WrittenWord, ...], names: frozenset[int]) -> tuple[str, ...]:
-    """Return the name before the first mark: `L'Ibis ? Il était comment ?`, `小周呢，他为什么不来？`."""
-    end = next((at for at, word in enumerate(written) if at and not word.is_joined), 0)
-    if 0 < end <= QUESTION_CHARS_MAX and "\u3400" <= written[0].text <= "\u9fff":
-        return tuple(word.text for word in written[:end] if word.text not in PARTICLES)
-    return tuple(written[at].text for at in range(end) if at in names)[-1:]
 
 
 # Open terms: words that refer to something in some places only.

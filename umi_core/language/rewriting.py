@@ -21,7 +21,6 @@ from umi_core.language.pronouns import ALONE, LANGUAGES, OPEN, TITLE_CHARS, Refe
 from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
 from umi_core.language.tables import (
     BEFORE_NOUN,
-    FRONTED,
     GENERAL,
     INVERTED,
     JOINING,
@@ -201,15 +200,11 @@ class Change(Data):
     def parts(self) -> tuple[Part, ...]:
         of_terms = (word for term in self.asked.terms for word in phrase(term))
         known = forms_of((*self.asked.others, *of_terms), self.asked.capitals, self.asked.language)
-        light = STOP_WORDS | LIGHT_WORDS.get(self.asked.language, frozenset())
-        # `L'Ibis ? L'Ibis est-il loin ?`: said again, a name of the query stands for a reference.
-        again, found = Counter(self.asked.others), list[Part]()
-        for text, is_term in self.given.parts:
-            again[text] -= not is_term
-            is_again = text in self.asked.fronted and again[text] < 0
-            is_known = text in light or (known.has(text, self.given.capitals) and not is_again)
-            found.append(Part(text, is_term, not (is_term or is_known)))
-        return tuple(found)
+        light = STOP_WORDS | JOINING | LIGHT_WORDS.get(self.asked.language, frozenset())
+        return tuple(
+            Part(text, is_term, not (is_term or text in light or known.has(text, self.given.capitals)))
+            for text, is_term in self.given.parts
+        )
 
     @property
     def kept(self) -> tuple[tuple[str, bool], ...]:
@@ -262,14 +257,6 @@ class Change(Data):
 OPENING_PHRASE: Final = JOINING.union(GENDERS, ("the", "a", "an"))
 
 
-def fronted_terms(change: Change, talk: Talk) -> tuple[str, ...]:
-    """Return the terms that are gone and stand for a name of the query before them: `Karim, il y va ?`."""
-    name = change.asked.fronted
-    return tuple(
-        term for term in change.gone if name and term in FRONTED and talk.may_mean(term, "", name, False)
-    )
-
-
 def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | None:
     """Return the first reason against the words of a rewrite, or None."""
     rewrite, given, asked = change.rewrite, change.given, change.asked
@@ -285,7 +272,7 @@ def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | No
         # Counted: "he" twice in the rewrite and once in the query is a reference more.
         ("new_reference", bool(Counter(change.left) - Counter(asked.terms))),
         ("foreign_word", has_foreign(given, added, whole_query, turns)),
-        ("nothing_added", not asked.fronted and all(told.has(word, given.capitals) for word in added)),
+        ("nothing_added", all(told.has(word, given.capitals) for word in added)),
         ("changed_person", changes_person(rewrite, query, turns, asked.language)),
         ("misfit", has_misfit(change, turns)),
     )
@@ -294,20 +281,15 @@ def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | No
 
 def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
     """Check whether a reference that is gone cannot stand for what was put in its place."""
-    asked, talk = change.asked, talk_of(change, turns)
-    fronted = fronted_terms(change, talk)
-    gone = tuple((Counter(change.gone) - Counter(fronted)).elements())
-    runs = tuple(run for run in change.runs if not fronted or run[:1] != asked.fronted[:1])
+    asked, gone, runs = change.asked, change.gone, change.runs
     if not runs or not gone:
-        # `Karim, il y va ?` asks of nobody else.
-        return any(talk.may_mean(term, "", run, True) for term in fronted for run in runs)
-    # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten, and objects in any order.
+        return False
+    talk = talk_of(change, turns)
+    # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten, then objects as they come.
     subjects_first = tuple(sorted(gone, key=lambda term: not asked.is_subject(term)))
-    orders = [subjects_first] if asked.language in ("de", "fr") else [gone, subjects_first]
+    objects_back = (subjects_first[0], *subjects_first[:0:-1])
+    orders = (subjects_first, objects_back if asked.language in ("de", "fr") else gone)
     if len(runs) == len(gone):
-        if len(gone) == PERMUTED and asked.language == "fr":
-            first, *rest = subjects_first
-            orders.append((first, *reversed(rest)))
         for order in orders:
             pairs = list(zip(order, runs, strict=True))
             is_fit = all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(pairs))
@@ -319,9 +301,6 @@ def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
     # `The Corvo and the Alta` stand at two places, and are meant by one word.
     every = (*runs, tuple(word for run in runs for word in run))
     return not is_led or not all(any(fits(change, talk, term, run, False) for run in every) for term in gone)
-
-
-PERMUTED: Final = 3
 
 
 def is_exchanged(change: Change, talk: Talk, pairs: list[tuple[str, tuple[str, ...]]]) -> bool:
@@ -368,8 +347,7 @@ def find_misnaming(
     }
     used = forms_of(phrase(change.rewrite), none, language)
     talk = talk_of(change, turns)
-    gone = (Counter(change.gone) - Counter(fronted_terms(change, talk))).keys()
-    for term in gone:
+    for term in change.gone:
         some = [found for it, found in means.items() if names_term(it.reference, term)]
         # What an opening leaves out (`And Berlin?`) is no phrase of the turns.
         is_used = any(used.has(word, none) for found in some for word in found)
@@ -380,7 +358,7 @@ def find_misnaming(
         told = forms_of(said, none, language)
         if not found or not all(told.has(word, none) for word in found):
             return "wrong_turn"
-    for term in gone:
+    for term in change.gone:
         some = [found for it, found in means.items() if names_term(it.reference, term)]
         # `Tom` and `Nicole`, each named for `they`.
         several = "s" in WANTED.get(term, "") and fits(change, talk, term, tuple(chain(*some)), False)

@@ -443,11 +443,6 @@ PREPOSITIONS: Final = {
         "de du d à au aux en dans chez pour avec sur sous par devant derrière sans vers près".split()
     ),
 }
-# Terms that a name before them in the query explains; what follows such a name in Chinese.
-FRONTED: Final = frozenset(
-    "he him she her it they them er sie ihn ihm il elle ils elles lui él ella 他 她 它".split()
-)
-PARTICLES: Final = frozenset("呢吗啊那")
 # What asks whether another is so, too.
 ALSO: Final = frozenset("too also either auch ebenfalls aussi également también tampoco 也".split())
 # Terms that choose among several, and words by which a turn counts them or lets one choose.
