@@ -159,7 +159,7 @@ def narrowed(wanted: str, term: str, asked: Asked, is_subject: bool, owned: str)
         if any(bare(word, asked.language) in traded for word in asked.words):
             wanted = only(wanted, "SnltMF")
         if asked.language == "fr" and any(word.endswith("ée") for word in asked.words):
-            wanted = only(wanted, "fsSnltF")
+            wanted = only(wanted, "fsSltF")
     is_relative = letters(PERSON_NOUN_ROWS, owned) != "" and owned not in MIXED | OWNED_BY_THINGS
     return only(wanted, "mfs") if is_relative and shares(wanted, "mfs") else wanted
 
@@ -175,8 +175,8 @@ def is_passed_over(term: str, noun: str, wanted: str, run: Sequence[str], asked:
         return True
     if noun or not shares(wanted, "nMF") or shares(wanted, "lt"):
         return False
-    has_person = any(word in MIXED or all(it in "mfs" for it in asked.kinds_of(word)) for word in run)
-    return not has_person and is_beside(wanted, run, asked)
+    is_person = any(all(it in "mfs" for it in asked.kinds_of(word)) for word in run)
+    return not is_person and is_beside(wanted, run, asked)
 
 
 def is_offered(run: Sequence[str], asked: Asked) -> bool:
@@ -184,6 +184,8 @@ def is_offered(run: Sequence[str], asked: Asked) -> bool:
     near, found = list[str](), False
     for line in asked.lines():
         for at, it in enumerate(line):
+            if it.text in NUMBERS and any(each.text in SMALL for each in line[at + 1 : at + 2]):
+                continue
             if it.text in NUMBERS:
                 near += [each.text for each in line[at + 1 :]]
             elif it.text in OFFERS:
@@ -211,7 +213,8 @@ def is_said_of_another(wanted: str, run: Sequence[str], asked: Asked, chooses: b
                 is_noun = each.is_big or any(it.text in SHOWING for it in line[max(0, n - 2) : n])
                 is_noun = is_noun and each.text not in [*SMALL, *MIXED, *SHOWING]
                 kinds = asked.kinds_of(each.text)
-                if is_noun and (chooses or is_sure(kinds)) and shares(kinds, wanted):
+                is_group = "s" in kinds and "s" not in wanted
+                if is_noun and (chooses or is_sure(kinds)) and shares(kinds, wanted) and not is_group:
                     others = True
     return others and not any(word in ALSO for word in asked.words)
 

@@ -192,7 +192,8 @@ def open_term_at(
     if language == "es" and (count := verb_alone(line, spoken, place)):
         return Term(f"… {' '.join(line[place : place + count])}", own), count
     title = "".join(line[place : place + 2])
-    if title in known and is_chinese(here) and not spoken[place].belongs:
+    is_other = "".join(line[place + 2 : place + 3]) in [*"费证所室院们"]
+    if title in known and is_chinese(here) and not spoken[place].belongs and not is_other:
         return Term(title, own), 2
     after = spoken[place + 1] if place + 1 < len(spoken) else None
     if (

@@ -3,7 +3,7 @@
 A kind is a letter, as tables.py says: `m` a man, `f` a woman, `n` a thing, `l` a place.
 
 Law 1. A rewrite is refused only if its words or the turns show another kind: `she` is no Monday and no Bob; a
-       word of which nothing is known fits.
+       word of which nothing is known fits; or if the turns have what fits and stands out.
 Law 2. The tables are frozen: a changed word changes recorded runs.
 """
 
@@ -142,8 +142,10 @@ class Talk(Data):
             return True
         if (is_choice or term in ACTING) and self.is_said_of_another(wanted, run, is_choice):
             return True
-        is_thing = not noun and not wanted.isdisjoint("nMF") and wanted.isdisjoint("lt")
-        return is_thing and not self.has_person(run) and self.is_beside(wanted, run)
+        if noun or wanted.isdisjoint("nMF") or not wanted.isdisjoint("lt"):
+            return False
+        is_person = any(kinds_of(word, self.texts, self.language) <= PERSONS for word in run)
+        return not is_person and self.is_beside(wanted, run)
 
     def wanted_of(self, term: str, noun: str, is_subject: bool, owned: str) -> Kinds | None:
         """Return the kinds that a term may stand for beside these words; None if any."""
@@ -159,7 +161,7 @@ class Talk(Data):
             wanted -= PERSONS
         # `Je l'ai achetée` shows that it is feminine.
         if term in OBJECTS and self.language == "fr" and any(word.endswith("ée") for word in self.asked):
-            wanted -= frozenset("mM")
+            wanted -= frozenset("mMn")
         # Persons have brothers, and things have owners.
         is_relative = owned in NOUNS and owned not in MIXED | OWNED_BY_THINGS
         return wanted & PERSONS if is_relative and not wanted.isdisjoint(PERSONS) else wanted
@@ -247,7 +249,8 @@ class Talk(Data):
         is_noun = line[at].is_capital or any(it.text in SHOWING for it in line[max(0, at - 2) : at])
         kinds = kinds_of(text, self.texts, self.language)
         is_known = is_noun and text not in SMALL | MIXED | SHOWING and (is_choice or is_sure(kinds))
-        return is_known and not wanted.isdisjoint(kinds)
+        # `The kids made it` tells nothing of `he`.
+        return is_known and not wanted.isdisjoint(kinds) and not (kinds - wanted).issuperset("s")
 
     def is_done_by_another(self, term: str, run: tuple[str, ...]) -> bool:
         """Check whether the turns say who does it, and not these: `El perro ladra`, `¿Por qué ladra?`."""
@@ -260,7 +263,8 @@ class Talk(Data):
     def is_offered(self, run: tuple[str, ...]) -> bool:
         """Check whether these may be one of what the turns count or let one choose: `two flats`, `A or B`."""
         lines = lines_of(self.texts[:-1])
-        offers = [(line, at) for line in lines for at, it in enumerate(line) if it.text in OFFERS]
+        # `Two of them` counts nothing by its name.
+        offers = [(line, at) for line in lines for at in range(len(line)) if is_offer(line, at)]
         stems = {stem(word, self.language) for word in run}
         for line, at in offers:
             # What is counted stands behind the number, what is chosen from on both sides of `or`.
@@ -290,6 +294,14 @@ class Talk(Data):
             if is_name(found, self.language) and not is_other and not places.isdisjoint(found):
                 return True
         return False
+
+
+def is_offer(line: Line, at: int) -> bool:
+    """Check whether a word lets one choose, or counts what stands behind it."""
+    is_count = line[at].text in NUMBERS
+    return line[at].text in OFFERS and not (
+        is_count and any(it.text in SMALL for it in line[at + 1 : at + 2])
+    )
 
 
 @lru_cache(maxsize=64)

@@ -93,6 +93,7 @@ OPENINGS: Final = tuple(
     for opening in sorted(row.split(", "), key=len, reverse=True)
 )
 TITLE_CHARS: Final = 2  # of a Chinese noun of persons: `医生`
+COMPOUNDING: Final = frozenset("费证所室院们")  # behind one it is another noun: `律师费`
 QUESTION_CHARS_MAX: Final = 4  # of a Chinese question that only names what is asked about: `小周呢？`
 
 
@@ -238,7 +239,8 @@ def find_open_term(
     if language == "es" and (count := count_verb(written, at)):
         return ALONE + " ".join(word.text for word in written[at : at + count]), at + count
     titled = "".join(word.text for word in written[at : at + TITLE_CHARS])
-    if titled in nouns and not written[at].is_joined and "\u3400" <= text <= "\u9fff":
+    is_compound = any(it.text in COMPOUNDING for it in written[at + TITLE_CHARS : at + TITLE_CHARS + 1])
+    if titled in nouns and not (is_compound or written[at].is_joined) and "\u3400" <= text <= "\u9fff":
         return titled, at + TITLE_CHARS
     if text in ARTICLES.get(language, ()) and is_taken_up(written, at + 1, language, nouns):
         return f"{text} {written[at + 1].text}", at + 2

@@ -234,7 +234,7 @@ OPENING_VERBS: Final = frozenset(
 MENTIONING: Final = frozenset(
     """el la los las un una unos unas mi mis tu tus su sus nuestro nuestra este esta ese esa eso esto
     usted ustedes yo tú él ella ellos ellas alguien todo todos todas nada nadie uno me mamá papá
-    dos tres cuatro cinco""".split()
+    dos tres cuatro cinco lejos cerca""".split()
 )
 
 # A query of one of these and at most so many words: the rest of the question was asked before.
@@ -451,8 +451,7 @@ CHOICES: Final = frozenset(
     celui otro otra""".split()
 ) | {"the other", "l'autre", "el otro", "la otra", "der andere", "die andere", "das andere", "den anderen"}
 NUMBERS: Final = frozenset(
-    """two three four five both zwei drei vier fünf beide beiden dos tres cuatro cinco ambos ambas deux
-    trois quatre cinq""".split()
+    "two three four five zwei drei vier fünf dos tres cuatro cinco deux trois quatre cinq".split()
 )
 OFFERS: Final = NUMBERS | frozenset("or oder ou o".split())
 # Words that join clauses, which a rewrite may add.
@@ -674,7 +673,7 @@ PLACE_NOUNS: Final = frozenset(
     ville village""".split()
 )
 # Before a name: a place. Before a noun, with an article between: a place too.
-BEFORE_PLACE: Final = frozenset("in from near around nach en à dans près cerca lejos rue calle".split())
+BEFORE_PLACE: Final = frozenset("in from near around nach aus en à dans près cerca lejos rue calle".split())
 BEFORE_PLACE_NOUN: Final = BEFORE_PLACE | frozenset(
     """at on to into inside outside behind beside im am an auf beim bei zum zur vor ins aus al a
     del ante au aux chez devant sur""".split()

@@ -54,3 +54,11 @@ def test_any_text_is_read_and_no_word_is_lost(text: str) -> None:
     reading = read(text)
     found = [word for term in reading.terms for word in phrase(term)]
     assert sorted([*found, *reading.others]) == sorted(phrase(text))
+
+
+def test_a_spanish_subject_that_is_left_out_is_found() -> None:
+    assert terms("¿Por qué ladra?") == "… ladra"
+    assert terms("¿En qué hospital está?") == "… está"
+    assert terms("¿Cuándo se casa?") == "… casa"
+    for query in ("¿Por qué ladra el perro?", "¿Cómo se dice libro?", "¿Cuándo vive aquí Ana?", "¿Por qué?"):
+        assert "… " not in terms(query)
