@@ -22,7 +22,10 @@ from umi_sim.services.model import truth
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DATA: Final = ROOT / "scenarios" / "data" / "references.jsonl"
-QUESTIONS: Final = tuple(ROOT / "tests" / "quality" / name for name in ("dialogue.jsonl", "references.jsonl"))
+QUESTIONS: Final = tuple(
+    ROOT / "tests" / "quality" / name
+    for name in ("dialogue.jsonl", "references.jsonl", "later_references.jsonl")
+)
 CONFIDENCE_MIN_PPM: Final = 500_000  # the default of resolve_confidence_min_ppm
 RESOLVED_PERCENT_MIN: Final = 80
 UNCHANGED_PERCENT_MIN: Final = 95
@@ -224,7 +227,7 @@ def print_scores(verbose: bool) -> None:
     for path in QUESTIONS:
         every = questions(path.read_text("utf-8"))
         print(
-            f"\n{path.name:17}{'refer':>6}{'found':>6}{'right':>6}{'wrong':>8}{'refused':>8}{'clear':>8}",
+            f"\n{path.name:22}{'refer':>6}{'found':>6}{'right':>6}{'wrong':>8}{'refused':>8}{'clear':>8}",
             end="",
         )
         print(f"{'left':>6}")
@@ -236,7 +239,7 @@ def print_scores(verbose: bool) -> None:
 
 
 def print_score(name: str, it: Score) -> None:
-    print(f"{name:17}{it.referring:>6}{it.found:>6}{it.resolved:>6}{it.wrong:>8}{it.refused:>8}", end="")
+    print(f"{name:22}{it.referring:>6}{it.found:>6}{it.resolved:>6}{it.wrong:>8}{it.refused:>8}", end="")
     print(f"{it.clear:>8}{it.left:>6}")
 
 

@@ -2,15 +2,23 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Final
 
-from tests.properties.antecedents_reference import are_several, is_named, may_mean
+from tests.properties.antecedents_reference import (
+    Asked,
+    are_several,
+    is_chinese,
+    is_named,
+    is_said,
+    letters,
+    may_mean,
+)
 from tests.properties.replies_reference import array_of, payload_of
 from tests.properties.text_reference import (
     ELIDED,
-    KEPT,
     Spoken,
+    bare,
     byte_count,
     fold_name,
     language_of,
@@ -23,37 +31,50 @@ from tests.properties.text_reference import (
 from umi_core import limits
 from umi_core.data import Data
 from umi_core.language.tables import (
+    ACTING,
     ARTICLES,
+    ASKED,
+    ASKING,
     BEFORE_CLITIC,
     BEFORE_NOUN,
     BEHIND_CLITIC,
+    CHINESE_PERSON_ROWS,
     CLAUSE_OPENING,
     CLITICS,
     DETERMINERS,
     ELLIPSIS_ROWS,
+    FIRST_NAME_ROWS,
     GENDER_ROWS,
     GENERAL,
     HELPING,
     IDIOM_ROWS,
     INDEFINITE,
     INVERTED,
+    JOINING,
     LIGHT_WORDS,
     MARKS,
+    MENTIONING,
+    MIXED,
     NARROWING,
     NO_POINTERS,
+    NO_THIRD,
     ONES,
+    OPENING_VERBS,
     OTHERS,
     PERSON_ROWS,
-    PERSONAL_VERBS,
     POINTERS,
     POINTING,
     POSSESSIVE,
+    PREPOSITIONS,
     PRONOUNS,
+    REFLEXIVE,
     SAID_BY_OTHERS,
     SAME,
     STOP_WORDS,
     SUBJECTS,
+    TERM_KIND_ROWS,
     TERM_ROWS,
+    THIRD_PERSON,
     TRIGGERS,
     UNIQUE,
 )
@@ -114,6 +135,8 @@ def references(text: str, language: str | None = None, known: Collection[str] = 
         term, count = longest_at(spoken, place, own, names)
         if term is None and count == 1 and words_of_nothing(spoken, place) == 0:
             term, count = open_term_at(spoken, place, own, known)
+            if term is not None and count == 2 and term.text in known:
+                definite.append(term.text)
             if term is not None and spoken[place].text in ARTICLES.get(own, ()):
                 definite += [it.text for it in spoken[place + 1 : place + count]]
         if term is None:
@@ -166,6 +189,12 @@ def open_term_at(
         return Term("呢 …", own), 1
     if is_without_noun(spoken, place, language):
         return Term(here, own), 1
+    if language == "es" and (count := verb_alone(line, spoken, place)):
+        return Term(f"… {' '.join(line[place : place + count])}", own), count
+    title = "".join(line[place : place + 2])
+    is_other = "".join(line[place + 2 : place + 3]) in [*"费证所室院们"]
+    if title in known and is_chinese(here) and not spoken[place].belongs and not is_other:
+        return Term(title, own), 2
     after = spoken[place + 1] if place + 1 < len(spoken) else None
     if (
         here not in ARTICLES.get(language, ())
@@ -174,10 +203,50 @@ def open_term_at(
         or after.text not in known
     ):
         return None, 1
-    third = spoken[place + 2] if place + 2 < len(spoken) and spoken[place + 2].belongs else None
+    third = None
+    for it in spoken[place + 2 : place + 5]:
+        if not it.belongs:
+            break
+        # `Le rendez-vous`
+        if not it.hyphen:
+            third = it
+            break
     is_narrowed = third is not None and (third.text in known or third.text in NARROWING | ONES)
     is_noun = after.is_big if language == "de" else not after.is_big
     return (Term(f"{here} {after.text}", own), 2) if is_noun and not is_narrowed else (None, 1)
+
+
+def verb_alone(line: list[str], spoken: list[Spoken], place: int) -> int:
+    """Return the length of a Spanish verb of the third person that is asked about without a subject."""
+    verb, before = line[place], line[:place]
+    if place == 0:
+        may_be = verb in OPENING_VERBS
+    else:
+        by_place = (
+            len(before) == 3 and before[1] == "qué" and before[0] in PREPOSITIONS["es"] and before[0] != "por"
+        )
+        by_words = before[0] in ASKING and all(word in ASKED for word in before)
+        ends = any(verb.endswith(ending) for ending in THIRD_PERSON)
+        may_be = (by_place or by_words) and ends and verb not in NO_THIRD and not spoken[place].is_big
+        may_be = may_be and ("se" not in before or verb in REFLEXIVE)
+    if not may_be:
+        return 0
+    end = place + 1
+    while end < len(spoken) and spoken[end].belongs:
+        end += 1
+    behind = line[place + 1 : end]
+    count = 1
+    if behind and behind[0][-2:] in ("ar", "er", "ir"):
+        count = 2
+    elif behind[:1] == ["a"] and behind[1:] and behind[1][-2:] in ("ar", "er", "ir"):
+        count = 3
+    rules_over_next = False
+    for it in spoken[place + count : end]:
+        is_object = rules_over_next
+        if not is_object and (it.is_big or it.text in MENTIONING):
+            return 0
+        rules_over_next = it.text in PREPOSITIONS["es"] or (is_object and it.text in MENTIONING)
+    return count
 
 
 def is_without_noun(spoken: list[Spoken], place: int, language: str) -> bool:
@@ -200,12 +269,19 @@ def is_without_noun(spoken: list[Spoken], place: int, language: str) -> bool:
     if language == "es" and here.text in CLITICS["es"]:
         is_verb = after in BEHIND_CLITIC["es"] or after[-1:] in ("é", "ó", "í")
         return before in BEFORE_CLITIC["es"] or is_verb or after == "de"
-    if language == "fr" and here.text in CLITICS["fr"]:
-        if len(ahead) > 1 and ahead[1].hyphen and ahead[1].text in PRONOUNS:
+    if language != "fr":
+        return False
+    is_object = before in BEFORE_CLITIC["fr"] and not spoken[place - 1].hyphen
+    is_inverted = len(ahead) > 1 and ahead[1].hyphen and ahead[1].text in PRONOUNS
+    if here.text in CLITICS["fr"]:
+        if is_object or (is_inverted and after not in GENERAL):
             return True
-        is_verb = here.text == "l" and after in BEHIND_CLITIC["fr"]
-        return is_verb or (before in BEFORE_CLITIC["fr"] and not spoken[place - 1].hyphen)
-    return language == "fr" and (here.text == "y" or (here.text == "en" and before in ELIDED))
+        if here.text == "l" and after in BEHIND_CLITIC["fr"]:
+            return True
+        return here.text in ("le", "les") and before in ("de", "à")
+    if here.text == "en":
+        return before in ELIDED or is_object or is_inverted
+    return here.text == "y"
 
 
 def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
@@ -221,8 +297,23 @@ def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
             is_bare = any(before in row for row in ARTICLES.values()) and before not in OTHERS
             if not is_bare or (place + 1 < len(line) and line[place + 1].is_big):
                 said.add(it.text)
+        said |= titled_in(turn.text)
     small = {word for marks in MARKS.values() for word in marks}
     return frozenset(word for word in said if word not in STOP_WORDS | UNIQUE | small)
+
+
+def titled_in(text: str) -> set[str]:
+    """Return Chinese nouns of persons of which more is told: `刘医生`."""
+    nouns = [noun for _, row in CHINESE_PERSON_ROWS for noun in row.split() if len(noun) == 2]
+    found, at = set[str](), 1
+    while at < len(text):
+        noun = text[at : at + 2]
+        before = text[at - 1]
+        if noun in nouns and is_chinese(before) and before not in "跟和给对让叫被把向是":
+            found.add(noun)
+            at += 2  # the character before a noun is of no other one
+        at += 1
+    return found
 
 
 def longest_at(spoken: list[Spoken], place: int, language: str, names: list[int]) -> tuple[Term | None, int]:
@@ -319,6 +410,9 @@ def joins(spoken: list[Spoken], place: int, names: list[int]) -> bool:
 
 
 def nouns_behind(spoken: list[Spoken], place: int, end: int, term: Term) -> list[str]:
+    if term.text in ONES:
+        # `The cheaper one`
+        return [spoken[place - 1].text] if place > 1 and spoken[place].belongs else []
     if term.text not in BEFORE_NOUN:
         return []
     if term.language == "zh":
@@ -387,14 +481,6 @@ TURNS_SHOWN: Final = 10
 TURN_CHARS: Final = 500
 VARIANTS: Final = 3
 ONE: Final = 1_000_000
-
-ENDINGS: Final = {  # that may differ in two forms of a word, of which three letters stay
-    "en": "ies ing ed es s e y",
-    "de": "en em er es e n s",
-    "es": "os as es o a s e",
-    "fr": "es e s x",
-}
-
 
 # When a model is asked.
 
@@ -490,7 +576,8 @@ def why_refused(
     is_open = asked.spoken == "de"
     small = small_in_query + [it.text for it in in_turns if is_open or it.text not in big_in_turns]
     exact = [*asked_words, *(it.text for it in in_turns)]
-    if not all(stands(word, exact, small, given.big, asked.spoken) for word in added):
+    free = [word for word in added if word not in JOINING and not person_of(word)]
+    if not all(stands(word, exact, small, given.big, asked.spoken) for word in free):
         return "foreign_word"
     said = [word for word in asked_words if word not in STOP_WORDS]
     small_said = [word for word in small_in_query if word not in STOP_WORDS]
@@ -509,7 +596,7 @@ def is_new(word: str, asked: References, given: References) -> bool:
     of_terms = [it.text for term in asked.terms for it in spoken_words(term)]
     line = [*asked.others, *of_terms]
     small = [it for it in line if it not in asked.big or asked.spoken == "de"]
-    is_light = word in STOP_WORDS or word in LIGHT_WORDS.get(asked.spoken, ())
+    is_light = word in STOP_WORDS | JOINING or word in LIGHT_WORDS.get(asked.spoken, ())
     return not is_light and not stands(word, line, small, given.big, asked.spoken)
 
 
@@ -525,7 +612,11 @@ def left_open(asked: References, given: References, with_bound: bool = False) ->
         owns = term in POSSESSIVE and not with_bound
         binds = owns or (asked.spoken == "fr" and term in INVERTED)
         opens = (term in BEFORE_NOUN and asked.nouns != ()) or any(word in SAME for word in term.split())
-        if not (binds and news) and not (opens and not after.startswith("#") and is_new(after, asked, given)):
+        is_before_new = not after.startswith("#") and is_new(after, asked, given)
+        if opens and is_before_new and not letters(FIRST_NAME_ROWS, after):
+            continue
+        every = [it for it in given.order if not it.startswith("#") and is_new(it, asked, given)]
+        if not (binds and news) and not (term.endswith(" …") and every):
             found.append(term)
     return found
 
@@ -542,13 +633,15 @@ def resolved_terms(asked: References, given: References) -> list[str]:
 
 def put_in(asked: References, given: References) -> list[tuple[str, ...]]:
     """Return the new words of each place."""
-    line, articles = "", ["the", "a", "an", *(word for _, row in GENDER_ROWS for word in row.split())]
+    line, opening = "", ["the", "a", "an", *(word for _, row in GENDER_ROWS for word in row.split())]
+    opening += [*JOINING, *PREPOSITIONS.get(asked.spoken, ())]
     for part in given.order:
-        if part.startswith("#") or part in asked.others or part in articles:
-            is_word = not part.startswith("#") and is_new(part, asked, given)
-            line += f" {part}" if is_word else "|"
+        if part.startswith("#"):
+            line += "|"
         elif is_new(part, asked, given):
-            line += f" {part}"
+            line += "" if person_of(part) else f" {part}"
+        elif part in asked.others or part in opening:
+            line += "|"
     return [tuple(place.split()) for place in line.split("|") if place.split()]
 
 
@@ -556,20 +649,47 @@ def is_misfit(rewrite: str, asked: References, given: References, turns: Sequenc
     gone, places = resolved_terms(asked, given), put_in(asked, given)
     if gone == [] or places == []:
         return False
-    first = [term for term in gone if term in SUBJECTS] + [term for term in gone if term not in SUBJECTS]
-    orders = [first] if asked.spoken in ("de", "fr") else [gone, first]
+    is_led_by_subject = asked.spoken in ("de", "fr")
+    acting = [term for term in gone if may_act(term, asked)]
+    first = acting + [term for term in gone if not may_act(term, asked)]
+    orders = [first, first[:1] + first[:0:-1]] if is_led_by_subject else [first, gone]
     may = partial(may_stand, rewrite, asked, given, turns)
     if len(places) != len(gone):
         both = [*places, tuple(word for place in places for word in place)]
         every = all(any(may(term, place, False) for place in both) for term in gone)
-        return not (every and any(may(order[0], places[0], True) for order in orders))
-    return not any(
-        all(
-            may(term, place, number == 0)
-            for number, (term, place) in enumerate(zip(order, places, strict=True))
-        )
-        for order in orders
-    )
+        leading = first[:1] if is_led_by_subject else gone
+        return not (every and any(may(term, places[0], True) for term in leading))
+    for order in orders:
+        pairs = list(zip(order, places, strict=True))
+        if all(may(term, place, number == 0) for number, (term, place) in enumerate(pairs)):
+            if not (len(pairs) == 2 and may_act(order[0], asked)):
+                return False
+            # `When does the Requiem perform the choir?`
+            (one, thing), (two, person) = pairs
+            told = asked_about(rewrite, asked, turns)
+            is_turned = has_person(person, told) and not has_person(thing, told)
+            if not (is_turned and may(one, person, True) and may(two, thing, False)):
+                return False
+    return True
+
+
+def may_act(term: str, asked: References) -> bool:
+    """Return True if a term may be a subject: behind a preposition none is."""
+    if term not in ACTING:
+        return False
+    at = next(n for n, part in enumerate(asked.order) if part == f"#{asked.terms.index(term)}")
+    before = asked.order[at - 1] if at > 0 else ""
+    if before.startswith("#"):
+        before = asked.terms[int(before[1:])]
+    return before not in PREPOSITIONS.get(asked.spoken, ())
+
+
+def has_person(place: tuple[str, ...], about: Asked) -> bool:
+    return any(word in MIXED or all(it in "mfs" for it in about.kinds_of(word)) for word in place)
+
+
+def asked_about(rewrite: str, asked: References, turns: Sequence[Turn]) -> Asked:
+    return Asked(tuple(turn.text for turn in turns), rewrite, asked.spoken, asked.others)
 
 
 def may_stand(
@@ -582,20 +702,35 @@ def may_stand(
     is_subject: bool,
 ) -> bool:
     """Return True if the words of a place may be what a term means."""
-    texts = [*(turn.text for turn in turns), rewrite]
-    is_personal = is_subject and any(word in PERSONAL_VERBS for word in asked.others)
-    noun = term.split(" ")[-1] if term.split(" ")[-1] in asked.definite else ""
-    is_one = not are_several(place, texts, asked.spoken)
+    about = asked_about(rewrite, asked, turns)
+    is_one = not are_several(place, rewrite)
     if is_subject and asked.spoken == "de" and term in SUBJECTS and is_one:
         nouns = [word for word in place if word in given.big and not person_of(word)]
         place = tuple(nouns[:1]) if nouns else place
-    if noun != "" and noun in given.others:
-        return True
-    if noun != "" and not is_named(noun, place, texts, asked.spoken):
-        return False
+    noun = term.split(" ")[-1] if term.split(" ")[-1] in asked.definite else ""
     if noun == "" and term in BEFORE_NOUN:
         noun = asked.nouns[0] if asked.nouns else ""
-    return may_mean(term, noun, place, texts, asked.spoken, is_personal)
+    if noun != "" and is_said(noun, about):
+        if any(word.endswith(noun) for word in given.others):
+            return True
+        if is_chinese(noun) and noun in "".join(given.others):
+            return True
+        if not is_named(noun, place, about):
+            return False
+    return may_mean(term, noun, place, about, is_subject, owned_by(term, asked))
+
+
+def owned_by(term: str, asked: References) -> str:
+    """Return the word behind an owner."""
+    if term not in POSSESSIVE:
+        return ""
+    at = asked.order.index(f"#{asked.terms.index(term)}")
+    behind = asked.order[at + 1] if at + 1 < len(asked.order) else ""
+    if behind.startswith("#"):
+        return asked.terms[int(behind[1:])]
+    if behind == "" and asked.terms.count(term) > 1:
+        return ""
+    return behind
 
 
 def why_misnamed(
@@ -612,27 +747,37 @@ def why_misnamed(
         return stands(word, line, line, (), asked.spoken)
 
     def about(reference: str, term: str) -> bool:
-        start = [it.text for it in spoken_words(term)]
-        return [it.text for it in spoken_words(reference)][: len(start)] == start
+        both = [[it.text for it in spoken_words(text)] for text in (reference, term)]
+        short, long = sorted(both, key=lambda it: len(" ".join(it)))
+        return any(long[at : at + len(short)] == short for at in range(len(long) - len(short) + 1))
 
     pairs = [(term, row) for term in resolved_terms(asked, given) for row in named if about(row[0], term)]
     for term in resolved_terms(asked, given):
         means = [row[1] for its, row in pairs if its == term]
-        if not term.endswith("…") and not any(is_in(word, rewrite) for it in means for word in heavy(it)):
+        if "…" not in term and not any(is_in(word, rewrite) for it in means for word in heavy(it)):
             return "unnamed"
     for _, text, number in named:
         said = turns[number - 1].text if 1 <= number <= len(turns) else ""
         if heavy(text) == () or not all(is_in(word, said) for word in heavy(text)):
             return "wrong_turn"
-    fits = (may_stand(rewrite, asked, given, turns, term, heavy(row[1]), False) for term, row in pairs)
-    return None if all(fits) else "misfit"
+    may = partial(may_stand, rewrite, asked, given, turns)
+    for term in resolved_terms(asked, given):
+        meant = [heavy(row[1]) for its, row in pairs if its == term]
+        together = tuple(word for means in meant for word in means)
+        if "s" in letters(TERM_KIND_ROWS, term, ", ") and may(term, together, False):
+            continue
+        if not all(may(term, it, False) for it in meant):
+            return "misfit"
+    return None
 
 
 def list_required_words(given: References, asked: References) -> list[str]:
     """List the words a rewrite needs: names and content words, but for the noun of a dropped `this`."""
     light = light_words(asked)
-    went = [term for term in BEFORE_NOUN if asked.terms.count(term) > given.terms.count(term)]
-    kept = [word for word in asked.others if word in asked.names or word not in light]
+    went = [term for term in BEFORE_NOUN | ONES if asked.terms.count(term) > given.terms.count(term)]
+    kept = [
+        word for word in asked.others if word in asked.names or (word not in light and not person_of(word))
+    ]
     return [word for word in kept if not went or word not in asked.nouns]
 
 
@@ -652,16 +797,6 @@ def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[
     return (language == "de" or word not in big) and bare(word, language) in [
         bare(it, language) for it in small
     ]
-
-
-@lru_cache(maxsize=KEPT)
-def bare(word: str, language: str) -> str:
-    """Return a word without endings."""
-    # `houses` and `house` both become `hou`: what matters is that forms of a word meet, not what is left.
-    for ending in ENDINGS.get(language, "").split():
-        if word.endswith(ending):
-            return bare(word[: -len(ending)], language) if len(word) - len(ending) >= 3 else word
-    return word
 
 
 def light_words(asked: References) -> list[str]:

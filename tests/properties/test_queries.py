@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import pytest
 
-from tests.properties import queries
+from tests.properties import queries, text_reference
 from tests.properties import queries_reference as plain_queries
 from tests.properties.laws import Draw, agree, law
 from tests.properties.queries_reference import is_another_person, references
 from tests.properties.readings import check_read
 from umi_core.config import Config
-from umi_core.language import persons, pronouns, rewriting
+from umi_core.language import languages, persons, pronouns, rewriting
 from umi_core.values import Turn
 from umi_sim.judge.invariants.readings import PromptSubject
 
@@ -70,4 +70,4 @@ def test_a_word_loses_its_endings_in_each_language() -> None:
     for parts in product(BEGINNINGS, ENDINGS, ENDINGS):
         for language in (*queries.LANGUAGES, ""):
             word = "".join(parts)
-            assert plain_queries.bare(word, language) == rewriting.stem(word, language), (word, language)
+            assert text_reference.bare(word, language) == languages.stem(word, language), (word, language)

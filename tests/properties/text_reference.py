@@ -18,6 +18,7 @@ from umi_core.language.tables import (
     FOLDED_CHARACTERS,
     FULL_STOPS,
     IDLE,
+    IRREGULAR_ROWS,
     MARKS,
     MAYBE_NAMES,
     SELECTORS,
@@ -524,3 +525,31 @@ def format_time(ms: int) -> str | None:
 
 def format_minute(ms: int) -> str:
     return f"{clock_of(min(ms, LAST_MS))[:16]}Z"
+
+
+# Forms of words.
+
+ENDINGS: Final = {  # that may differ in two forms of a word, of which three letters stay
+    "en": "ies ing ed es s e y",
+    "de": "en em er es e n s",
+    "es": "ados ado ada ido ida os as es o ó a s e n ar er ir",
+    "fr": "es e s x",
+}
+
+
+@lru_cache(maxsize=KEPT)
+def bare(word: str, language: str) -> str:
+    """Return a word without endings: what it is a form of, as far as a table says, else itself."""
+    for name, row in IRREGULAR_ROWS:
+        for group in row.split(",") if name == language else ():
+            if word in group.split()[1:]:
+                return shorten(group.split()[0], language)
+    return shorten(word, language)
+
+
+def shorten(word: str, language: str) -> str:
+    # `houses` and `house` both become `hou`: what matters is that forms of a word meet, not what is left.
+    for ending in ENDINGS.get(language, "").split():
+        if word.endswith(ending):
+            return shorten(word[: -len(ending)], language) if len(word) - len(ending) >= 3 else word
+    return word

@@ -1,8 +1,10 @@
 """Goal: references of a talk are resolved to the right names; one that no turn explains is left alone.
 
-The questions of references.jsonl were labelled before any rule had seen them. Rules were made for a half of
-them, those whose BLAKE2b hash of one byte is even: 66 of its 76 that refer are resolved and 83 of 92 wrong
-rewrites refused; of the other half 59 of 73 and 81 of 104.
+All questions were labelled before any rule had seen them, those of references.jsonl first: of 149 that refer
+122 were resolved, and 164 of 196 rewrites with another entity refused; now it is 135 and
+187. The first 107 of later_references.jsonl were written then: 58 of 70 and 66 of 100. Rules were made for
+these too, and 60 more written: 36 of 40 and 54 of 63, with 19 of 20 others left alone. Now it is 108 of 110
+and 139 of 163.
 """
 
 import pytest
@@ -10,10 +12,10 @@ import pytest
 from tools.references import DATA, LANGUAGES, QUESTIONS, Row, examples, measured, questions, score
 
 # Of the questions with rewrites (tools/references.py): found, rightly resolved, wrongly resolved, left alone.
-FOUND_PERCENT_MIN = 95
-RIGHT_PERCENT_MIN = 87
-REFUSED_PERCENT_MIN = 80
-LEFT_PERCENT_MIN = 95
+FOUND_PERCENT_MIN = 98
+RIGHT_PERCENT_MIN = 94
+REFUSED_PERCENT_MIN = 90
+LEFT_PERCENT_MIN = 97
 ALL = [it for path in QUESTIONS for it in questions(path.read_text("utf-8"))]
 PER_LANGUAGE_MIN = 40
 UNRESOLVABLE_MIN = 60

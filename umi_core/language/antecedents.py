@@ -3,27 +3,35 @@
 A kind is a letter, as tables.py says: `m` a man, `f` a woman, `n` a thing, `l` a place.
 
 Law 1. A rewrite is refused only if its words or the turns show another kind: `she` is no Monday and no Bob; a
-       word of which nothing is known fits.
+       word of which nothing is known fits; or if the turns have what fits and stands out.
 Law 2. The tables are frozen: a changed word changes recorded runs.
 """
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
 from umi_core.data import Data
-from umi_core.language.languages import WrittenWord, written_words
+from umi_core.language.languages import WrittenWord, stem, written_words
+from umi_core.language.pronouns import ALONE, phrase
 from umi_core.language.tables import (
+    ACTING,
     AGENT_ENDINGS,
+    ALSO,
+    AND,
+    ARTICLES,
     BEFORE_PLACE,
     BEFORE_PLACE_NOUN,
     CHINESE_ANIMALS,
     CHINESE_PERSON_ROWS,
+    CHOICES,
     DAYS,
     DIAS,
     FIRST_NAME_ROWS,
     GENDER_ROWS,
     JOURS,
+    MARKS,
     MIXED,
     NAME_CHARACTERS,
     NAME_ENDINGS,
@@ -31,22 +39,38 @@ from umi_core.language.tables import (
     NAMING,
     NARROWING,
     NO_AGENTS,
+    NUMBERS,
+    OBJECTS,
+    OFFERS,
+    ONES,
+    OTHERS,
+    OWNED_BY_THINGS,
     PERSON_NOUN_ROWS,
+    PERSONAL_VERBS,
+    PLACE_ENDS,
     PLACE_NOUNS,
     PLURALS,
+    POINTERS,
+    PREPOSITIONS,
+    SAME,
     SUBJECTS,
     TAGE,
     TERM_KIND_ROWS,
+    THING_VERBS,
     TIME_NOUNS,
+    TRADING_VERBS,
 )
+from umi_core.language.words import content
 
 Kinds = frozenset[str]
+GENDERED: Final = ("de", "es", "fr")
+Line = tuple[WrittenWord, ...]  # a sentence
 
 ANY: Final = frozenset("mfsSnltMF")
 PERSONS: Final = frozenset("mfs")
 THING: Final = frozenset("nlS")
 NONE: Final = frozenset[str]()
-MIXED_KINDS: Final = frozenset("snMF")
+THING_GENDERS: Final = frozenset("nMF")
 
 
 def letters_by_word(rows: tuple[tuple[str, str], ...], separator: str | None = None) -> dict[str, Kinds]:
@@ -67,6 +91,12 @@ PERSON_WORDS: Final = {word: kinds for word, kinds in NOUNS.items() if word not 
 GOVERNING: Final = BEFORE_PLACE_NOUN | NARROWING
 OWNERS: Final = frozenset("the a an my your our his her their new old".split())
 IN_CHINESE: Final = letters_by_word(CHINESE_PERSON_ROWS)
+SHOWING: Final = GENDERS.keys() | OWNERS
+# Articles behind which one thing stands, of a known gender.
+ONE: Final = OWNERS | {word for word, kinds in GENDERS.items() if len(kinds) == 1} - {"die", "der", "du"}
+DEFINITE: Final = frozenset[str]().union(*ARTICLES.values()) - OTHERS
+SMALL: Final = frozenset[str]().union(*MARKS.values())
+TRADING_STEMS: Final = frozenset(stem(word, language) for language in GENDERED for word in TRADING_VERBS)
 TIMES: Final = frozenset("/".join((DAYS, TAGE, DIAS, JOURS)).split("/")) - {"may"} | TIME_NOUNS
 
 
@@ -75,61 +105,233 @@ class Talk(Data):
 
     texts: tuple[str, ...]
     language: str
-    is_personal: bool = False  # the query has a verb of persons
+    asked: tuple[str, ...] = ()  # the words of the query outside of its references
 
-    def may_mean(self, term: str, noun: str, run: tuple[str, ...], is_subject: bool) -> bool:
-        """Check whether a reference may stand for these words. `noun`: of a demonstrative or definite."""
-        wanted = wanted_by(term, noun)
+    def may_mean(self, term: str, noun: str, run: tuple[str, ...], is_subject: bool, owned: str = "") -> bool:
+        """Check whether a reference may stand for these words.
+
+        `noun`: of a demonstrative or definite. `owned`: the word behind an owner.
+        """
+        wanted = self.wanted_of(term, noun, is_subject, owned)
+        if term.startswith(ALONE) and self.is_done_by_another(term, run):
+            return False
         if wanted is None:
             return True
-        if self.is_personal and is_subject and term in SUBJECTS:
-            wanted = wanted & PERSONS
         if any(is_chinese(word) for word in run):
-            return not wanted.isdisjoint(kinds_in_chinese("".join(run)))
-        kinds = [kinds_of(word, self.texts, self.language) for word in run]
-        if "s" in wanted and not wanted.isdisjoint("mf") and self.are_several(run):
+            kinds = kinds_in_chinese("".join(run), self.texts[:-1])
+            is_open = len(wanted) > 1 or not kinds >= {"m", "f"}
+            return not wanted.isdisjoint(kinds) and (is_open or not self.has_chinese(wanted, run))
+        if "s" in wanted and self.are_several(run):
             return True
-        if noun or (term not in SUBJECTS and not wanted <= PERSONS):
-            return any(not wanted.isdisjoint(it) for it in kinds)
-        return any(not wanted.isdisjoint(it) and (is_sure(it) or not self.has_rival(wanted)) for it in kinds)
+        if self.is_passed_over(term, noun, wanted, run):
+            return False
+        is_open = bool(noun) or (term not in SUBJECTS and not wanted <= PERSONS)
+        every = (kinds_of(word, self.texts, self.language) for word in run)
+        return any(
+            not wanted.isdisjoint(it) and (is_open or is_sure(it) or not self.has_rival(wanted, run))
+            for it in every
+        )
+
+    def is_passed_over(self, term: str, noun: str, wanted: Kinds, run: tuple[str, ...]) -> bool:
+        """Check whether the turns have what a term rather stands for than for these words."""
+        is_choice = term in CHOICES and (term not in ONES or not POINTERS.isdisjoint(self.asked))
+        if is_choice and not self.is_offered(run):
+            return True
+        # `The same Sergio`, `which Sergio`
+        if (is_choice or not SAME.isdisjoint(term.split())) and not FIRST_NAMES.keys().isdisjoint(run):
+            return True
+        if (is_choice or term in ACTING) and self.is_said_of_another(wanted, run, is_choice):
+            return True
+        if noun or wanted.isdisjoint("nMF") or not wanted.isdisjoint("lt"):
+            return False
+        is_person = any(kinds_of(word, self.texts, self.language) <= PERSONS for word in run)
+        return not is_person and self.is_beside(wanted, run)
+
+    def wanted_of(self, term: str, noun: str, is_subject: bool, owned: str) -> Kinds | None:
+        """Return the kinds that a term may stand for beside these words; None if any."""
+        wanted = wanted_by(term, noun)
+        if term.startswith(ALONE):
+            verb = frozenset(phrase(term))
+            return THING | THING_GENDERS if THING_VERBS & verb else PERSONS if PERSONAL_VERBS & verb else None
+        if wanted is None:
+            return None
+        if is_subject and term in SUBJECTS and not PERSONAL_VERBS.isdisjoint(self.asked):
+            return wanted & PERSONS
+        if term in OBJECTS and any(stem(word, self.language) in TRADING_STEMS for word in self.asked):
+            wanted -= PERSONS
+        # `Je l'ai achetée` shows that it is feminine.
+        if term in OBJECTS and self.language == "fr" and any(word.endswith("ée") for word in self.asked):
+            wanted -= frozenset("mMn")
+        # Persons have brothers, and things have owners.
+        is_relative = owned in NOUNS and owned not in MIXED | OWNED_BY_THINGS
+        return wanted & PERSONS if is_relative and not wanted.isdisjoint(PERSONS) else wanted
+
+    def has(self, noun: str) -> bool:
+        """Check whether the turns have a noun."""
+        return bool(places_of(noun, self.texts[:-1])) or any(
+            noun in text for text in self.texts[:-1] if is_chinese(noun)
+        )
 
     def are_several(self, run: tuple[str, ...]) -> bool:
         """Check whether these may be two persons: `Tom und Nicole`."""
-        kinds = (kinds_of(word, self.texts, self.language) for word in run)
-        return sum("m" in it or "f" in it for it in kinds) > 1
+        line = [it.text for it in written_words(self.texts[-1])]
+        joined = zip(line, line[1:], line[2:], strict=False)
+        return any(word in AND and {before, behind} <= set(run) for before, word, behind in joined)
 
-    def has_rival(self, wanted: Kinds) -> bool:
-        """Check whether the turns have a person that is known to fit."""
+    def has_person(self, run: tuple[str, ...]) -> bool:
+        """Check whether one of these words is known to be of persons."""
+        return any(kinds_of(word, self.texts, self.language) <= PERSONS or word in MIXED for word in run)
+
+    def since(self, run: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the turns from the newest that has one of these words on."""
+        told = self.texts[:-1]
+        found = (at for at, text in enumerate(told) if any(it.text in run for it in written_words(text)))
+        return told[: next(found, len(told)) + 1]
+
+    def has_rival(self, wanted: Kinds, run: tuple[str, ...]) -> bool:
+        """Check whether these turns, or later ones, have a person that is known to fit."""
         said = dict.fromkeys(
-            it.text for text in self.texts[:-1] for it in written_words(text) if it.is_capital
+            it.text for text in self.since(run) for it in written_words(text) if it.is_capital
         )
         kinds = (kinds_of(word, self.texts, self.language) for word in said)
         return any(it <= PERSONS and not wanted.isdisjoint(it) for it in kinds)
 
+    def has_chinese(self, wanted: Kinds, run: tuple[str, ...]) -> bool:
+        """Check whether the turns have a person that is known to be of this kind: `李娜` for `她`."""
+        text = "\n".join(self.since(run[-1:]))
+        nouns = (part for part, kinds in IN_CHINESE.items() if kinds == wanted)
+        names = (text[at + 1 : at + 3] for at, char in enumerate(text) if char in NAME_STARTS)
+        known = frozenset[str]().union(*(NAME_CHARACTERS.get(kind, NONE) for kind in wanted))
+        return any(part in text for part in nouns) or any(not known.isdisjoint(name) for name in names)
+
+    def is_beside(self, wanted: Kinds, run: tuple[str, ...]) -> bool:
+        """Check whether these only tell more of what fits as well: `the shop` of `a lamp from the shop`."""
+        lines = [line for line in lines_of(self.texts[:-1]) if any(it.text in run for it in line)]
+        free = [(line, at) for line in lines for at in range(len(line)) if not self.is_governed(line, at)]
+        if any(line[at].text in run for line, at in free):
+            return False
+        return any(self.stands_out(line, at, wanted) for line, at in free)
+
+    def is_governed(self, line: Line, at: int) -> bool:
+        """Check whether a preposition stands before a word."""
+        return any(it.text in PREPOSITIONS.get(self.language, ()) for it in words_before(line, at))
+
+    def stands_out(self, line: Line, at: int, wanted: Kinds) -> bool:
+        """Check whether this is a known person that fits, or one thing that does, behind an article."""
+        kinds, before = kinds_of(line[at].text, self.texts, self.language), line[max(0, at - 1) : at]
+        is_person = line[at].is_capital and kinds <= PERSONS
+        # `The old man` is no thing, and `the shoes` are no `it`.
+        is_man = any(it.text in NOUNS for it in line[at : at + 2]) or not kinds.isdisjoint(PERSONS | {"t"})
+        is_thing = any(it.text in ONE for it in before) and not is_man and ("S" in wanted or "S" not in kinds)
+        return not wanted.isdisjoint(kinds) and (is_person or is_thing)
+
+    def is_said_of_another(self, wanted: Kinds, run: tuple[str, ...], is_choice: bool) -> bool:
+        """Check whether a turn says of another what the query asks: `Tom is strict`, `Is he strict?`."""
+        asked = {stem(word, self.language) for word in content(self.asked) if word not in SMALL}
+        stems, is_other = {stem(word, self.language) for word in run}, False
+        for line in lines_of(self.texts[:-1]):
+            for at, it in enumerate(line):
+                is_noun = line[at - 1 : at] and line[at - 1].text in SHOWING
+                is_noun = is_noun or (self.language == "de" and it.is_capital and not it.opens)
+                before = line[:at]
+                if is_noun or stem(it.text, self.language) not in asked:
+                    continue
+                if any(stem(word.text, self.language) in stems for word in before):
+                    return False
+                # `He is strict` tells no name.
+                if not any(word.text in ACTING - DEFINITE for word in before):
+                    is_other |= any(self.may_do(before, n, wanted, is_choice) for n in range(at))
+        return is_other and ALSO.isdisjoint(self.asked)
+
+    def may_do(self, line: Line, at: int, wanted: Kinds, is_choice: bool) -> bool:
+        """Check whether this is a name or a noun that fits."""
+        text = line[at].text
+        is_noun = line[at].is_capital or any(it.text in SHOWING for it in line[max(0, at - 2) : at])
+        kinds = kinds_of(text, self.texts, self.language)
+        is_known = is_noun and text not in SMALL | MIXED | SHOWING and (is_choice or is_sure(kinds))
+        # `The kids made it` tells nothing of `he`.
+        return is_known and not wanted.isdisjoint(kinds) and not (kinds - wanted).issuperset("s")
+
+    def is_done_by_another(self, term: str, run: tuple[str, ...]) -> bool:
+        """Check whether the turns say who does it, and not these: `El perro ladra`, `¿Por qué ladra?`."""
+        verbs, found = frozenset(phrase(term)), frozenset(run)
+        # `Está furiosa` does not say who.
+        told = [{it.text for it in line[1:]} for line in lines_of(self.texts[:-1])]
+        doing = [line for line in told if verbs <= line]
+        return bool(doing) and all(found.isdisjoint(line) for line in doing)
+
+    def is_offered(self, run: tuple[str, ...]) -> bool:
+        """Check whether these may be one of what the turns count or let one choose: `two flats`, `A or B`."""
+        lines = lines_of(self.texts[:-1])
+        # `Two of them` counts nothing by its name.
+        offers = [(line, at) for line in lines for at in range(len(line)) if is_offer(line, at)]
+        stems = {stem(word, self.language) for word in run}
+        for line, at in offers:
+            # What is counted stands behind the number, what is chosen from on both sides of `or`.
+            is_count = line[at].text in NUMBERS
+            near = line[at + 1 :] if is_count else line[max(0, at - 3) : at + 4]
+            if not stems.isdisjoint(stem(word.text, self.language) for word in near):
+                return True
+        return not offers
+
     def names(self, noun: str, run: tuple[str, ...]) -> bool:
         """Check whether these words name what a noun of the turns means: `her boss, Mr Dunne`."""
+        if any(is_chinese(word) for word in run):
+            text = "".join(run)
+            parts = [part for it in self.texts[:-1] for part in CHINESE_MARK.split(it)]
+            return any(noun in part and text in part for part in parts)
         places = {
             (words, at + step)
             for words, at in places_of(noun, self.texts[:-1])
             for step in range(-NEAR, NEAR + 1)
         }
-        found = (places_of(word, self.texts) for word in run)
-        return any(is_name(some, self.language) and not places.isdisjoint(some) for some in found)
+        for word in run:
+            found = places_of(word, self.texts)
+            # `My neighbour Claire has a cat`: the name is the neighbour's.
+            is_other = any(
+                NOUNS.keys() & {it.text for it in line[at - 1 : at] if it.text != noun} for line, at in found
+            )
+            if is_name(found, self.language) and not is_other and not places.isdisjoint(found):
+                return True
+        return False
 
 
+def is_offer(line: Line, at: int) -> bool:
+    """Check whether a word lets one choose, or counts what stands behind it."""
+    is_count = line[at].text in NUMBERS
+    return line[at].text in OFFERS and not (
+        is_count and any(it.text in SMALL for it in line[at + 1 : at + 2])
+    )
+
+
+@lru_cache(maxsize=64)
+def lines_of(texts: tuple[str, ...]) -> tuple[Line, ...]:
+    """Return the sentences of texts."""
+    lines: list[list[WrittenWord]] = []
+    for text in texts:
+        for at, word in enumerate(written_words(text)):
+            if at == 0 or word.opens:
+                lines.append([])
+            lines[-1].append(word)
+    return tuple(map(tuple, lines))
+
+
+CHINESE_MARK: Final = re.compile("[，。？！；：、,.?!;:]")
 NEAR: Final = 6  # words between a noun and the name of what it means
 
 
 def is_sure(kinds: Kinds) -> bool:
     """Check whether more is known than that this is a name."""
-    return not {"m", "f", "n", "l"} <= kinds
+    return not {"n", "l"} <= kinds or kinds.isdisjoint("mf")
 
 
 def wanted_by(term: str, noun: str) -> Kinds | None:
     """Return the kinds that a term may stand for; None if any."""
     if noun:
         # `the boss` is a person, `that job` is none.
-        return NOUNS.get(noun, ANY - {"m", "f", "t"})
+        if is_chinese(noun):
+            return IN_CHINESE.get(noun, THING)
+        return NOUNS.get(noun, frozenset("l") if noun in PLACE_NOUNS else ANY - {"m", "f", "t"})
     return WANTED.get(term)
 
 
@@ -138,19 +340,22 @@ def kinds_of(word: str, texts: tuple[str, ...], language: str) -> Kinds:
     """Return what a word may be, by its own look and by where it stands in the texts, a rewrite last."""
     if word in TIMES:
         return frozenset("t" if word not in TIME_NOUNS else "tn")
-    if word in NOUNS:
-        return (
-            NOUNS[word] | (MIXED_KINDS if word in MIXED else NONE) | ({"l"} if word in PLACE_NOUNS else NONE)
-        )
     placed, told = places_of(word, texts), places_of(word, texts[:-1])
-    if word in FIRST_NAMES and is_capital_everywhere(placed):
-        return FIRST_NAMES[word]
+    genders = [it for words, at in placed if (it := gender_before(words, at)) is not None]
+    if word in NOUNS:
+        kinds = NOUNS[word] | frozenset("nMF" * (word in MIXED) + "l" * (word in PLACE_NOUNS))
+        other = frozenset("MF") - NONE.union(*genders) if any(genders) and language in GENDERED else NONE
+        agreeing = kinds - other - own_persons(other)  # `der Hund` is no `sie`
+        return kinds if agreeing.isdisjoint(PERSONS) else agreeing
+    given = word if word in FIRST_NAMES else word.removesuffix("s")  # `Miriams Bruder`
+    if given in FIRST_NAMES and is_capital_everywhere(placed):
+        return FIRST_NAMES[given]
     if is_name(told or placed, language):
         return kinds_of_name(word, told, language)
     before = [it.text for words, at in told for it in words_before(words, at)]
-    genders = [it for words, at in placed if (it := gender_before(words, at)) is not None]
     own = frozenset[str]().union(*genders) if genders else frozenset("MF")
-    is_place = word in PLACE_NOUNS or not BEFORE_PLACE_NOUN.isdisjoint(before)
+    # `A` is a preposition in Spanish alone.
+    is_place = word in PLACE_NOUNS or not (BEFORE_PLACE_NOUN - {"a" * (language == "en")}).isdisjoint(before)
     is_plural = word.endswith(PLURALS.get(language, ("",))) and own != {"M"}
     is_agent = word.endswith(AGENT_ENDINGS.get(language, ())) and word not in NO_AGENTS
     persons = own_persons(own) if language in ("de", "fr") else frozenset("mf")
@@ -187,9 +392,10 @@ def kinds_of_name(word: str, told: "Placed", language: str) -> Kinds:
         return frozenset[str]().union(*persons) & PERSONS
     if any(it.text in BEFORE_PLACE for some in before for it in some[:2]):
         return frozenset("l")
-    owners = GENDERS.keys() if language in ("de", "es", "fr") else OWNERS
+    owners = GENDERS.keys() if language in GENDERED else OWNERS
     if any(it[0].text in owners for it in before if it):
-        return frozenset("nlMF" + "sS" * word.endswith("s"))
+        is_plural = word.endswith("s") or any(it[0].text in ("les", "los", "las") for it in before if it)
+        return frozenset("nlMF" + "sS" * is_plural)
     if any(it[0].text in ("at", "on") for it in before if it):
         return frozenset("nls")
     genders = [gender for gender, endings in NAME_ENDINGS if word.endswith(endings)]
@@ -231,16 +437,24 @@ def is_chinese(word: str) -> bool:
     return "\u3400" <= word[0] <= "\u9fff"
 
 
+TOGETHER: Final = frozenset("和跟与、")
 NAME_CHARS_MAX: Final = 4  # a longer run is a clause
 
 
-def kinds_in_chinese(text: str) -> Kinds:
+def kinds_in_chinese(text: str, texts: tuple[str, ...]) -> Kinds:
+    """Return the kinds of words: of `汪涵` in `丈夫汪涵`, of `夏涛和彭飞`, else by their characters."""
+    said = "\n".join(texts)
+    before = [kinds for noun, kinds in IN_CHINESE.items() if len(kinds) == 1 and noun + text in said]
+    if before or text[-1] in PLACE_ENDS:
+        return NONE.union(*before) or frozenset("nl")
+    joined = any(text[:at] + word + text[at:] in said for at in range(1, len(text)) for word in TOGETHER)
     found = [kinds for part, kinds in IN_CHINESE.items() if part in text]
     plain = [kinds for kinds in found if len(kinds) == 1]
     plain += [frozenset(kind) for kind, some in NAME_CHARACTERS.items() if text[-1] in some]
     head = text if len(text) > NAME_CHARS_MAX else text[0]
-    if not NAME_STARTS.isdisjoint(head):
+    is_nickname = text in (text[0] * 2, f"大{text[-1]}") and (text[0] != "大" or text[-1] in NAME_STARTS)
+    if not NAME_STARTS.isdisjoint(head) or is_nickname:  # `小周`, `乐乐`, `大刘`
         found.append(frozenset("mf"))
-    other = THING if len(text) > NAME_CHARS_MAX or not CHINESE_ANIMALS.isdisjoint(text) else frozenset[str]()
-    several = "s" if set("和跟与们") & set(text) else ""
-    return (frozenset[str]().union(*(plain or found)) | other | frozenset(several)) or THING
+    other = THING if len(text) > NAME_CHARS_MAX or not CHINESE_ANIMALS.isdisjoint(text) else NONE
+    several = PERSONS if joined else frozenset("s" * ("们" in text or not TOGETHER.isdisjoint(text)))
+    return (NONE.union(*(plain or found)) | other | several) or THING

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from umi_core.data import Data
-from umi_core.language.tables import MARKS, MAYBE_NAMES
+from umi_core.language.tables import IRREGULAR_ROWS, MARKS, MAYBE_NAMES
 from umi_core.language.words import word_matches
 from umi_core.text import is_capital
 
@@ -80,3 +80,32 @@ def language_of(text: str, written: tuple[WrittenWord, ...]) -> str:
 def is_sure(word: str) -> bool:
     """Check whether a word with a capital is a mark all the same: `Wann`, but not `Ella`, `Su` or `Er`."""
     return word not in MAYBE_NAMES
+
+
+# Forms of a word. The table is frozen: a changed ending changes recorded runs.
+
+STEM_CHARS_MIN: Final = 3
+ENDINGS: Final = {
+    "en": "ies ing ed es s e y".split(),
+    "de": "en em er es e n s".split(),
+    "es": "ados ado ada ido ida os as es o ó a s e n ar er ir".split(),
+    "fr": "es e s x".split(),
+}
+IRREGULAR: Final = {
+    (language, form): base
+    for language, row in IRREGULAR_ROWS
+    for base, *forms in (group.split() for group in row.split(","))
+    for form in forms
+}
+
+
+def stem(word: str, language: str) -> str:
+    """Return the word without its endings. Equal stems are taken for forms of one word."""
+    word = IRREGULAR.get((language, word), word)
+    # raise, raised, raises and raising all become `rai`: no word, but the same for all four.
+    endings = ENDINGS.get(language, ())
+    while found := next((it for it in endings if word.endswith(it)), ""):
+        if len(word) - len(found) < STEM_CHARS_MIN:
+            break
+        word = word.removesuffix(found)
+    return word

@@ -5,15 +5,19 @@ Law 2. The tables are frozen: a changed term changes recorded runs.
 Law 3. A word counts in the language of the query alone, and a name in none: `Where does Ella live?`
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import product, takewhile
+from itertools import pairwise, product, takewhile
 from typing import Final
 
 from umi_core.data import Data
 from umi_core.language.languages import ELIDED, WrittenWord, language_of, written_words
 from umi_core.language.tables import (
+    ACTING,
     ARTICLES,
+    ASKED,
+    ASKING,
     BEFORE_CLITIC,
     BEFORE_NOUN,
     BEHIND_CLITIC,
@@ -21,18 +25,26 @@ from umi_core.language.tables import (
     CLITICS,
     DETERMINERS,
     ELLIPSIS_ROWS,
+    GENERAL,
     HELPING,
     IDIOM_ROWS,
     INDEFINITE,
     MARKS,
+    MENTIONING,
     NARROWING,
     NO_POINTERS,
+    NO_THIRD,
     ONES,
+    OPENING_VERBS,
     OTHERS,
     POINTERS,
     POINTING,
+    POSSESSIVE,
+    PREPOSITIONS,
     PRONOUNS,
+    REFLEXIVE,
     TERM_ROWS,
+    THIRD_PERSON,
 )
 from umi_core.text import has_small, is_capital
 
@@ -74,11 +86,14 @@ def phrase(text: str) -> tuple[str, ...]:
 
 
 OPEN: Final = " …"  # ends a term behind which the rest of a question is left out: `and …` of `And Berlin?`
+ALONE: Final = "… "  # begins a term, a verb whose subject is left out: `… ladra` of `¿Por qué ladra?`
 OPENINGS: Final = tuple(
     (language, count_max, phrase(opening))
     for language, count_max, row in ELLIPSIS_ROWS
     for opening in sorted(row.split(", "), key=len, reverse=True)
 )
+TITLE_CHARS: Final = 2  # of a Chinese noun of persons: `医生`
+COMPOUNDING: Final = frozenset("费证所室院们")  # behind one it is another noun: `律师费`
 QUESTION_CHARS_MAX: Final = 4  # of a Chinese question that only names what is asked about: `小周呢？`
 
 
@@ -146,6 +161,17 @@ class ReferenceReading(Data):
             return last
         return self.pointed[0] if term in BEFORE_NOUN and self.pointed else ""
 
+    def is_subject(self, term: str) -> bool:
+        """Check whether a term may be the subject, as `él` is but for `a él`."""
+        texts = ["", *(text for text, _ in self.parts)]
+        before = next((it for it, behind in pairwise(texts) if behind == term), "")
+        return term in ACTING and before not in PREPOSITIONS.get(self.language, ())
+
+    def owned_by(self, term: str) -> str:
+        """Return the word behind an owner: `brother` of `her brother`."""
+        texts = [text for text, _ in self.parts]
+        return next((behind for it, behind in pairwise(texts) if it == term and it in POSSESSIVE), "")
+
     @property
     def others(self) -> tuple[str, ...]:
         return tuple(text for text, is_term in self.parts if not is_term)
@@ -175,6 +201,8 @@ def read(text: str, language: str | None = None, nouns: frozenset[str] = frozens
             term = pattern.term
         else:
             term, end = find_open_term(written, at, spoken, nouns)
+            if term in nouns and end - at == TITLE_CHARS:
+                taken.append(term)
             if term and written[at].text in ARTICLES.get(spoken, ()):
                 taken.extend(word.text for word in written[at + 1 : end])
         if term:
@@ -208,6 +236,12 @@ def find_open_term(
         return text + OPEN, at + 1
     if lacks_noun(written, at, language):
         return text, at + 1
+    if language == "es" and (count := count_verb(written, at)):
+        return ALONE + " ".join(word.text for word in written[at : at + count]), at + count
+    titled = "".join(word.text for word in written[at : at + TITLE_CHARS])
+    is_compound = any(it.text in COMPOUNDING for it in written[at + TITLE_CHARS : at + TITLE_CHARS + 1])
+    if titled in nouns and not (is_compound or written[at].is_joined) and "\u3400" <= text <= "\u9fff":
+        return titled, at + TITLE_CHARS
     if text in ARTICLES.get(language, ()) and is_taken_up(written, at + 1, language, nouns):
         return f"{text} {written[at + 1].text}", at + 2
     return "", at + 1
@@ -251,14 +285,41 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
                 return not ahead or behind in BEHIND_CLITIC["es"]
             return text in CLITICS["es"] and (before in BEFORE_CLITIC["es"] or is_verb or behind == "de")
         case "fr":
-            if text in ("y", "en"):
-                return text == "y" or before in ELIDED
-            # `il la vend`, `l'a vendue` and `la vend-il`, but not `vend-il la ferme`.
             is_object = before in BEFORE_CLITIC["fr"] and not written[at - 1].is_tied
             is_inverted = any(word.is_tied and word.text in PRONOUNS for word in ahead[1:2])
-            is_verb = is_inverted or (text == "l" and behind in BEHIND_CLITIC["fr"])
+            if text in ("y", "en"):
+                return text == "y" or before in ELIDED or is_object or is_inverted
+            # `il la vend`, `l'a vendue` and `la vend-il`, but not `vend-il la ferme`.
+            # `Le rendez-vous` is a noun; `de les changer` has no article, which were `des`.
+            is_verb = is_inverted and behind not in GENERAL
+            is_verb = is_verb or (text == "l" and behind in BEHIND_CLITIC["fr"])
+            is_verb = is_verb or (text in ("le", "les") and before in ("de", "à"))
             return text in CLITICS["fr"] and (is_object or is_verb)
     return False
+
+
+def count_verb(written: tuple[WrittenWord, ...], at: int) -> int:
+    """Return how many words a Spanish verb has whose subject is left out: `¿Por qué ladra?`; 0 if none."""
+    word, before = written[at], tuple(it.text for it in written[:at])
+    # `¿En qué hospital está?`
+    is_placed = before[1:2] == ("qué",) and before[0] in PREPOSITIONS["es"] - {"por"} and len(before) == 3
+    is_asked = is_placed or (at > 0 and before[0] in ASKING and ASKED.issuperset(before))
+    is_third = word.text.endswith(THIRD_PERSON) and word.text not in NO_THIRD and not word.is_capital
+    is_whole = "se" not in before or word.text in REFLEXIVE
+    if not (is_asked and is_third and is_whole) and (at or word.text not in OPENING_VERBS):
+        return 0
+    behind = [it.text for it in takewhile(lambda it: it.is_joined, written[at + 1 :])]
+    count = next((n for n in (1, 2) if behind[n - 1 : n] and INFINITIVE.fullmatch(" ".join(behind[:n]))), 0)
+    is_governed = False
+    for it in written[at + 1 + count : at + 1 + len(behind)]:
+        # Behind a preposition nothing is a subject: `¿Cuándo llegó a casa?`
+        if not is_governed and (it.is_capital or it.text in MENTIONING):
+            return 0
+        is_governed = it.text in PREPOSITIONS["es"] or (is_governed and it.text in MENTIONING)
+    return count + 1
+
+
+INFINITIVE: Final = re.compile("(a )?[^ ]*[aei]r")  # behind a verb: `va a costar`, `puede venir`
 
 
 def clause_behind(written: tuple[WrittenWord, ...], at: int) -> tuple[WrittenWord, ...]:
@@ -268,7 +329,8 @@ def clause_behind(written: tuple[WrittenWord, ...], at: int) -> tuple[WrittenWor
 
 def is_taken_up(written: tuple[WrittenWord, ...], at: int, language: str, nouns: frozenset[str]) -> bool:
     """Check whether this is a noun of the turns that the next word does not narrow, as in `the boss of`."""
-    noun, behind = written[at : at + 1], clause_behind(written, at)[:1]
+    # `Le rendez-vous` is one noun.
+    noun, behind = written[at : at + 1], [it for it in clause_behind(written, at) if not it.is_tied][:1]
     if not noun or not noun[0].is_joined or noun[0].text not in nouns:
         return False
     is_narrowed = any(word.text in nouns or word.text in NARROWING or word.text in ONES for word in behind)
@@ -327,6 +389,9 @@ def noun_behind(written: tuple[WrittenWord, ...], at: int, end: int, term: str) 
 
     A word behind an auxiliary and its `that` may be a verb: `Why did that fail?`
     """
+    if term in ONES:
+        # `The cheaper one` may become `the flat in Leith`.
+        yield from (it.text for it in written[max(0, at - 1) : at] if written[at].is_joined and at > 1)
     if term not in BEFORE_NOUN:
         return
     if LANGUAGES[term] == "zh":

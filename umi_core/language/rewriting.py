@@ -9,26 +9,26 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Final, Literal, get_args
 
 from umi_core.data import Data
 from umi_core.json_text import Json, JsonNumber, whole
-from umi_core.language.antecedents import GENDERS, Talk
-from umi_core.language.languages import written_words
+from umi_core.language.antecedents import DEFINITE, FIRST_NAMES, GENDERS, IN_CHINESE, WANTED, Talk, is_chinese
+from umi_core.language.languages import stem, written_words
 from umi_core.language.persons import PERSONS, changes_person
-from umi_core.language.pronouns import LANGUAGES, OPEN, ReferenceReading, phrase, read
+from umi_core.language.pronouns import ALONE, LANGUAGES, OPEN, TITLE_CHARS, ReferenceReading, phrase, read
 from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
 from umi_core.language.tables import (
-    ARTICLES,
     BEFORE_NOUN,
     GENERAL,
     INVERTED,
+    JOINING,
     LIGHT_WORDS,
     MARKS,
-    OTHERS,
-    PERSONAL_VERBS,
+    ONES,
     POSSESSIVE,
+    PREPOSITIONS,
     SAME,
     STOP_WORDS,
     SUBJECTS,
@@ -46,26 +46,6 @@ from umi_core.values import Turn
 #
 # Law 1. A name has one form: a word with a capital is itself alone. Law 2. Three letters always
 # stay. Law 3. The table is frozen: a changed ending changes recorded runs.
-
-
-STEM_CHARS_MIN: Final = 3
-ENDINGS: Final = {
-    "en": "ies ing ed es s e y".split(),
-    "de": "en em er es e n s".split(),
-    "es": "os as es o a s e".split(),
-    "fr": "es e s x".split(),
-}
-
-
-def stem(word: str, language: str) -> str:
-    """Return the word without its endings. Equal stems are taken for forms of one word."""
-    # raise, raised, raises and raising all become `rai`: no word, but the same for all four.
-    endings = ENDINGS.get(language, ())
-    while found := next((it for it in endings if word.endswith(it)), ""):
-        if len(word) - len(found) < STEM_CHARS_MIN:
-            break
-        word = word.removesuffix(found)
-    return word
 
 
 class Forms(Data):
@@ -108,9 +88,12 @@ def nouns_in(text: str) -> Iterator[str]:
         # `El mecánico, Paco`: the name tells more.
         if not is_definite or (behind is not None and behind.is_capital):
             yield word.text
+    # `刘医生` tells more than `医生`.
+    yield from (match[1] for match in TITLED.finditer(text))
 
 
-DEFINITE: Final = frozenset[str]().union(*ARTICLES.values()) - OTHERS
+TITLES: Final = "|".join(noun for noun in IN_CHINESE if len(noun) == TITLE_CHARS)
+TITLED: Final = re.compile(rf"(?![跟和给对让叫被把向是])[\u3400-\u9fff]({TITLES})")
 SMALL_WORDS: Final = frozenset[str]().union(*MARKS.values())
 
 
@@ -217,7 +200,7 @@ class Change(Data):
     def parts(self) -> tuple[Part, ...]:
         of_terms = (word for term in self.asked.terms for word in phrase(term))
         known = forms_of((*self.asked.others, *of_terms), self.asked.capitals, self.asked.language)
-        light = STOP_WORDS | LIGHT_WORDS.get(self.asked.language, frozenset())
+        light = STOP_WORDS | JOINING | LIGHT_WORDS.get(self.asked.language, frozenset())
         return tuple(
             Part(text, is_term, not (is_term or text in light or known.has(text, self.given.capitals)))
             for text, is_term in self.given.parts
@@ -235,7 +218,8 @@ class Change(Data):
             may_open = (part.text in BEFORE_NOUN and self.asked.pointed) or not SAME.isdisjoint(
                 part.text.split()
             )
-            is_told = may_open and behind is not None and behind.is_added
+            is_told = may_open and behind is not None and behind.is_added and behind.text not in FIRST_NAMES
+            is_told = is_told or (part.text.endswith(OPEN) and any(it.is_added for it in self.parts))
             if part.is_term and not (is_behind and is_inverted) and not is_told:
                 found.append((part.text, is_behind and part.text in POSSESSIVE))
             is_behind = is_behind or part.is_added
@@ -259,17 +243,18 @@ class Change(Data):
 
     @property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """The words that were added, those of one place together. An article opens another place."""
+        """The words that were added, those of one place together; an article, for one, opens another."""
         runs: list[list[str]] = [[]]
+        opening = OPENING_PHRASE.union(self.asked.others, PREPOSITIONS.get(self.asked.language, ()))
         for part in self.parts:
-            if part.is_added:
+            if part.is_added and part.text not in PERSONS:
                 runs[-1].append(part.text)
-            elif part.is_term or part.text in self.asked.others or part.text in OPENING_PHRASE:
+            elif not part.is_added and (part.is_term or part.text in opening):
                 runs.append([])
         return tuple(tuple(run) for run in runs if run)
 
 
-OPENING_PHRASE: Final = GENDERS.keys() | {"the", "a", "an"}
+OPENING_PHRASE: Final = JOINING.union(GENDERS, ("the", "a", "an"))
 
 
 def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | None:
@@ -300,24 +285,38 @@ def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
     if not runs or not gone:
         return False
     talk = talk_of(change, turns)
-    # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten.
-    subjects_first = tuple(sorted(gone, key=lambda term: term not in SUBJECTS))
-    orders = (subjects_first,) if asked.language in ("de", "fr") else (gone, subjects_first)
+    # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten, then objects as they come.
+    subjects_first = tuple(sorted(gone, key=lambda term: not asked.is_subject(term)))
+    objects_back = (subjects_first[0], *subjects_first[:0:-1])
+    orders = (subjects_first, objects_back if asked.language in ("de", "fr") else gone)
     if len(runs) == len(gone):
-        pairs = (list(zip(order, runs, strict=True)) for order in orders)
-        return not any(
-            all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(some))
-            for some in pairs
-        )
-    is_led = any(fits(change, talk, order[0], runs[0], True) for order in orders)
+        for order in orders:
+            pairs = list(zip(order, runs, strict=True))
+            is_fit = all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(pairs))
+            if is_fit and not is_exchanged(change, talk, pairs):
+                return False
+        return True
+    leading = subjects_first[:1] if asked.language in ("de", "fr") else gone
+    is_led = any(fits(change, talk, term, runs[0], True) for term in leading)
     # `The Corvo and the Alta` stand at two places, and are meant by one word.
     every = (*runs, tuple(word for run in runs for word in run))
     return not is_led or not all(any(fits(change, talk, term, run, False) for run in every) for term in gone)
 
 
+def is_exchanged(change: Change, talk: Talk, pairs: list[tuple[str, tuple[str, ...]]]) -> bool:
+    """Check whether a thing acts on a person though it may be the other way round: `The exam repeats Tom`."""
+    if len(pairs) != 2 or not change.asked.is_subject(pairs[0][0]):
+        return False
+    (subject, thing), (other, person) = pairs
+    is_swapped = not talk.has_person(thing) and talk.has_person(person)
+    return (
+        is_swapped and fits(change, talk, subject, person, True) and fits(change, talk, other, thing, False)
+    )
+
+
 def talk_of(change: Change, turns: tuple[Turn, ...]) -> Talk:
-    is_personal = not PERSONAL_VERBS.isdisjoint(change.asked.others)
-    return Talk((*(turn.text for turn in turns), change.rewrite), change.asked.language, is_personal)
+    texts = (*(turn.text for turn in turns), change.rewrite)
+    return Talk(texts, change.asked.language, change.asked.others)
 
 
 def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject: bool) -> bool:
@@ -326,10 +325,13 @@ def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject
     if is_subject and asked.language == "de" and term in SUBJECTS and not talk.are_several(run):
         # `der Laptop Beate` begins with its subject, a noun with a capital.
         run = tuple(it for it in run if it in change.given.capitals and it not in PERSONS)[:1] or run
-    # `the boss` that the turns have keeps its noun, or gets a name.
-    if noun in asked.nouns and (noun in change.given.others or not talk.names(noun, run)):
-        return noun in change.given.others
-    return talk.may_mean(term, noun, run, is_subject)
+    # `the boss` that the turns have keeps its noun, as `der Töpferkurs` does, or gets a name.
+    if noun and talk.has(noun):
+        line = "".join(change.given.others) if is_chinese(noun) else ""
+        is_kept = noun in line or any(it.endswith(noun) for it in change.given.others)
+        if is_kept or not talk.names(noun, run):
+            return is_kept
+    return talk.may_mean(term, noun, run, is_subject, asked.owned_by(term))
 
 
 def find_misnaming(
@@ -344,36 +346,40 @@ def find_misnaming(
         for it in named
     }
     used = forms_of(phrase(change.rewrite), none, language)
+    talk = talk_of(change, turns)
     for term in change.gone:
         some = [found for it, found in means.items() if names_term(it.reference, term)]
         # What an opening leaves out (`And Berlin?`) is no phrase of the turns.
         is_used = any(used.has(word, none) for found in some for word in found)
-        if not is_used and not term.endswith(OPEN):
+        if not is_used and not (term.endswith(OPEN) or term.startswith(ALONE)):
             return "unnamed"
     for it, found in means.items():
         said = phrase(turns[it.turn - 1].text) if 0 < it.turn <= len(turns) else ()
         told = forms_of(said, none, language)
         if not found or not all(told.has(word, none) for word in found):
             return "wrong_turn"
-    talk = talk_of(change, turns)
-    pairs = [
-        (term, found) for term in change.gone for it, found in means.items() if names_term(it.reference, term)
-    ]
-    return None if all(fits(change, talk, term, found, False) for term, found in pairs) else "misfit"
+    for term in change.gone:
+        some = [found for it, found in means.items() if names_term(it.reference, term)]
+        # `Tom` and `Nicole`, each named for `they`.
+        several = "s" in WANTED.get(term, "") and fits(change, talk, term, tuple(chain(*some)), False)
+        if not several and not all(fits(change, talk, term, found, False) for found in some):
+            return "misfit"
+    return None
 
 
 def names_term(reference: str, term: str) -> bool:
-    """Check whether this is a term, perhaps with the noun behind it: `that job`."""
-    words_of = phrase(term)
-    return phrase(reference)[: len(words_of)] == words_of
+    """Check whether one of them has the words of the other: `that job` is named for `that`."""
+    short, long = sorted((f" {' '.join(phrase(it))} " for it in (reference, term)), key=len)
+    return short in long
 
 
 def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) -> bool:
     """Check whether a name or a content word is missing, except the noun of a demonstrative that is gone."""
     gone = (Counter(asked.terms) - Counter(given.terms)).keys()
     # "How is this initiative going?" may become "How is Atlas going?": `initiative` left with its `this`.
-    free = frozenset(asked.pointed) if not gone.isdisjoint(BEFORE_NOUN) else frozenset[str]()
-    kept = (*heavy(asked.others, asked), *asked.names)
+    free = frozenset(asked.pointed) if not gone.isdisjoint(BEFORE_NOUN | ONES) else frozenset[str]()
+    # Persons are checked apart: `je l'ai` may become `j'ai`.
+    kept = (*(it for it in heavy(asked.others, asked) if it not in PERSONS), *asked.names)
     present = forms_of(phrase(rewrite), given.capitals, asked.language)
     return not all(word in free or present.has(word, asked.capitals) for word in kept)
 
@@ -385,7 +391,10 @@ def has_foreign(
     written = [word for turn in turns for word in written_words(turn.text)]
     capitals = frozenset(word.text for word in written if word.is_capital)
     said = forms_of((word.text for word in written), capitals, given.language)
-    return not all(any(it.has(word, given.capitals) for it in (whole_query, said)) for word in added)
+    known = JOINING | PERSONS.keys()  # who is meant is checked apart
+    return not all(
+        word in known or any(it.has(word, given.capitals) for it in (whole_query, said)) for word in added
+    )
 
 
 def heavy(some_words: Iterable[str], asked: ReferenceReading) -> tuple[str, ...]:

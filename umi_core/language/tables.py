@@ -89,7 +89,7 @@ MARKS: Final = {
         """il elle ils elles lui leur son sa ses cette cet ces ça cela celui celle je j tu nous
         vous on me moi toi mon ma mes ton ta tes notre votre ne pas sont était ont ai qui quoi où
         quand comment pourquoi combien quel quelle quels quelles là ici hier aussi très déjà encore
-        laquelle lequel a autre même""".split()
+        laquelle lequel a autre même sera seront avait peut veut doit été""".split()
     ),
 }
 
@@ -134,7 +134,7 @@ TERM_ROWS: Final = (
            "dafür, damit, darauf, dabei, danach, darin, daraus, dagegen, da, deren, dessen"),
     ("es", "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, aquel, aquella, ahí, allí, "
            "allá, lo"),
-    ("fr", "ça, cela, ceci, cette, cet, ces, celui, celle, ceux, celles, là, là-bas"),
+    ("fr", "dedans, dessus, ça, cela, ceci, cette, cet, ces, celui, celle, ceux, celles, là, là-bas"),
     ("zh", "这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿, 这样, 那样, 这是, 那是, "
            "那家, 这家, 那辆, 这辆, 那本, 这本, 那位, 这位, 那台, 这台, 那部, 这部, 那张, 这张, 那条, 这条, "
            "那只, 这只, 那座, 这座, 那间, 这间, 那所, 这所, 那份, 这份, 那次, 这次, 那种, 这种, 那场, 这场"),
@@ -181,7 +181,7 @@ POINTERS: Final = frozenset("the which this that".split())
 NO_POINTERS: Final = frozenset("no any every some each number to for".split())
 # Between these an article of Spanish or French stands for a noun; `*` is any word that ends like a verb.
 BEFORE_CLITIC: Final = {
-    "es": frozenset("se me te nos".split()),
+    "es": frozenset("se me te nos no ya quién cuándo dónde".split()),
     "fr": frozenset("je j tu il elle on nous vous ils elles ne n me m te t se s qui".split()),
 }
 PRONOUNS: Final = frozenset("t je tu il elle on nous vous ils elles".split())  # behind a hyphen: `vend-il`
@@ -215,6 +215,26 @@ GENERAL: Final = frozenset(
     tier chef chefin restaurante sitio tienda empresa hombre mujer chica chico pareja trabajo libro
     película reunión cita viaje piso casa coche jefe jefa endroit magasin hôtel entreprise société
     homme femme fille garçon livre roman réunion rendez voyage appartement maison voiture patron""".split()
+)
+
+# Spanish questions whose subject is left out: what stands before the verb, first of all and then; how a
+# verb of the third person ends, and what ends so and is none, or has no subject; verbs that open such a
+# question; and what shows that a subject or an object is there.
+ASKING: Final = frozenset("cuándo dónde adónde cómo cuánto por a desde hasta".split())
+ASKED: Final = ASKING | frozenset("qué cuándo hora no ya se le les lo la los las me te nos".split())
+THIRD_PERSON: Final = ("a", "e", "an", "en", "ó", "está", "están", "aron", "ieron", "será", "son")
+NO_THIRD: Final = ASKED | frozenset(
+    """hace hay pasa falta llueve nieva es son debe puede vale iba era tenía estaba podía vine hice
+    puse tuve estuve quise pude dije traje anduve supe fuera que se de en una""".split()
+)
+REFLEXIVE: Final = frozenset("casa casó muda mudó jubila jubiló llama enfada enfadó queda quedó cayó".split())
+OPENING_VERBS: Final = frozenset(
+    "está están tiene tienen vive viven trabaja trabajan sigue siguen vino llegó llamó murió dijo".split()
+)
+MENTIONING: Final = frozenset(
+    """el la los las un una unos unas mi mis tu tus su sus nuestro nuestra este esta ese esa eso esto
+    usted ustedes yo tú él ella ellos ellas alguien todo todos todas nada nadie uno me mamá papá
+    dos tres cuatro cinco lejos cerca""".split()
 )
 
 # A query of one of these and at most so many words: the rest of the question was asked before.
@@ -269,7 +289,10 @@ DAYS: Final = (
     "monday/tuesday/wednesday/thursday/friday/saturday/sunday/january/february/march/april/may/june/july/"
     "august/september/october/november/december"
 )
-SURE: Final = "true/possible/impossible/ok/okay/fine/normal/necessary/rude/weird/likely/wrong"
+SURE: Final = (
+    "true/possible/impossible/ok/okay/fine/normal/necessary/rude/weird/likely/wrong/legal/illegal/allowed/bad/"
+    "common/useful/healthy/dangerous/cheaper/smart/free"
+)
 TAGE: Final = "montag/dienstag/mittwoch/donnerstag/freitag/samstag/sonnabend/sonntag"
 DIAS: Final = "lunes/martes/jueves/viernes/domingo"
 JOURS: Final = (
@@ -296,7 +319,7 @@ IDIOM_ROWS: Final = (
     # `It` of the weather, of time, and for what follows.
     "it [is/was] freezing/sunny/windy/cloudy/foggy",
     "it [*] [*] rain/rains/raining/rained/snow/snows/snowing/snowed",
-    "what time/day/date/year/month is/was it, it far from/to",
+    "what time/day/date/year/month is/was it, it far to, it far from * to",
     f"it [is/was] [already/still/only/just/almost] {DAYS}",
     "it [is/has] been a/ages/years/weeks/months/days/so/too/since, it take/takes/took [*] [*] to",
     f"it [is/was/be] [*] {SURE} to/that/if, it [is/was/be] [*] {HARD} to * a/an/the/my/your/our",
@@ -317,6 +340,7 @@ IDIOM_ROWS: Final = (
     "qu est ce, heure/jour est il, il est * heure/heures, il est vrai/possible/temps/tard/midi/minuit, s il",
     "est il vrai/possible",
     "laquelle/lequel/lesquels/lesquelles de/des, il semble, il reste, l un, l une, l on",
+    "cette année/semaine/nuit/fois, cet été/hiver/automne/après, how much does/did/will/would it cost to",
     "il gèle/paraît, il est tôt, heure/jour était il, il était une fois",
     "lo que/mejor/peor/bueno/malo/siento, lo más, la una",
 )
@@ -349,12 +373,14 @@ TERM_KIND_ROWS: Final = (
     ("m", "he, him, his, himself, él, 他, sein, seine, seinen, seinem, seiner, seines"),
     ("f", "she, her, hers, herself, ella, 她"),
     ("mf", "lui"),
-    ("mM", "er, ihn, ihm, il, le, der, den, dem"),
-    ("fF", "elle"),
+    ("mM", "er, ihn, ihm, il, le, der, den, dem, celui, lequel"),
+    ("fF", "elle, celle, laquelle"),
     ("fFsS", "sie, ihr, ihre, ihren, ihrem, ihrer, ihres, die"),
     ("nMF", "it, its, itself, 它"),
-    ("smfS", "they, them, their, theirs, themselves, ihnen, ellos, ellas, 他们, 她们"),
-    ("mfMFnsS", "l, les, los, las"),
+    ("smfS", "they, them, their, theirs, themselves, ihnen, ellos, ellas"),
+    ("smf", "他们, 她们"),
+    ("mfMFn", "l"),
+    ("sSMF", "les, los, las"),
     ("smfSMF", "ils, elles, leur, leurs, eux"),
     ("l", "here, there, dort, dorthin, dahin, da, ahí, allí, allá, là, là-bas, y, 这里, 那里, 这儿, 那儿"),
     (
@@ -368,16 +394,87 @@ TERM_KIND_ROWS: Final = (
         "mfMFnlsS",
         "one, ones, the same, the other, the others, dasselbe, das gleiche, die beiden, den beiden, otro, "
         "otra, otros, otras, el otro, la otra, lo mismo, el mismo, la misma, al mismo, l'autre, les autres, "
-        "le même, la même, laquelle, lequel",
+        "le même, la même, son, sa, ses, su, sus, welcher, welche, welches, welchen, welchem",
     ),
 )
 SUBJECTS: Final = frozenset("il elle ils elles er sie der die él ella ellos ellas".split())
+ACTING: Final = SUBJECTS | frozenset("he she it they".split())  # `it` before `them` acts, too
 POSSESSIVE: Final = frozenset(
     """his her its their sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer su sus son sa
     ses leur leurs""".split()
 )
 INVERTED: Final = frozenset("il elle ils elles".split())  # `Quand le train part-il ?`
-SAME: Final = frozenset("same mismo misma mismos mismas même mêmes".split())
+SAME: Final = frozenset(
+    """same mismo misma mismos mismas même mêmes dasselbe derselbe dieselbe denselben demselben
+    dieselben""".split()
+)
+# Objects of a verb, and verbs whose object is a thing: `Pourquoi la vend-il ?`
+OBJECTS: Final = frozenset("ihn le la l les lo los las".split())
+TRADING_VERBS: Final = frozenset(
+    """gekauft kaufe kaufen kauft kaufte verkauft verkaufe verkaufen verkaufte bestellt bestellen
+    repariert reparieren gelesen lesen gekocht kochen vend vendre vendu vends vendait acheté achète
+    acheter loué louer réparé répare réparer commandé commander lu lire cuisiné compra compró
+    comprar comprado compré compraste vende vendió vender vendí vendido vendiste alquiló alquilar
+    reparó reparar arregló arreglar pidió leyó leído leer""".split()
+)
+THING_VERBS: Final = frozenset(  # whose subject is no person
+    """cuesta cuestan costar costó costará funciona funcionan empieza empezar termina terminar abre
+    abrir cierra cerrar caduca caducan dura durar""".split()
+)
+# What things have, too: a relative is a person's.
+OWNED_BY_THINGS: Final = frozenset(
+    """owner author director driver manager boss host chef landlord landlady president editor pilot
+    propriétaire patron patronne vermieter vermieterin chefin casero casera jefe jefa dueño
+    dueña autor directeur""".split()
+)
+PREPOSITIONS: Final = {
+    "en": frozenset(
+        """of from in at on with for about near to into by behind under beside inside outside over
+        after before until since than""".split()
+    ),
+    "de": frozenset(
+        """von vom aus in im ins am an ans auf bei beim mit für zu zum zur über nach vor hinter neben
+        unter gegen um durch ohne seit""".split()
+    ),
+    "es": frozenset(
+        "de del en con para sobre a al desde hasta por sin entre hacia cerca contra según".split()
+    ),
+    "fr": frozenset(
+        "de du d à au aux en dans chez pour avec sur sous par devant derrière sans vers près".split()
+    ),
+}
+# What asks whether another is so, too.
+ALSO: Final = frozenset("too also either auch ebenfalls aussi également también tampoco 也".split())
+# Terms that choose among several, and words by which a turn counts them or lets one choose.
+CHOICES: Final = frozenset(
+    """one ones welcher welche welches welchen welchem laquelle lequel lesquels lesquelles celle
+    celui otro otra""".split()
+) | {"the other", "l'autre", "el otro", "la otra", "der andere", "die andere", "das andere", "den anderen"}
+NUMBERS: Final = frozenset(
+    "two three four five zwei drei vier fünf dos tres cuatro cinco deux trois quatre cinq".split()
+)
+OFFERS: Final = NUMBERS | frozenset("or oder ou o".split())
+# Words that join clauses, which a rewrite may add.
+AND: Final = frozenset("and und y e et".split())
+JOINING: Final = frozenset(
+    "that because if whether dass ob weil wenn que qu porque si parce lorsque cuando 因为 所以".split()
+)
+# Forms that have another stem than what they are forms of.
+IRREGULAR_ROWS: Final = (
+    (
+        "en",
+        """fall fell fallen, go went gone goes, come came, buy bought, sell sold, say said, tell told, take
+        took taken, get got, give gave given, leave left, break broke broken, write wrote written, drive
+        drove driven, eat ate eaten, drink drank drunk, see saw seen, find found, lose lost, meet met, pay
+        paid, send sent, spend spent, think thought, bring brought, teach taught, catch caught, choose chose
+        chosen, begin began begun, make made, know knew known, grow grew grown, fly flew flown, throw threw
+        thrown, wear wore worn, speak spoke spoken, steal stole stolen, sleep slept, keep kept, feel felt,
+        build built, hear heard, hold held, run ran, sit sat, stand stood, swim swam swum, win won, forget
+        forgot forgotten, sing sang sung, ride rode ridden, rise rose risen, have has had, do did done
+        does""",
+    ),
+    ("es", "va van, es son, ha han, fue fueron, hizo hicieron, dijo dijeron, tuvo tuvieron, puso pusieron"),
+)
 
 PERSON_NOUN_ROWS: Final = (
     (
@@ -385,7 +482,7 @@ PERSON_NOUN_ROWS: Final = (
         """man guy boy father dad daddy son brother uncle grandfather grandpa grandad husband
         boyfriend nephew mr sir king prince waiter actor businessman landlord stepfather fiancé
         widower groom bloke lad mann junge vater papa sohn bruder onkel großvater opa ehemann
-        freund neffe herr könig kellner vermieter chef kollege nachbar lehrer arzt zahnarzt anwalt
+        freund neffe herr herrn könig kellner vermieter chef kollege nachbar lehrer arzt zahnarzt anwalt
         bäcker trainer mitbewohner schwager schwiegervater cousin hombre chico niño padre papá hijo
         hermano tío abuelo marido esposo novio sobrino señor don rey camarero amigo compañero
         vecino primo jefe médico mecánico abogado profesor doctor socio cuñado suegro casero homme
@@ -398,7 +495,7 @@ PERSON_NOUN_ROWS: Final = (
         wife girlfriend niece mrs ms miss madam queen princess waitress actress landlady stepmother
         fiancée widow bride lady frau mädchen mutter mama tochter schwester tante großmutter oma
         ehefrau freundin nichte königin kellnerin vermieterin chefin kollegin nachbarin lehrerin
-        ärztin zahnärztin anwältin cousine schwägerin schwiegermutter mitbewohnerin trainerin mujer
+        ärztin zahnärztin anwältin cousine schwägerin schwiegermutter mitbewohnerin trainerin mujer dame
         chica niña madre mamá hija hermana tía abuela esposa novia sobrina señora doña reina
         camarera amiga compañera vecina prima jefa médica abogada profesora doctora socia cuñada
         suegra casera femme fille mère maman sœur tante mamie épouse copine nièce madame
@@ -421,7 +518,7 @@ PERSON_NOUN_ROWS: Final = (
         intérprete guía piloto polizist richter bürgermeister pfarrer student studentin hausmeister
         handwerker klempner maler policier juge maire curé étudiant étudiante plombier boulanger
         boucher concierge guide pilote peintre bebé persona cliente estudiante dentista taxista
-        periodista artista agente gerente colega paciente perro gato médecin docteur dentiste prof
+        periodista profe artista agente gerente colega paciente perro gato médecin docteur dentiste prof
         professeur enfant bébé personne élève client agent pianiste artiste juge locataire
         secrétaire chien chat""",
     ),
@@ -486,7 +583,8 @@ FIRST_NAME_ROWS: Final = (
         wayne wesley winston zach anil arun ashok dev dmitri farid femi hiroshi hussein idris jamal
         kenji khalid kofi kwame mahmoud malik mehmet murat nikhil nikolai olu osman pavel pradeep
         prakash rahul rajesh ramesh reza rohan sanjay sergei suresh takeshi tomasz vijay vikram
-        vladimir yasin yuri yusef mateusz piotr krzysztof milan goran dragan ivo aleksander sasha""",
+        vladimir yasin yuri yusef mateusz piotr krzysztof milan goran dragan ivo aleksander sasha
+        elias emre malte ole thorben nikita mehdi samir rachid hakim álex iker unai asier""",
     ),
     (
         "f",
@@ -545,7 +643,8 @@ FIRST_NAME_ROWS: Final = (
         fumiko hatice ingeborg irina jasmine kavita keiko kiran lakshmi leyla mei meena midori
         naoko nasrin nazanin neha nisha oksana olena padma pooja radha rania reema rekha samira
         sana sanae shanti shreya sita soraya sunita svetlana tatiana tomoko usha yuki yuko zainab
-        zeynep agnieszka katarzyna małgorzata magdalena ewa jelena ivana milica""",
+        zeynep agnieszka katarzyna małgorzata magdalena ewa jelena ivana milica
+        anke antonia frauke swantje merve ainhoa itziar leire maud""",
     ),
 )
 # How most names of men and women end, in that order of rows.
@@ -554,7 +653,7 @@ NAME_ENDINGS: Final = (
     ("m", ("o", "us", "ric", "vic", "ert", "old", "win", "ard", "ien", "ph", "mir")),
 )
 NAMING: Final = frozenset(
-    "called named namens heißt llamada llamado appelle appelée appelé nommé nommée".split()
+    """called named namens heißt llamada llamado llama appelle appelée appelé nommé nommée""".split()
 )
 # What is a place wherever it stands.
 PLACE_NOUNS: Final = frozenset(
@@ -574,7 +673,7 @@ PLACE_NOUNS: Final = frozenset(
     ville village""".split()
 )
 # Before a name: a place. Before a noun, with an article between: a place too.
-BEFORE_PLACE: Final = frozenset("in from near around nach en à dans près cerca lejos rue calle".split())
+BEFORE_PLACE: Final = frozenset("in from near around nach aus en à dans près cerca lejos rue calle".split())
 BEFORE_PLACE_NOUN: Final = BEFORE_PLACE | frozenset(
     """at on to into inside outside behind beside im am an auf beim bei zum zur vor ins aus al a
     del ante au aux chez devant sur""".split()
@@ -595,7 +694,12 @@ PERSONAL_VERBS: Final = frozenset(
     veut voulait pense croit sait aime habite travaille préfère parle raconte lit demande donne
     prête demandé acheté vendu proposé promis écrit appelé invité rencontré mangé malade enceinte
     mariée marié vacances contente content fâché fâchée allergique étudie répondu répond raté
-    réussi décidé pensé voulu vend achète espère connaît étudie""".split()
+    réussi décidé pensé voulu vend achète espère connaît étudie dort mange boit rentre joue chante
+    âge edad permis passeport anniversaire enfants führerschein reisepass geburtstag cumpleaños
+    verdient verdienen gagne gana llama
+    trabaja trabajan vive viven dice dijo piensa opina estudia quiere quieren sabe conoce prefiere llamó
+    cree gusta enfada enfadó jubila casa mudó
+    schläft isst trinkt spielt singt kocht spricht""".split()
 )
 # Articles and owners before a noun: its gender in German and French, as far as they show one.
 GENDER_ROWS: Final = (
@@ -648,20 +752,22 @@ NO_AGENTS: Final = frozenset(
 
 # Chinese: words and characters of persons, and how names begin.
 CHINESE_PERSON_ROWS: Final = (
-    ("m", "爸 哥 弟 叔 爷 舅 先生 老公 丈夫 儿子 男 外甥 侄子 公公 岳父"),
-    ("f", "妈 姐 妹 姨 奶奶 婆 姑 太太 妻 女 保姆 阿姨"),
+    ("m", "爸 哥 弟 叔 爷 舅 先生 老公 丈夫 儿子 男 外甥 侄子 公公 岳父 男朋友 男友"),
+    ("f", "妈 姐 妹 姨 奶奶 婆 姑 太太 妻 女 保姆 阿姨 女朋友 女友 女士"),
     (
         "mf",
         """老师 医生 大夫 老板 司机 经理 同事 朋友 同学 邻居 客户 师傅 孩子 护士 律师 教授 房东 员
-        师 总 学生 人 团队""",
+        师 总 学生 人 团队 租客 顾客 乘客 旅客 客人""",
     ),
 )
+# How Chinese places end.
+PLACE_ENDS: Final = frozenset("山市省县镇村路街湖岛区州城店馆院站")
 CHINESE_ANIMALS: Final = frozenset("狗猫鸟马鱼兔")
 # How names begin, and characters that are in names of men and of women.
 NAME_STARTS: Final = frozenset(
     "小老阿晓王李张刘陈杨赵黄周吴徐孙胡朱林何郭罗宋郑"
     "谢韩唐冯董程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛范汪段杜姜戴熊陆"
-    "孟秦潘任邹余顾尹姚邵梁钟侯陶贺龚崔康邱乔赖"
+    "孟秦潘任邹余顾尹姚邵梁钟侯陶贺龚崔康邱乔赖夏谭廖郝孔黎"
 )
 NAME_CHARACTERS: Final = {
     "m": frozenset("伟刚强杰军勇涛建斌浩鹏磊翔宇"),

@@ -81,6 +81,62 @@ def test_a_rewrite_is_taken_if_its_words_fit(
     assert (reason(talk, query, rewrite) == "") == is_taken
 
 
+RIVALS = (
+    "Tom is strict, and we bought a lamp from the shop. Her brother sold two flats.",
+    "The agent was late. The choir sings the Requiem.",
+)
+GERMAN_RIVALS = ("Der Hund schläft. Jonas hat den Laptop.", "Miriam kennt Funke, sie kam mit Nowak.")
+SPANISH_RIVALS = ("El perro ladra. Lola tiene el coche.", "Ramón duerme en la finca.")
+FRENCH_RIVALS = ("Mon oncle Bernard a une Clio et un vélo.", "L'Ibis ou le Mercure ? Demande à Nadia.")
+
+
+@pytest.mark.parametrize(
+    ("talk", "query", "rewrite", "is_taken"),
+    [
+        (RIVALS, "Is he strict?", "Is Tom strict?", True),
+        (RIVALS, "Is he strict?", "Is the brother strict?", False),  # Tom is said to be
+        (RIVALS, "Is he strict too?", "Is the brother strict too?", True),
+        (RIVALS, "How old is it?", "How old is the lamp?", True),
+        (RIVALS, "How old is it?", "How old is the shop?", False),  # behind `from`
+        (RIVALS, "Which one is cheaper?", "Which flat is cheaper?", True),
+        (RIVALS, "Which one is cheaper?", "Which agent is cheaper?", False),
+        (RIVALS, "When do they sing it?", "When does the choir sing the Requiem?", True),
+        (RIVALS, "When do they sing it?", "When does the Requiem sing the choir?", False),
+        (GERMAN_RIVALS, "Wo ist er?", "Wo ist der Hund?", True),
+        (GERMAN_RIVALS, "Wo ist sie?", "Wo ist der Hund?", False),
+        (GERMAN_RIVALS, "Wer ist ihr Bruder?", "Wer ist Miriams Bruder?", True),
+        (GERMAN_RIVALS, "Wer ist ihr Bruder?", "Wer ist der Bruder vom Laptop?", False),
+        (GERMAN_RIVALS, "Wann hat Ute ihn gekauft?", "Wann hat Ute den Laptop gekauft?", True),
+        (GERMAN_RIVALS, "Wann hat Ute ihn gekauft?", "Wann hat Ute Jonas gekauft?", False),
+        (SPANISH_RIVALS, "¿Por qué ladra?", "¿Por qué ladra el perro?", True),
+        (SPANISH_RIVALS, "¿Por qué ladra?", "¿Por qué ladra Ramón?", False),
+        (SPANISH_RIVALS, "¿Cuánto va a costar?", "¿Cuánto va a costar el coche?", True),
+        (SPANISH_RIVALS, "¿Cuánto va a costar?", "¿Cuánto va a costar Lola?", False),
+        (FRENCH_RIVALS, "Quand l'ai-je achetée ?", "Quand ai-je acheté la Clio ?", True),
+        (FRENCH_RIVALS, "Quand l'ai-je achetée ?", "Quand ai-je acheté le vélo ?", False),
+        (FRENCH_RIVALS, "L'autre a un parking ?", "Le Mercure a un parking ?", True),
+        (FRENCH_RIVALS, "L'autre a un parking ?", "Nadia a un parking ?", False),
+        (("刘医生来了，我妈也来了。",), "医生怎么说？", "刘医生怎么说？", True),
+        (("刘医生来了，我妈也来了。",), "医生怎么说？", "我妈怎么说？", False),
+        (("司机把手机给了李娜。",), "她在哪里？", "李娜在哪里？", True),
+        (("司机把手机给了李娜。",), "她在哪里？", "司机在哪里？", False),  # a woman is known
+        (("他们订了民宿，张伟和丽丽去。",), "他们坐什么去？", "民宿坐什么去？", False),
+    ],
+)
+def test_what_the_turns_rather_mean_is_preferred(
+    talk: tuple[str, ...], query: str, rewrite: str, is_taken: bool
+) -> None:
+    assert (reason(talk, query, rewrite) == "") == is_taken
+
+
+def test_a_thing_behind_a_preposition_gives_way() -> None:
+    assert reason(RIVALS, "How old is it?", "How old is the shop?") == "misfit"
+
+
+def test_who_a_turn_speaks_of_is_preferred() -> None:
+    assert reason(RIVALS, "Is he strict?", "Is the brother strict?") == "misfit"
+
+
 def test_a_woman_is_not_what_he_stands_for() -> None:
     assert reason(TALK, "Is he nice?", "Is Helen nice?") == "misfit"
 
