@@ -25,6 +25,7 @@ from umi_core.errors import Error
 from umi_core.text import has_control, has_unwritable, is_text, show_value, size, tidy
 from umi_core.values import (
     BLOCK_KINDS,
+    CARRIED,
     ENDING_KINDS,
     ENTITY_TYPES,
     EVOLUTION_KINDS,
@@ -167,6 +168,11 @@ def bad_members(name: str, value: object) -> Error | None:
     if type(value) is not tuple:
         return errors.BadScope(name, show_value(value), "a tuple of agents")
     return next((error for member in value if (error := bad_scope_part("member", member))), None)
+
+
+def bad_carries(name: str, value: object) -> Error | None:
+    good = type(value) is tuple and value and all(type(part) is str and part in CARRIED for part in value)
+    return None if good else errors.BadOption(name, show_value(value), f"some of {' '.join(CARRIED)}")
 
 
 def bad_row_id(name: str, value: object) -> Error | None:
@@ -421,6 +427,7 @@ EndedSession = Annotated[str, Domain("ended_session", bad_row_id)]
 ToldIn = Annotated[str, Domain("told_in", bad_row_id)]  # the session in which a text was told
 Source = Annotated[str, Domain("source", bad_row_id)]
 Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
+Carries = Annotated[tuple[str, ...], Domain("carries", bad_carries)]
 Text = Annotated[str, Domain("text", bad_text)]
 Query = Annotated[str, Domain("query", bad_query)]
 Flag = Annotated[bool, Domain("flag", bad_flag)]

@@ -30,6 +30,7 @@ SNAPSHOT_BYTES_MAX: Final = 2_097_152
 SESSION_TEXT_BYTES_MAX: Final = 200
 SESSION_NAMES_BYTES_MAX: Final = 4_096
 SESSION_MEMBER_COUNT_MAX: Final = 16
+SESSION_FACT_COUNT_MAX: Final = 100  # told in a session last, which a handoff can carry
 
 # Values.
 SCOPE_PART_BYTES_MAX: Final = 128

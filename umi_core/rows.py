@@ -17,6 +17,7 @@ from umi_core.declared import Incomplete, list_declared
 from umi_core.domains import (
     Anything,
     Blocks,
+    Carries,
     Components,
     Content,
     Count,
@@ -418,6 +419,7 @@ class Receipt(Body):
 
     tag = 16
     row_kind = "receipt"
+    added = (0,)
     key: Word
     request_digest: Digest
     plan_digest: Digest
@@ -430,10 +432,15 @@ class Receipt(Body):
 
 
 class SessionRow(Body):
-    """A saved session: the agents that may load it, and its snapshot."""
+    """A saved session: the agents that may load it, and its snapshot.
+
+    `carries`: what one of them gets besides its keys. `told`: the last facts of the session, which lie in the
+    archive of the agent that saved it; `left_out_count`: how many were told before these.
+    """
 
     tag = 17
     row_kind = "session"
+    added = (3,)
     id: SessionId
     user: Word
     creator: Word
@@ -441,6 +448,9 @@ class SessionRow(Body):
     saved_ms: EventTime
     saved_by: Word
     snapshot: Digest
+    carries: Carries = ("keys",)
+    told: Texts = ()
+    left_out_count: Count = 0
 
     def own_id(self) -> str:
         return self.id

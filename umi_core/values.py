@@ -99,6 +99,9 @@ class RoutingDecision(Data):
         return "" if self.block in BLOCK_KINDS[1:] else f"no block of entities is called {self.block!r}"
 
 
+CARRIED: Final = ("keys", "messages", "facts")  # what a saved session may carry to the agent that loads it
+
+
 class Turn(Data):
     tag = 19
     role: str

@@ -195,6 +195,7 @@ class LiveMemory:
         self.store: Store | None = None
         self.host: Host | None = None
         self.used = NO_USAGE  # until it was closed last
+        self.turns: Sequence[tuple[str, str]] = ()  # of the session that was loaded
         self.recorder: Recorder | None = None
 
     async def __aenter__(self) -> Self:
@@ -366,7 +367,7 @@ class LiveMemory:
         self,
         query: str,
         *,
-        turns: Sequence[tuple[str, str]] = (),
+        turns: Sequence[tuple[str, str]] | None = None,
         limit: int | None = None,
         types: Sequence[str] | None = None,
         time_range: tuple[int | None, int | None] | None = None,
@@ -378,11 +379,11 @@ class LiveMemory:
     ) -> Hits:
         """Return the facts that fit a question, the best first.
 
-        `turns`: (role, text), the oldest first; they say who `he` is. `limit`, `min_score_ppm`: of the
-        settings if None. `deep`: search paraphrases, too; if None, as the query asks for it. `time_range`:
-        (start, end) in milliseconds since 1970, both included. `where`: of `umi_core.conditions.filter_of`.
+        `turns`: (role, text), oldest first, say who `he` is; None: those of the loaded session. `limit`,
+        `min_score_ppm`: of the settings if None. `deep`: search paraphrases, too; if None, as the query asks.
+        `time_range`: (start, end), milliseconds since 1970. `where`: of `umi_core.conditions.filter_of`.
         """
-        said = tuple(Turn(role, text) for role, text in turns)
+        said = self.list_turns(turns)
         wanted = None if types is None else tuple(types)
         # Rules cost nothing, so each question is also asked in the words of its answers.
         deep = True if deep is None and isinstance(self.model, RuleModel) else deep
@@ -392,11 +393,9 @@ class LiveMemory:
         return Hits(found.hits, found.resolution, found.variants, result.degraded, result.usage)
 
     @with_timeout
-    async def resolve(self, query: str, turns: Sequence[tuple[str, str]] = ()) -> Resolution:
+    async def resolve(self, query: str, turns: Sequence[tuple[str, str]] | None = None) -> Resolution:
         """Return what a question means after these turns, (role, text), oldest first. Nothing is searched."""
-        said = shown_turns(
-            tuple(Turn(role, text) for role, text in turns), self.config.resolve_turn_count_max
-        )
+        said = shown_turns(self.list_turns(turns), self.config.resolve_turn_count_max)
         known = resolve_without_model(query, said, True)
         if known is not None:
             return known
@@ -408,7 +407,12 @@ class LiveMemory:
         if isinstance(answer, ModelReplied):
             return judge_rewrite(answer.text, query, said, self.config.resolve_confidence_min_ppm)
         reason = answer.kind if isinstance(answer, EffectFailed) else ""
-        return Resolution("failed", query, find_references(query, turns), reason, turn_count=len(said))
+        references = find_references(query, self.turns if turns is None else turns)
+        return Resolution("failed", query, references, reason, turn_count=len(said))
+
+    def list_turns(self, turns: Sequence[tuple[str, str]] | None) -> tuple[Turn, ...]:
+        """Return these turns, or those of the session that was loaded."""
+        return tuple(Turn(role, text) for role, text in (self.turns if turns is None else turns))
 
     @with_timeout
     async def memorize(
@@ -467,12 +471,12 @@ class LiveMemory:
         /,
         query: str,
         *,
-        turns: Sequence[tuple[str, str]] = (),
+        turns: Sequence[tuple[str, str]] | None = None,
         timeout: Seconds = None,
         **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until a model finds it enough. `options`: of `Retrieve`."""
-        said = tuple(Turn(role, text) for role, text in turns)
+        said = self.list_turns(turns)
         return await self.ask(Retrieve(0, query, said, **options), Retrieved)
 
     @with_timeout
@@ -481,12 +485,12 @@ class LiveMemory:
         /,
         query: str,
         *,
-        turns: Sequence[tuple[str, str]] = (),
+        turns: Sequence[tuple[str, str]] | None = None,
         timeout: Seconds = None,
         **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until scores say that it is enough. `options`: of `Search`."""
-        said = tuple(Turn(role, text) for role, text in turns)
+        said = self.list_turns(turns)
         return await self.ask(Search(0, query, said, **options), Retrieved)
 
     @with_timeout
@@ -533,17 +537,25 @@ class LiveMemory:
     @with_timeout
     async def create_session(self, members: Sequence[str] = (), *, timeout: Seconds = None) -> str:
         """Begin a session with no keys and return its id; `members`: agents of the user that may load it."""
-        return (await self.ask(CreateSession(0, tuple(members)), SessionCreated)).value.session_id
+        created = (await self.ask(CreateSession(0, tuple(members)), SessionCreated)).value
+        self.turns = ()
+        return created.session_id
 
     @with_timeout
-    async def save_session(self, hand_to: Sequence[str] = (), *, timeout: Seconds = None) -> SessionSaved:
-        """Save the keys of the session; `hand_to`: more agents of the user that may load it from now on."""
-        return (await self.ask(SaveSession(0, tuple(hand_to)), SessionSaved)).value
+    async def save_session(
+        self, hand_to: Sequence[str] = (), *, carries: Sequence[str] = ("keys",), timeout: Seconds = None
+    ) -> SessionSaved:
+        """Save the session; `hand_to`: more agents of the user that may load it from now on, and get what it
+        `carries`: `keys`, `messages` (of conversations memorized in it), `facts` (that it was told)."""
+        return (await self.ask(SaveSession(0, tuple(hand_to), tuple(carries)), SessionSaved)).value
 
     @with_timeout
     async def load_session(self, session_id: str, *, timeout: Seconds = None) -> SessionLoaded:
-        """Put the keys of a saved session in place of those there are."""
-        return (await self.ask(LoadSession(0, session_id), SessionLoaded)).value
+        """Put a saved session in place of the one there is, and remember the facts that it carries; questions
+        without `turns` have those of its value."""
+        loaded = (await self.ask(LoadSession(0, session_id), SessionLoaded)).value
+        self.turns = tuple((turn.role, turn.text) for turn in loaded.turns)
+        return loaded
 
     @with_timeout
     async def evolve_category(

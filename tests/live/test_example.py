@@ -52,7 +52,15 @@ def test_documents_are_searched_down_to_their_texts_and_kept_once(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("handoff", ["the draft: Lisbon has seven hills.", "facts of its own: 0"]),
+        (
+            "handoff",
+            [
+                "the draft: Lisbon has seven hills.",
+                "the last message: Eve.",
+                "told besides: ['Eve likes short texts.']",
+                "What does she like? -> Eve likes short texts.",
+            ],
+        ),
         (
             "tenants",
             [

@@ -526,6 +526,28 @@ def test_keys_are_there_for_the_agent_that_a_session_is_handed_to(tmp_path: Path
         memory.load_session(session)
 
 
+def test_a_session_carries_what_it_declares_to_the_agent_that_loads_it(tmp_path: Path) -> None:
+    path, chat = tmp_path / "agent.db", '[{"role": "user", "content": "Eve called."}]'
+    with open_blocking(path, user="ann", agent="planner") as memory:
+        session = memory.create_session()
+        memory.remember("Eve likes tea.")
+        memory.memorize(chat, modality="conversation", session_id=session)
+        memory.save_session(["writer", "reader"], carries=["messages", "facts"])
+    with open_blocking(path, user="ann", agent="writer") as memory:
+        loaded = memory.load_session(session)
+        assert [turn.text for turn in loaded.turns] == ["Eve called."]
+        hits = memory.recall("What does she like?")
+        assert (hits.resolution.query, hits[0].content) == ("What does Eve like?", "Eve likes tea.")
+        assert memory.recall("What does she like?", turns=()).resolution.outcome == "no_context"
+        assert memory.resolve("What does she like?").query == "What does Eve like?"
+        memory.create_session()
+        assert memory.resolve("What does she like?").outcome == "no_context"
+    with open_blocking(path, user="ann", agent="planner") as memory:
+        assert memory.forget_all_about("Eve")
+    with open_blocking(path, user="ann", agent="reader") as memory:
+        assert (memory.load_session(session).left_out_count, memory.count()) == (1, 0)
+
+
 def test_words_that_count_from_a_day_have_its_date(tmp_path: Path) -> None:
     at_ms = int(datetime(2024, 2, 29, 12, tzinfo=UTC).timestamp() * 1_000)
     # By UTC, whatever the time zone of this machine is.

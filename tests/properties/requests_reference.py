@@ -311,6 +311,12 @@ def some_words(*known: str) -> Wrong:
     return wrong
 
 
+def carries(name: str, value: object) -> Error | None:
+    known = ("keys", "messages", "facts")
+    good = isinstance(value, tuple) and value != () and all(each in known for each in value)
+    return None if good else errors.BadOption(name, show_value(value), "")
+
+
 def is_category(value: object) -> bool:
     return is_text(value) and 0 < byte_count(str(value)) <= limits.CATEGORY_NAME_BYTES_MAX
 
@@ -365,6 +371,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "form": one_word("xml", "markdown"),
     **dict.fromkeys(IDS, short_text(errors.BadId, PARTS, len)),
     "members": members,
+    "carries": carries,
     **dict.fromkeys(("text", "document"), body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)),
     **dict.fromkeys(
         ("fact", "new_fact"), body(limits.EXTRACT_CONTENT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)

@@ -51,6 +51,14 @@ def each(fits: Fits) -> Fits:
     return lambda value: type(value) is tuple and all(map(fits, value))
 
 
+def are_told(value: object) -> bool:
+    return each(is_text)(value) and len(value) <= 100  # type: ignore[arg-type]  # it is a tuple
+
+
+def are_carried(value: object) -> bool:
+    return type(value) is tuple and value != () and all(it in CARRIED for it in value)
+
+
 def pair(first: Fits, second: Fits) -> Fits:
     return lambda value: type(value) is tuple and len(value) == 2 and first(value[0]) and second(value[1])
 
@@ -110,6 +118,7 @@ CONTENT: Final = text(limits.ENTITY_CONTENT_BYTES_MAX)
 WORD: Final = text(limits.REPLY_BYTES_MAX)
 END: Final = pair(is_id, number(0))
 BYTES: Final = of_type(bytes)
+CARRIED: Final = ("keys", "messages", "facts")
 CHANGES: Final = (
     "created", "set", "appended", "replaced", "described", "imported", "deleted", "unchanged",
 )  # fmt: skip
@@ -185,7 +194,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     },
     "session": {
         "id": is_id, "user": WORD, "creator": WORD, "members": each(is_member), "saved_ms": TIME,
-        "saved_by": WORD, "snapshot": BYTES,
+        "saved_by": WORD, "snapshot": BYTES, "carries": are_carried, "told": each(is_text),
+        "left_out_count": COUNT,
     },
     "sheet": {
         "id": is_id, "kind": word(*BLOCK_KINDS), "label": is_label, "version": VERSION, "text_hash": WORD,
@@ -303,6 +313,7 @@ STATE_FIELDS: Final[Mapping[str, Fits]] = {
     "tiers.session.last_query": or_none(is_short_text), "tiers.session.names": are_names,
     "tiers.session.version": COUNT, "tiers.session.creator": is_text,
     "tiers.session.members": each(is_member), "tiers.session.load_count": COUNT,
+    "tiers.session.told": are_told, "tiers.session.left_out_count": COUNT,
     "tiers.access.unsaved": table(lambda value: value is None), "tiers.access.cursor": is_text,
     "tiers.access.head_version": COUNT, "tiers.access.is_due": of_type(bool), "tiers.access.ran_ms": MOMENT,
     "tiers.access.touch_count": COUNT, "tiers.access.forgotten": each(is_text),

@@ -399,8 +399,6 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
         plan,
         writes=(*alone.writes, *plan.writes),
         value=RecordAdded("archival", facts[LOG].next_seq, 1, view.now_ms, facts=plan.value),
-        # A record belongs to no conversation: it is not what was said last in this session.
-        spoken=None,
     )
 
 

@@ -12,7 +12,7 @@ fields, and refuses with a typed error.
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, TypeGuard, get_args
+from typing import Annotated, Any, ClassVar, Final, TypeGuard, get_args
 
 from umi_core.conditions import Filter, RowFilter
 from umi_core.conversations import conversation, find_unreadable, list_positions
@@ -22,6 +22,7 @@ from umi_core.domains import (
     BlockKind,
     BlockLabel,
     BlockText,
+    Carries,
     CategoryName,
     CategoryNames,
     Checks,
@@ -281,18 +282,21 @@ class CreateSession(WorkflowRequest):
 
 
 class SaveSession(WorkflowRequest):
-    """Save the keys of the session; `hand_to`: more agents that may load it from now on."""
+    """Save the session; `hand_to`: more agents that may load it from now on, `carries`: what they get."""
 
     tag = 61
     workflow = "save_session"
     hand_to: Members = ()
+    carries: Carries = ("keys",)
 
 
 class LoadSession(WorkflowRequest):
-    """Put the keys of a saved session in place of those there are."""
+    """Put a saved session in place of the one there is; the facts that it carries are told to this agent."""
 
     tag = 62
     workflow = "load_session"
+    evolve: ClassVar[bool] = True
+    embed: ClassVar[bool] = True
     session_id: SessionId
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from msgspec import structs
 
 from umi_core.data import Data
-from umi_core.domains import Count, Domain, EventTime, Score, VersionNumber, one_of
+from umi_core.domains import Count, Domain, EventTime, Score, Turns, VersionNumber, one_of
 from umi_core.kelpie.results import Appended, Keyed, RecordDeleted
 from umi_core.limits import PPM
 from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Relation, Resource, Subcategory
@@ -338,20 +338,32 @@ class SessionCreated(Data):
 
 
 class SessionSaved(Data):
-    """The session that was saved, with the version of its row."""
+    """The session that was saved, with the version of its row.
+
+    `left_out_count`: how many of its facts were told too long ago for this save to carry them, too.
+    """
 
     tag = 82
     session_id: str
     version: VersionNumber
     saved_ms: EventTime
+    left_out_count: Count = 0
 
 
 class SessionLoaded(Data):
-    """The version of the row, and how many keys had expired since it was saved."""
+    """The version of the row, and how many keys had expired since it was saved.
+
+    `turns`: the last messages of the session, if it carries them, the oldest first. `facts`: what became of
+    the facts that it carries to this agent; `left_out_count`: how many of those that it names were not told,
+    as they are current no more where they were told, or as there is no room.
+    """
 
     tag = 83
     version: VersionNumber
     expired_at_rest: Count
+    turns: Turns = ()
+    facts: Remembered | None = None
+    left_out_count: Count = 0
 
 
 class Rebalanced(Data):

@@ -18,7 +18,7 @@ from msgspec import structs
 from umi_core import domains, errors, limits
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.domains import Count, Members, bad_stored_key
+from umi_core.domains import Count, Members, Texts, bad_stored_key
 from umi_core.errors import Error, SnapshotDamaged
 from umi_core.ids import pack
 from umi_core.text import cut, is_text, size
@@ -35,7 +35,8 @@ class SessionInfo(Data):
 
     No snapshot has `version`, the row version as loaded or saved last, `load_count`, how often this process
     put a session in place, by which the answer to a save can tell whether the saved session is still here,
-    and `last_fact`, the last fact that was told in it.
+    `last_fact`, the last fact that was told in it, `told`, the last ones by id, and `left_out_count`, how
+    many were told before these.
     """
 
     tag = 88
@@ -50,6 +51,8 @@ class SessionInfo(Data):
     members: Members = ()
     load_count: Count = 0
     last_fact: str | None = None
+    told: Texts = ()
+    left_out_count: Count = 0
 
     def read_reserved(self, key: str) -> bytes | None:
         """Return the value of a reserved key; None if there is no such key or its value is not known."""
@@ -70,11 +73,19 @@ RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
 }
 
 
-def record_remember(info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None) -> SessionInfo:
-    """Return the info after a committed remember; `names` are the stored ones, in order."""
+def record_remember(
+    info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None, told: Sequence[str] = ()
+) -> SessionInfo:
+    """Return the info after a committed remember; `names` and `told`, ids of facts, are in order."""
     count, text = min(info.interaction_count + 1, limits.I64_MAX), cut(text, limits.SESSION_TEXT_BYTES_MAX)
-    return structs.replace(
+    info = structs.replace(
         info, interaction_count=count, last_input=text, names=fitting(names), last_fact=last_fact
+    )
+    # Told again, a fact moves to the end; beyond the limit the facts leave that were told longest ago.
+    every = (*(key for key in info.told if key not in told), *dict.fromkeys(told))
+    left_count = max(0, len(every) - limits.SESSION_FACT_COUNT_MAX)
+    return structs.replace(
+        info, told=every[left_count:], left_out_count=min(info.left_out_count + left_count, limits.I64_MAX)
     )
 
 
@@ -214,6 +225,7 @@ def bad_field(info: SessionInfo) -> str | None:
         "interaction_count": is_int(info.interaction_count) and 0 <= info.interaction_count <= limits.I64_MAX,
         "last_input": info.last_input is None or is_short(info.last_input),
         "last_query": info.last_query is None or is_short(info.last_query),
+        "told": len(info.told) <= limits.SESSION_FACT_COUNT_MAX,
         "names": all(map(is_text, info.names)) and fitting(info.names) == info.names,
     }
     return next((name for name in good if not good[name]), None)

@@ -32,6 +32,7 @@ from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcom
 from umi_core.workflows.forget import FORGET
 from umi_core.workflows.forget_resource import FORGET_RESOURCE
 from umi_core.workflows.grouping import Home
+from umi_core.workflows.handoff import LOAD_SESSION
 from umi_core.workflows.listing import COUNT, GET_ENTITY, LIST, RECENT_ENTITIES
 from umi_core.workflows.memorize import MEMORIZE
 from umi_core.workflows.reading import Unit, UnitReading
@@ -41,7 +42,7 @@ from umi_core.workflows.recover import RECOVER
 from umi_core.workflows.reflect import REFLECT
 from umi_core.workflows.remember import REMEMBER
 from umi_core.workflows.retrieve import RETRIEVE
-from umi_core.workflows.sessions import CREATE_SESSION, LOAD_SESSION, SAVE_SESSION
+from umi_core.workflows.sessions import CREATE_SESSION, SAVE_SESSION
 from umi_core.workflows.summarise import SUMMARISE
 from umi_core.workflows.telling import CategorisedFact
 from umi_core.workflows.update_entity import UPDATE_ENTITY

@@ -62,7 +62,8 @@ class Plan(Data):
     forgotten: tuple[str, ...] = ()
     pruned: tuple[AccessRecord, ...] = ()  # as they were when they were planned to go
     decisions: tuple[RoutingDecision, ...] | None = None
-    spoken: tuple[str, tuple[str, ...], str | None] | None = None  # for the session: input, names, last fact
+    # for the session: input, names, last fact of the text, and all its facts
+    spoken: tuple[str, tuple[str, ...], str | None, tuple[str, ...]] | None = None
     cursor: str | None = None
 
     @property

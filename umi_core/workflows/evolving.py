@@ -39,7 +39,7 @@ from umi_core.limits import (
 )
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Read
-from umi_core.messages.requests import Memorize, Remember
+from umi_core.messages.requests import LoadSession, Memorize, Remember
 from umi_core.rows import Entity, Row
 from umi_core.values import Scope
 from umi_core.workflows.drafting import (
@@ -57,6 +57,7 @@ from umi_core.workflows.drafting import (
 
 Telling = Remember | AddArchival
 REQUEST: Final = Fact("request", Telling)
+BY_WHOM: Final = Fact("request", Telling | LoadSession)  # of steps that need none of its texts
 MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
 DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
 STATED_ON: Final = Fact("stated_on", int)  # the day, since 1970
@@ -112,7 +113,7 @@ EXTRACT = Step(
 CANDIDATE_SCORE_MIN_PPM: Final = 200_000
 Verdicts = tuple[tuple[Pair, StatementVerdict], ...]
 
-COMPARED: Final = Fact("request", Telling | Memorize)
+COMPARED: Final = Fact("request", Telling | Memorize | LoadSession)
 FRESH: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts that are compared
 CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # the rows found for each of them
 PAIRS: Final = Fact("pairs", tuple[tuple[Pair, ...], ...])  # of each question

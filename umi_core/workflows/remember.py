@@ -72,6 +72,7 @@ from umi_core.workflows.drafting import (
     order_by_text,
 )
 from umi_core.workflows.evolving import (
+    BY_WHOM,
     COMPARE_LAWS,
     DATE,
     DROPPED,
@@ -166,7 +167,7 @@ def list_changed(facts: Facts) -> tuple[Drafted, ...]:
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
     entities = [draft.entity for draft in list_changed(facts)]
-    if not entities or not facts[REQUEST].embed:
+    if not entities or not facts[BY_WHOM].embed:
         return None
     return Embed(tuple(embedded_text(entity) for entity in entities))
 
@@ -211,7 +212,11 @@ def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     drafts = chain_drafts(place_drafts(facts), facts[STATED], view.tiers.session.last_fact)
-    return Learned(PLAN(plan_of(drafts, facts, view)))
+    told = tuple(draft.entity for draft in drafts)
+    names = tuple(name for it in told for name in (it.name, *it.others))
+    last = next(reversed(order_by_text(told, facts[STATED])), None)
+    spoken = facts[REQUEST].text, names, last, tuple(it.id for it in told)
+    return Learned(PLAN(structs.replace(plan_of(drafts, facts, view), spoken=spoken)))
 
 
 def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
@@ -221,8 +226,6 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     entities = compared.current
     decided = {it.entity_id: it for it in list_decisions(facts, drafts)}
     decisions = tuple(decided[it.id] for it in entities)
-    told = tuple(draft.entity for draft in drafts)
-    names = tuple(name for it in told for name in (it.name, *it.others))
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     succeeded = show_successors(core, compared.heirs, access, view)
     placed = place(entities, decisions, core, succeeded, access, view)
@@ -244,7 +247,6 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         forgotten=ended,
         decisions=placed.decisions,
-        spoken=(facts[REQUEST].text, names, next(reversed(order_by_text(told, facts[STATED])), None)),
     )
 
 
@@ -261,7 +263,7 @@ def place_drafts(facts: Facts) -> tuple[Drafted, ...]:
 
 def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: Facts) -> Drafted:
     # A caller that wants no vectors has not lost one: rebalance must not repair this fact.
-    missing = vector is None and facts[REQUEST].embed
+    missing = vector is None and facts[BY_WHOM].embed
     return structs.replace(
         draft, entity=structs.replace(draft.entity, block=route.block, vector_missing=missing)
     )
@@ -334,6 +336,15 @@ PLANNED_FROM = (
     REQUEST, STATED, MENTIONS, DROPPED, DRAFTS, *COMPARED_FROM, CORE, VECTORS, ROUTES,
 )  # fmt: skip
 
+TOLD_LAWS: Final = (
+    Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
+    *COMPARE_LAWS,
+    Law("a vector or none for each change", (DRAFTS, VECTORS),
+        lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
+    Law("a route for each change", (DRAFTS, ROUTES),
+        lambda facts, scope: len(facts[ROUTES]) == len(list_changed(facts))),
+)  # fmt: skip
+
 REMEMBER = Workflow(
     "remember",
     given=(REQUEST, REQUEST_KEY),
@@ -345,10 +356,10 @@ REMEMBER = Workflow(
              otherwise=nothing(DRAFTS, CORE), claims=claim_entities,
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         *COMPARE,
-        Step("embed", requires=(REQUEST, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
+        Step("embed", requires=(BY_WHOM, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
-        Step("route", requires=(REQUEST, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
+        Step("route", requires=(BY_WHOM, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
              otherwise=nothing(ROUTES), config=(("profile", "default"),),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
@@ -357,15 +368,7 @@ REMEMBER = Workflow(
         SETTLE,
         REPLY,
     ),
-    laws=(
-        KNOWN_ANSWER,
-        Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
-        *COMPARE_LAWS,
-        Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
-        Law("a route for each change", (DRAFTS, ROUTES),
-            lambda facts, scope: len(facts[ROUTES]) == len(list_changed(facts))),
-    ),
+    laws=(KNOWN_ANSWER, *TOLD_LAWS),
 )  # fmt: skip
 
 __all__ = ["KNOWN_ANSWER", "REMEMBER", "REPLY", "SEEN"]

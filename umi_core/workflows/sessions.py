@@ -1,9 +1,8 @@
-"""Sessions: the working tier as a row that its members hand on.
+"""Sessions: the working tier as a row that its members hand on, with the names of the facts told in it.
 
 Law 1. A save names the version it was made from; at most one of two saves from one version succeeds.
-Law 2. A load checks everything before anything changes; a missing or foreign session is an error.
-Law 3. A session lies in a scope of its own, (user, session id): no search, count or other memory meets it.
-Law 4. A memory holds the version that it loaded or saved last; a save that is answered after a load says
+Law 2. A session lies in a scope of its own, (user, session id): no search, count or other memory meets it.
+Law 3. A memory holds the version that it loaded or saved last; a save that is answered after a load says
        nothing of what was loaded:
 
     save    pack version 2 ............................ told: version 3; what is here comes from 2
@@ -15,23 +14,22 @@ from typing import Final
 from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, retry
-from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
+from umi_core.engine.workflow import Learned, Rejection, Step, Taken, Workflow, asks, retry
+from umi_core.errors import Error, NoSession, SessionConflict, TooManyMembers
 from umi_core.ids import session_id
 from umi_core.limits import SESSION_MEMBER_COUNT_MAX
-from umi_core.messages.answers import Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
-from umi_core.messages.requests import CreateSession, LoadSession, SaveSession
-from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
+from umi_core.messages.answers import Committed, EffectFailed
+from umi_core.messages.effects import Commit, Expect, Write
+from umi_core.messages.requests import CreateSession, SaveSession
+from umi_core.messages.results import SessionCreated, SessionSaved
 from umi_core.rows import Address, SessionRow
-from umi_core.tiers.session import SessionInfo, decode, encode
+from umi_core.tiers.session import SessionInfo, encode
 from umi_core.tiers.working import WorkingTier, drop_expired
-from umi_core.values import Scope
-from umi_core.workflows.commits import LOST, PLAN, REPLY, STORED, Plan, ask_commit, index_rows, take_commit
+from umi_core.values import CARRIED, Scope
+from umi_core.workflows.commits import LOST, PLAN, REPLY, STORED, Plan, ask_commit, take_commit
 
 CREATE: Final = Fact("request", CreateSession)
 SAVE: Final = Fact("request", SaveSession)
-LOAD: Final = Fact("request", LoadSession)
 INFO: Final = Fact("info", SessionInfo)
 PACKED: Final = Fact("packed", Plan)
 
@@ -84,9 +82,10 @@ def take_packed(facts: Facts, answer: None, view: View) -> Taken:
     members = join_members(info.members, facts[SAVE].hand_to)
     if isinstance(members, Error):
         return Rejection(members)
-    saved = SessionSaved(info.session_id, info.version + 1, view.now_ms)
+    request, left_count = facts[SAVE], info.left_out_count if "facts" in facts[SAVE].carries else 0
+    saved = SessionSaved(info.session_id, info.version + 1, view.now_ms, left_count)
     info = structs.replace(info, members=members)
-    return Learned(PACKED(plan_of(info, view.tiers.working, saved, view)) | INFO(info))
+    return Learned(PACKED(plan_of(info, view.tiers.working, saved, view, request.carries)) | INFO(info))
 
 
 def take_saved(facts: Facts, answer: None, view: View) -> Learned:
@@ -112,12 +111,23 @@ def put_in_place(info: SessionInfo, view: View) -> SessionInfo:
 
 
 def plan_of(
-    info: SessionInfo, working: WorkingTier, value: SessionCreated | SessionSaved, view: View
+    info: SessionInfo,
+    working: WorkingTier,
+    value: SessionCreated | SessionSaved,
+    view: View,
+    carries: tuple[str, ...] = ("keys",),
 ) -> Plan:
     assert info.session_id is not None
+    if "keys" in carries:
+        snapshot = encode(working, info, view.now_ms)
+    else:
+        # Neither its entries nor the keys that show what was said last.
+        bare = SessionInfo(info.session_id, info.started_ms)
+        snapshot = encode(WorkingTier(), bare, view.now_ms)
+    # The ids of facts say nothing: they lie in the row undeclared, too, for the agent that goes on with it.
     row = SessionRow(
         info.session_id, view.scope.user, info.creator, info.members, view.now_ms, view.scope.agent,
-        encode(working, info, view.now_ms),
+        snapshot, tuple(part for part in CARRIED if part in carries), info.told, info.left_out_count,
     )  # fmt: skip
     where = session_address(view.scope, info.session_id)
     # A session that is created has version 0, so its row must be absent.
@@ -134,29 +144,6 @@ def changed_by_another(facts: Facts, failure: EffectFailed, view: View) -> Error
     versions = dict(failure.changed)
     where = session_address(view.scope, info.session_id)
     return SessionConflict(info.version, versions[where]) if where in versions else None
-
-
-# load: read, check, swap.
-
-
-def ask_session(facts: Facts, view: View) -> Read:
-    return Read(ByIds((session_address(view.scope, facts[LOAD].session_id),)))
-
-
-def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    row = next(iter(index_rows(answer).values()), None)
-    body = row.body if row else None
-    if row is None or not isinstance(body, SessionRow) or view.scope.agent not in body.members:
-        return Rejection(SessionNotFound(facts[LOAD].session_id))
-    loaded = decode(body.snapshot, view.now_ms, view.config)
-    if isinstance(loaded, Error):
-        return Rejection(loaded)
-    drop_expired(view.tiers.working, view.now_ms)  # what has expired is counted, whatever takes its place
-    loaded.tier.expired_count = view.tiers.working.expired_count
-    view.tiers.working = loaded.tier
-    info = structs.replace(loaded.info, version=row.version, creator=body.creator, members=body.members)
-    view.tiers.session = put_in_place(info, view)
-    return Learned(OUTCOME(Done(SessionLoaded(row.version, loaded.expired_at_rest))))
 
 
 CREATE_SESSION = Workflow(
@@ -180,14 +167,5 @@ SAVE_SESSION = Workflow(
              **asks(Commit, ask_commit, take_save,
                     retry(3, replan="plan", conflict_error=changed_by_another))),
         REPLY,
-    ),
-)  # fmt: skip
-
-LOAD_SESSION = Workflow(
-    "load_session",
-    given=(LOAD,),
-    steps=(
-        Step("read", requires=(LOAD,), produces=(OUTCOME,),
-             **asks(Read, ask_session, take_session, retry(3))),
     ),
 )  # fmt: skip

@@ -273,6 +273,9 @@ EQUAL_NAMES_APART: Final = Rule("equal-names-apart", "ISO-3", "ids carry the sco
 SESSION_MEMBERS_ONLY: Final = Rule(
     "session-members-only", "ISO-4", "sessions are for their members", ORACLE, CHEAP
 )
+HANDOFF_AS_DECLARED: Final = Rule(
+    "handoff-as-declared", "ISO-5", "a load brings what its save declared, and nothing else", ORACLE, CHEAP
+)
 
 # Workflows.
 

@@ -56,6 +56,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     **dict.fromkeys(("entity_id", "session_id"), st.sampled_from(IDS)),
     "source": st.sampled_from(("told", "日本", "x y")),
     "members": st.sampled_from(((), ("a",), ("b", "a"))),
+    "carries": st.sampled_from((("keys",), ("facts",), ("keys", "messages", "facts"))),
     "time": WHOLE, "count": WHOLE, "version": st.sampled_from((1, 2, 2**53 + 1)), "importance": PARTS,
     "flag": st.booleans(), "metadata": PAIRS, "texts": TEXTS, "word": WORDS,
     "entity_type": st.sampled_from(ENTITY_TYPES), "entity_block": st.sampled_from(BLOCK_KINDS[1:]),

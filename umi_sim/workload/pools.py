@@ -344,6 +344,18 @@ HOSTILE_MEMBERS: Final[Pool] = {
     "type": (None, "a", ("a", None), (7,), (b"a",), 7),
 }
 
+CARRIES: Final = (
+    ("keys", "facts"), ("keys", "facts", "messages"), ("messages", "keys", "facts"), ("messages", "keys"),
+    ("facts",),
+)  # fmt: skip
+HOSTILE_CARRIES: Final[Pool] = {
+    "order": (("facts", "keys", "facts"), ("messages",)),
+    "look-alike": (("Keys",), ("keys ",), ("",), ("fact",), ("keys", "blocks")),
+    "none": ((),),
+    "surrogate": tuple((text,) for text in SURROGATES),
+    "type": (None, "keys", ["keys"], ("keys", None), (7,), (b"keys",), 7),
+}
+
 SPEAKERS: Final = ("Alice", "Bob", "Ann", " Zoe\u0308 ")
 HOSTILE_SPEAKERS: Final[Pool] = {
     "size": ("", *sizes(limits.ENTITY_NAME_BYTES_MAX)),

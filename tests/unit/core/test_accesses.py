@@ -222,7 +222,7 @@ def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> Non
         check_access_source(AccessTable(), crowd(1), value, heard)
     speaks = {
         ReadDone: ("recall", "load_session"),
-        Committed: ("remember", "create_session", "save_session"),
+        Committed: ("remember", "create_session", "save_session", "load_session"),
     }.get(type(value), ())
     with nullcontext() if workflow in speaks else pytest.raises(Broken, match="session-keys-true"):
         check_session_source(SessionInfo(), SessionInfo(interaction_count=1), value, heard)

@@ -15,6 +15,7 @@ from umi_core.messages.requests import ALL, Request
 from umi_core.values import Pairs, Scope
 from umi_sim.judge.oracle.agents import Closing, CommitKeys, ReplacedLife, Tampered
 from umi_sim.judge.oracle.api_model import ApiModel
+from umi_sim.judge.oracle.archive.log import BatchLog
 from umi_sim.judge.oracle.archive.model import TENDED, ArchiveModel
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.migration_model import MigrationModel
@@ -126,6 +127,7 @@ class AgentModel(Owner):
 
     def __post_init__(self) -> None:
         self.core.api, self.api.find_fit = self.api.blocks_now, self.archive.find_fit
+        self.working.list_told_facts = self.archive.log.list_told_facts
         self.closing.keys, self.closing.on_closed = self.api.keys, self.observe_closing
         self.models = (
             self.closing, self.promises, self.failures, self.sessions, self.core, self.archive, self.api,
@@ -166,6 +168,7 @@ class Oracle:
         for name, agent in self.agents.items():
             agent.archive.context.is_elsewhere = partial(self.is_elsewhere, name)
             agent.api.others = partial(self.other_apis, name)
+            agent.sessions.handoffs.logs = partial(self.logs_of, agent.config.scope.user)
 
     def model_agent(self, agent: AgentConfig) -> AgentModel:
         scope, run, surroundings, sessions = agent.scope, self.config, self.surroundings, self.sessions
@@ -193,6 +196,11 @@ class Oracle:
     def is_elsewhere(self, name: str, key: str) -> bool:
         """Return True if an id is known to another agent than this one."""
         return any(key in it.archive.log.known for other, it in self.agents.items() if other != name)
+
+    def logs_of(self, user: str) -> Mapping[str, BatchLog]:
+        """Return the archives of a user, by the agent part of their scopes."""
+        every = [(it.config.scope, it.archive.log) for it in self.agents.values()]
+        return {scope.agent: log for scope, log in every if scope.user == user}
 
     def other_apis(self, name: str) -> Iterator[ApiModel]:
         return (it.api for other, it in self.agents.items() if other != name)
@@ -339,6 +347,7 @@ class Oracle:
         failures.heard = dict(model.failures.heard)
         working.twins = [twin.copy() for twin in model.working.twins]
         working.counted = dict(model.working.counted)
+        working.list_told_facts = model.working.list_told_facts
         epoch, requests = near.epoch_of(model.config.scope), dict(model.requests)
         self.old_lives[old] = ReplacedLife(agent, near, epoch, requests, failures, working, model.seen_ms)
         self.observe_crash(agent)

@@ -20,6 +20,7 @@ from umi_core.messages.results import Remembered, SessionCreated, SessionLoaded,
 from umi_core.rows import Receipt
 from umi_core.text import cut
 from umi_core.values import Scope
+from umi_sim.judge.oracle.handoffs import Declared, Handoffs
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.requests import may_hold
 from umi_sim.record import rules
@@ -39,13 +40,16 @@ SURROGATE: Final = re.compile("[\ud800-\udfff]")
 NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")
 DONE: Final = "done"
 ANY_TEXT: Final = object()
+FACTS_MAX: Final = 100
+KEYS_ALONE: Final = ("keys",)
 
 
 class WorkingTwin(Mutable):
     """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
 
     `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
-    often a session was put in place. `origins` are the saves that it may come from.
+    often a session was put in place. `told`: its last facts by id, and `left_out` how many were told before
+    these. `origins` are the saves that it may come from.
     """
 
     config: Config
@@ -58,6 +62,8 @@ class WorkingTwin(Mutable):
     last_query: str | None = None
     version: int = 0
     place: int = 0
+    told: tuple[str, ...] = ()
+    left_out: int = 0
     dead: dict[str, int] = {}
     origins: tuple[object, ...] = ()
     beside = ("origins",)
@@ -72,6 +78,12 @@ class WorkingTwin(Mutable):
     def put_in_place_of(self, old: "WorkingTwin") -> "WorkingTwin":
         """Return this session, opened where another one was; expired entries there stay counted."""
         return structs.replace(self.copy(), expired=old.expired, place=old.place + 1)
+
+    def tell(self, ids: tuple[str, ...]) -> None:
+        """Add these facts to those of the session, of which it knows the last hundred."""
+        every = [key for key in self.told if key not in ids] + list(dict.fromkeys(ids))
+        self.left_out += len(every[:-FACTS_MAX])
+        self.told = tuple(every[-FACTS_MAX:])
 
     def bytes_used(self) -> int:
         return sum([len(key.encode()) + len(value) for key, (value, _) in self.entries.items()])
@@ -233,11 +245,21 @@ RULES: Final[Mapping[type, Callable[..., Answered]]] = complete("answer of the t
 
 
 class SavedTwin(Mutable):
-    """A working tier as it may have been saved, with the saving clock. `is_refuted`: it was not saved."""
+    """A working tier as it may have been saved, with the saving clock. `is_refuted`: it was not saved.
+
+    `agent`: the one that saved it, and has its facts and messages; `carries`: what it declared.
+    """
 
     twin: WorkingTwin
     saved_ms: int
+    agent: str
+    carries: tuple[str, ...] = KEYS_ALONE
     is_refuted: bool = False
+
+    @property
+    def declared(self) -> Declared:
+        """Return what its save declared."""
+        return Declared(self.agent, self.carries, self.twin.told)
 
     def at_load(self, now_ms: int) -> tuple[WorkingTwin, int]:
         """Return the tier after its rest, and how many entries expired meanwhile."""
@@ -283,10 +305,14 @@ class OpenSave(Owner):
 
 
 class OpenLoad(Data):
-    """A load on its way: the version that must be there, and whether its agent may see the session."""
+    """A load on its way: the version that must be there, and whether its agent may see the session.
+
+    `positions`: by agent of the user, how many batches of its archive were durable when it was issued.
+    """
 
     must: int
     is_member: bool
+    positions: Mapping[str, int]
 
 
 class SessionsModel(Owner):
@@ -300,9 +326,12 @@ class SessionsModel(Owner):
         self.sessions.clear()
         self.open.clear()
 
-    def begin_save(self, request: SaveSession, twins: list[WorkingTwin], now_ms: int) -> OpenSave:
+    def begin_save(self, request: SaveSession, agent: str, twins: list[WorkingTwin], now_ms: int) -> OpenSave:
         must = {key: session.must for key, session in self.sessions.items()}
-        save = OpenSave(must, as_members(request.hand_to), [SavedTwin(twin.copy(), now_ms) for twin in twins])
+        carries = as_members(request.carries)
+        packed = [twin.copy() if "keys" in carries else without_keys(twin) for twin in twins]
+        candidates = [SavedTwin(twin, now_ms, agent, carries) for twin in packed]
+        save = OpenSave(must, as_members(request.hand_to), candidates)
         self.open.append(save)
         return save
 
@@ -328,7 +357,7 @@ class SessionsModel(Owner):
             known.acknowledged |= acknowledged
             known.members |= members
             return
-        versions = {1: [SavedTwin(twin, ending.now_ms)]}
+        versions = {1: [SavedTwin(twin, ending.now_ms, scope.agent)]}
         self.sessions[done.session_id] = Session(
             scope.user, versions, int(ending.is_sure), members, acknowledged
         )
@@ -351,6 +380,9 @@ class SessionsModel(Owner):
         packed = save.list_candidates(done.session_id, version)
         found = sorted({it.twin.version for it in save.candidates})
         demand(packed, rules.SESSION_VERSIONS, f"saved as version {version} what came from version {found}")
+        counts = [it.twin.left_out if "facts" in it.carries else 0 for it in packed]
+        is_counted, message = done.left_out_count in counts, "facts that this save cannot carry"
+        demand(is_counted, rules.HANDOFF_AS_DECLARED, message, counts, done.left_out_count)
         if is_sure:
             # A load may have shown this version before its save
             # was answered; only what it showed is left then.
@@ -429,10 +461,10 @@ class SessionsModel(Owner):
                 session.may.append(saved)
                 session.may_members |= dict.fromkeys(save.hand_to)
 
-    def begin_load(self, user: str, agent: str, session_id: str) -> OpenLoad:
+    def begin_load(self, scope: Scope, session_id: str, positions: Mapping[str, int]) -> OpenLoad:
         session = self.sessions.get(session_id)
-        is_member = session is not None and session.user == user and agent in session.members
-        return OpenLoad(session.must if session else 0, is_member)
+        is_member = session is not None and session.user == scope.user and scope.agent in session.members
+        return OpenLoad(session.must if session else 0, is_member, positions)
 
     def judge_load(
         self, scope: Scope, request: LoadSession, load: OpenLoad, done: SessionLoaded
@@ -461,6 +493,11 @@ class SessionsModel(Owner):
         is_due = load.must and load.is_member
         message = f"session {request.session_id} was acknowledged and is not found"
         demand(not is_due, rules.ACKNOWLEDGED_IS_DURABLE, message)
+
+
+def without_keys(twin: WorkingTwin) -> WorkingTwin:
+    """Return the session as it is saved if it carries no keys: with none, and nothing of what was said."""
+    return structs.replace(twin, entries={}, dead={}, interactions=0, last_input=None, last_query=None)
 
 
 def as_members(value: object) -> tuple[str, ...]:
@@ -495,6 +532,7 @@ class WorkingModel(OracleModel):
         self.scope, self.config, self.sessions = scope, config, sessions
         self.twins = [WorkingTwin(config)]
         self.counted: dict[str, None] = {}
+        self.list_told_facts: Callable[[str], tuple[str, ...]] = lambda op_id: ()
 
     def observe_crash(self) -> None:
         self.twins = [WorkingTwin(self.config)]
@@ -536,6 +574,7 @@ class WorkingModel(OracleModel):
         self.counted[op_id] = None
         for twin in self.twins:
             twin.interactions += 1
+            twin.tell(self.list_told_facts(op_id))
             twin.last_input = cut(request.text, SHOWN_BYTES_MAX)
 
     def judge(self, request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int) -> None:
@@ -728,13 +767,16 @@ class SessionModel(OracleModel):
         self.sessions, self.working = sessions, working
         self.saves: dict[str, OpenSave] = {}
         self.loads: dict[str, OpenLoad] = {}
+        self.handoffs = Handoffs(scope, surroundings)
 
     def observe_request(self, op_id: str, request: object, now_ms: int) -> None:
         if isinstance(request, SaveSession):
-            self.saves[op_id] = self.sessions.begin_save(request, self.working.twins, now_ms)
+            self.saves[op_id] = self.sessions.begin_save(
+                request, self.scope.agent, self.working.twins, now_ms
+            )
         elif isinstance(request, LoadSession | EndSession):
-            scope = self.scope
-            self.loads[op_id] = self.sessions.begin_load(scope.user, scope.agent, request.session_id)
+            positions = self.handoffs.positions()
+            self.loads[op_id] = self.sessions.begin_load(self.scope, request.session_id, positions)
 
     def observe_crash(self) -> None:
         for save in self.saves.values():
@@ -800,8 +842,33 @@ class SessionModel(OracleModel):
         fitting = [(saved, twin) for saved, twin, expired in rested if expired == done.expired_at_rest]
         counts = sorted({expired for _, _, expired in rested})
         demand(fitting, rules.REST_TIME, f"load told {done.expired_at_rest} expired at rest", counts)
-        self.sessions.show(ending.request.session_id, done.version, [saved for saved, _ in fitting])
-        self.working.open_session([twin.loaded_from(saved, done.version) for saved, twin in fitting])
+        carried = [(saved, twin) for saved, twin in fitting if self.is_carried(ending, load, saved, done)]
+        self.judge_carried(ending, done, carried, [saved for saved, _ in fitting])
+        self.sessions.show(ending.request.session_id, done.version, [saved for saved, _ in carried])
+        twins = [(self.knowing_facts(twin, saved, done), saved) for saved, twin in carried]
+        self.working.open_session([twin.loaded_from(saved, done.version) for twin, saved in twins])
+
+    def judge_carried(
+        self, ending: Ending, done: SessionLoaded, carried: object, candidates: list[SavedTwin]
+    ) -> None:
+        """Demand that one of these saves explains what the load brings besides its keys."""
+        declared = [it.declared for it in candidates]
+        got = done.facts, done.left_out_count, done.turns
+        message = f"{ending.op_id} brings besides keys"
+        demand(carried, rules.HANDOFF_AS_DECLARED, message, declared, got)
+
+    def is_carried(self, ending: Ending, load: OpenLoad, saved: SavedTwin, done: SessionLoaded) -> bool:
+        """Return whether a load of this save may have brought these facts and messages."""
+        session_id, declared, handoffs = ending.request.session_id, saved.declared, self.handoffs
+        is_told = handoffs.explains(declared, ending.op_id, done)
+        return is_told and handoffs.explains_turns(declared, session_id, load.positions, done.turns)
+
+    def knowing_facts(self, twin: WorkingTwin, saved: SavedTwin, done: SessionLoaded) -> WorkingTwin:
+        """Return the loaded tier with the facts of the session as this agent has them."""
+        if saved.agent == self.scope.agent:
+            return twin
+        told = tuple(it.id for it in done.facts.entities) if done.facts is not None else ()
+        return structs.replace(twin, told=told, left_out=0)
 
     def judge_refused_load(self, request: LoadSession, outcome: Refused, load: OpenLoad) -> None:
         name = type(outcome.error).__name__

@@ -15,8 +15,16 @@ from msgspec import structs
 from umi_core.config import Config
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
-from umi_core.messages.effects import Asked, ByFilter, Commit, Done, Outcome, Read, Reply, Write
-from umi_core.messages.results import Memorized, Recalled, RecordAdded, Remembered, Retrieved, Stored
+from umi_core.messages.effects import Asked, ByFilter, ByIds, Commit, Done, Outcome, Read, Reply, Write
+from umi_core.messages.results import (
+    Memorized,
+    Recalled,
+    RecordAdded,
+    Remembered,
+    Retrieved,
+    SessionLoaded,
+    Stored,
+)
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Entity, Row
 from umi_core.state import Operation
@@ -29,9 +37,10 @@ from umi_sim.record.broken import Broken, demand
 LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
 COUNTED: Final = (
     "recall", "remember", "add_archival", "memorize", "create_entity", "update_entity", "retrieve",
+    "load_session",
 )  # fmt: skip
 SPEAK_BY_READING: Final = ("recall", "load_session")
-SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
+SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session", "load_session")
 
 
 def may_end_unanswered(heard: OperationSnapshot) -> bool:
@@ -40,7 +49,10 @@ def may_end_unanswered(heard: OperationSnapshot) -> bool:
     # What stands beside the hits is the last thing a recall reads, and
     # it can do without; a retrieve can do without any of its reads.
     is_context = heard.pinned[0] == "recall" and isinstance(query, ByFilter)
-    return is_context or heard.pinned[0] == "retrieve"
+    # A load whose earlier plan won reads core alone before it swaps, and can do without.
+    kinds = [it.kind for it in query.addresses] if isinstance(query, ByIds) else []
+    is_settling = heard.pinned[0] == "load_session" and kinds == ["core"]
+    return is_context or is_settling or heard.pinned[0] == "retrieve"
 
 
 def check_access_source(
@@ -180,8 +192,10 @@ def check_counted(
         return  # not at its end yet; a remember whose earlier plan won reads core before it replies
     counted = Counter[str]()
     # One request may have two replies if its op_id was used twice; the first is the one that was waiting.
-    for outcome in (*mine[:1], *late):
+    for outcome in mine[:1]:
         counted.update(count_accesses(heard, outcome))
+    for outcome in late:
+        counted.update(count_accesses(None, outcome))
     # accessed and forgotten in one step: no record is left to count in
     expected = {key: count for key, count in counted.items() if key not in now.forgotten}
     got = {key: more for key, record in now.records.items() if (more := record.count - count_of(was, key))}
@@ -210,6 +224,7 @@ def count_accesses(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping
         return Counter(hit.id for hit in value.hits if hit.level == "entities")
     if isinstance(value, RecordAdded):
         value = structs.replace(value.facts, repeated=value.repeated)
+    value = value.facts if isinstance(value, SessionLoaded) else value
     if heard is None or not isinstance(heard.asked, Commit):
         return {}
     if isinstance(value, Remembered | Memorized):

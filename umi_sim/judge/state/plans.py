@@ -15,7 +15,15 @@ from umi_core.config import Config
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, DeleteBlock
 from umi_core.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX, EVOLVE_FACT_COUNT_MAX
 from umi_core.messages.effects import Commit, Write
-from umi_core.messages.requests import Forget, ForgetResource, Memorize, Remember, RemoveBlock, UpdateEntity
+from umi_core.messages.requests import (
+    Forget,
+    ForgetResource,
+    LoadSession,
+    Memorize,
+    Remember,
+    RemoveBlock,
+    UpdateEntity,
+)
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import AccessRecord, Ended, Entity, Relation, Row
@@ -119,7 +127,7 @@ def check_compared(facts: Mapping[str, object]) -> None:
 def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
     """Demand that a new current fact has a vector, or is marked as lacking one that a scan adds."""
     request, drafts = facts.get("request"), facts.get("drafts")
-    if isinstance(request, Remember | AddArchival) and isinstance(drafts, tuple):
+    if isinstance(request, Remember | AddArchival | LoadSession) and isinstance(drafts, tuple):
         rows = {(write.address.kind, write.address.id): write.body for write in writes}
         fresh = (draft.entity.id for draft in drafts if draft.old is None)
         for key in (key for key in fresh if rows.get(("ended", key)) is None):
@@ -182,7 +190,7 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
             return () if entity_id in [it.id for it in plan.accessed] else (entity_id,)
         case Forget(entity_id=entity_id):
             return (entity_id,)
-        case Remember() | AddArchival() | Memorize():
+        case Remember() | AddArchival() | Memorize() | LoadSession():
             return tuple(getattr(find_core_reply(plan), "ended", ()))
         case RemoveBlock(kind=kind, label=label):
             block = core.find(kind, label)

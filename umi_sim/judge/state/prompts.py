@@ -20,6 +20,7 @@ from umi_core.messages.requests import (
     Descent,
     EndSession,
     EvolveCategory,
+    LoadSession,
     Memorize,
     Recall,
     Remember,
@@ -58,7 +59,9 @@ PROBLEMS: Final = {
     "no_json": "The last reply had no complete JSON of this form.",
 }
 OTHER_PROBLEM: Final = "The last reply was not of this form."
-ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, EndSession, Retrieve, Search)
+ASKING: Final = (
+    Remember, LoadSession, Recall, Memorize, Summarise, EvolveCategory, EndSession, Retrieve, Search,
+)  # fmt: skip
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -108,7 +111,7 @@ def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dic
             # Whether these are its dates is for the oracle of the archive, which knows when it came.
             told = {"text": facts.get("stated"), "told": name_day(int(str(facts.get("stated_on"))))}
             return told if request.speaker is None else {**told, "speaker": request.speaker}
-        case "route", Remember(), _:
+        case "route", Remember() | LoadSession(), _:
             told = {"told": name_day(int(str(facts.get("stated_on"))))}
             return {**told, "context": cut(str(facts.get("stated")), ROUTE_CONTEXT_BYTES_MAX)}
         case "rewrite" | "decide_need", (Recall() | Retrieve() | Search()) as request, _:

@@ -20,6 +20,7 @@ from umi_sim.record.broken import demand
 ATTEMPTS: Final = 3
 WRITERS_OF_CORE: Final = (
     "remember", "add_archival", "forget", "update_entity", "write_block", "rebalance", "recover",
+    "load_session",
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from umi_core.messages.answers import Committed, Embedded, ModelReplied, ReadDon
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Reply
 from umi_core.messages.requests import Descent, InCore, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import Core, Ended, SessionRow
+from umi_core.rows import Core, Ended, Row, SessionRow
 from umi_core.state import State, Tiers
 from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
@@ -409,7 +409,7 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str, ended: tuple
 
 def check_decisions_source(was: Decisions, told: StepInput, now: Decisions) -> None:
     workflow = told.heard.pinned[0] if told.heard else ""
-    holds = now is was or workflow in ("remember", "add_archival")
+    holds = now is was or workflow in ("remember", "add_archival", "load_session")
     demand(holds, rules.REFUSED_MEANS_UNCHANGED, "decisions changed, and nothing was remembered", was, now)
 
 
@@ -454,8 +454,11 @@ def check_load(before: StateSnapshot, told: StepInput, state: State) -> None:
         size = now.working.used_bytes, len(now.working.entries)
         is_left = workflow != "load_session" or size == before.working_size
         demand(is_left, rules.LOAD_OR_NOTHING, "bytes and entries", before.working_size, size)
-    elif workflow == "load_session" and isinstance(value, ReadDone):
-        body = next((row.body for row in value.rows if isinstance(row.body, SessionRow)), None)
+    elif heard is not None and workflow == "load_session":
+        # The row was read in this step, or in an earlier one, if the session carries more than keys.
+        rows = value.rows if isinstance(value, ReadDone) else ()
+        read = [it for it in (heard.facts.get("session"), *rows) if isinstance(it, Row)]
+        body = next((row.body for row in read if isinstance(row.body, SessionRow)), None)
         demand(body is not None, rules.SESSION_OR_ERROR, "a session was loaded that no row told of")
         assert body is not None
         check_loaded(body.snapshot, state)

@@ -22,6 +22,7 @@ from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.judge.invariants.asked import ServiceQuestions
 from umi_sim.record.broken import Broken
+from umi_sim.target.machine import Origin
 
 SCOPE, OTHER = Scope("u", "a"), Scope("u", "b")
 AT = Address(SCOPE, "entity", "ent_1")
@@ -31,8 +32,19 @@ WALK = ByFilter(SCOPE, ("entity", "category"), OF_TYPE, 10, "entity/ent_1")
 WORDS = ByWords(SCOPE, "tea", OF_TYPE, 10, 0)
 
 
-def look(effect: Effect) -> None:
-    ServiceQuestions().observe_step("a", SCOPE, None, (effect,))  # type: ignore[arg-type]  # no machine is looked at
+class AskingMachine:
+    """A machine of which only the workflow that asks is known."""
+
+    def __init__(self, workflow: str) -> None:
+        self.workflow = workflow
+
+    def origin_of(self, effect: Effect) -> Origin:
+        return Origin("o1", self.workflow, 1, "read")
+
+
+def look(effect: Effect, workflow: str = "remember") -> None:
+    machine: Any = AskingMachine(workflow)
+    ServiceQuestions().observe_step("a", SCOPE, machine, (effect,))
 
 
 def at(**changed: Any) -> ByIds:
@@ -82,3 +94,28 @@ def test_what_cannot_be_there_is_seen(effect: Effect, rule: str) -> None:
     with pytest.raises(Broken) as broken:
         look(effect)
     assert broken.value.rule == rule
+
+
+OF_OTHER = structs.replace(AT, scope=OTHER)
+OF_ANOTHER_USER = structs.replace(AT, scope=Scope("v", "b"))
+
+
+def test_a_load_may_ask_for_facts_and_texts_of_other_agents_of_its_user() -> None:
+    for effect in (
+        Read(ByIds((OF_OTHER,))), Commit((), (Expect(OF_OTHER, 1),), "k"),
+        Read(ByFilter(OTHER, ("resource",), ())),
+    ):  # fmt: skip
+        look(effect, "load_session")
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        Read(ByIds((OF_ANOTHER_USER,))), Read(ByIds((structs.replace(OF_OTHER, kind="core"),))),
+        Commit((), (Expect(OF_ANOTHER_USER, 1),), "k"),
+        Read(ByFilter(Scope("v", "b"), ("resource",), ())), Read(ByFilter(OTHER, ("entity",), ())),
+    ],
+)  # fmt: skip
+def test_a_load_asks_for_nothing_else(effect: Effect) -> None:
+    with pytest.raises(Broken, match="scope-apart"):
+        look(effect, "load_session")

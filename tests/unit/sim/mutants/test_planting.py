@@ -97,6 +97,7 @@ def test_a_step_is_changed_in_every_table_that_has_it() -> None:
     assert changed == {
         "remember", "forget", "write_block", "memorize", "summarise", "rebalance", "edit_block",
         "evolve_category", "create_entity", "update_entity", "reflect", "forget_resource", "add_archival",
+        "load_session",
     }  # fmt: skip
 
 

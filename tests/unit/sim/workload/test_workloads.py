@@ -79,6 +79,7 @@ STRUCK: Final[dict[tuple[str, str], Pool]] = {
     ("load_session", "session_id"): pools.HOSTILE_IDS,
     ("create_session", "members"): pools.HOSTILE_MEMBERS,
     ("save_session", "hand_to"): pools.HOSTILE_MEMBERS,
+    ("save_session", "carries"): pools.HOSTILE_CARRIES,
     ("remember", "embed"): pools.HOSTILE_FLAGS,
     ("forget", "request_key"): pools.HOSTILE_REQUEST_KEYS,
     ("remember", "event_time_ms"): pools.HOSTILE_TIMES,

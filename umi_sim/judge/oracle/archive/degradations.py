@@ -28,6 +28,7 @@ from umi_core.messages.requests import (
     Descent,
     EndSession,
     EvolveCategory,
+    LoadSession,
     Memorize,
     Recall,
     Remember,
@@ -44,6 +45,7 @@ STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
 """Such a page is read again, and counts for nothing."""
 STEPS: Final[Mapping[type, tuple[str, ...]]] = {
     Remember: ("remember", "extract", "evolve", "embed", "route"),
+    LoadSession: ("load_session", "evolve", "embed", "route"),
     Memorize: ("memorize", "preprocess", "segment", "evolve", "embed", "embed_shelf"),
     CreateEntity: ("create_entity", "embed", "embed_shelf"),
     UpdateEntity: ("update_entity", "embed", "embed_shelf"),
@@ -164,14 +166,14 @@ class Degradations(ArchivePart):
             if is_absent or not (op.past and is_lost):
                 yield name, is_lost or is_absent
         found, request = batch.extraction if batch is not None else None, op.request
-        if isinstance(request, Remember) and batch is not None and not op.past:
+        if isinstance(request, Remember | LoadSession) and batch is not None and not op.past:
             yield "extract:partial", found is not None and found.partial
             asked = tuple(batch.entity(key) for key in batch.created)
             read = parse_routes(op.plan.text("route") or "", asked, self.context.config)
             yield "route:partial", isinstance(read, Routes) and bool(read.degraded)
         if isinstance(request, Memorize) and None in read_units(op.plan).values():
             yield MISSING, True
-        if isinstance(request, Remember | Memorize) and not op.past:
+        if isinstance(request, Remember | Memorize | LoadSession) and not op.past:
             told = [(it.text, it.pairs) for it in op.plan.questions("evolve")]
             verdicts = [parse_evolution(text, pairs, 0) for text, pairs in told if text is not None]
             yield "evolve:partial", any(isinstance(it, Evolution) and it.dropped for it in verdicts)
@@ -179,7 +181,7 @@ class Degradations(ArchivePart):
 
 def count_beyond_limits(op: ArchiveOperation, batch: Batch | None) -> Iterator[tuple[str, int]]:
     """Return how many new facts are beyond what is compared, and beyond what is taken of an answer."""
-    if isinstance(op.request, Memorize) or (isinstance(op.request, Remember) and op.request.evolve):
+    if isinstance(op.request, Memorize | Remember | LoadSession) and getattr(op.request, "evolve", True):
         yield NOT_COMPARED, len(batch.created) - limits.EVOLVE_FACT_COUNT_MAX if batch is not None else 0
     if isinstance(op.request, Memorize):
         asked = [it for it in op.plan.tried("extract") if it.inputs]

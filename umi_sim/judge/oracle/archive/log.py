@@ -31,6 +31,7 @@ from umi_core.messages.requests import (
     EndSession,
     Forget,
     ForgetResource,
+    LoadSession,
     Memorize,
     Rebalance,
     Remember,
@@ -49,8 +50,10 @@ from umi_sim.judge.oracle.archive.operations import (
     BatchContext,
     Categorised,
     Exchange,
+    as_mention,
     find_day,
     list_mentions,
+    read_carried,
     read_extracted,
     read_given,
     read_memorized,
@@ -239,7 +242,7 @@ class BatchLog(ArchivePart):
     def apply(self, op: ArchiveOperation, plan: BatchContext) -> Batch:
         batch = Batch(op, plan, self.position + 1, self.context.now_ms)
         match op.request:
-            case Remember() | Memorize() | CreateEntity() as request:
+            case Remember() | Memorize() | CreateEntity() | LoadSession() as request:
                 self.tell(batch, request)
             case UpdateEntity() as request:
                 self.update(batch, request)
@@ -263,18 +266,24 @@ class BatchLog(ArchivePart):
         """Return the state of an id behind what this batch has done so far."""
         return batch.states.get(key, self.state(key))
 
-    def tell(self, batch: Batch, request: Remember | Memorize | CreateEntity) -> None:
-        """Tell the facts of a text, or one that is given; upkeep brings back no text that was replaced."""
+    def tell(self, batch: Batch, request: Remember | Memorize | CreateEntity | LoadSession) -> None:
+        """Tell the facts of a text or a session, or one; upkeep brings back no text that was replaced."""
         op, plan, scope = batch.op, batch.plan, batch.op.scope
         at_ms, reinforced_ms, source = plan.time_of("lookup"), plan.time_of("lookup"), ""
+        besides = dict[str, Remember]()
         if isinstance(request, Remember):
             batch.extraction = read_extracted(op, plan, self.context.config)
             mentions = list_mentions(op, batch.extraction, self.context.config)
             told: dict[str, Categorised] = {make_fact_id(it, scope): (it, ()) for it in mentions}
             options, reinforced_ms, source = request, plan.at_ms, name_record(plan) if op.record else ""
+        elif isinstance(request, LoadSession):
+            carried = [(as_mention(it), it) for it in read_carried(plan).values()]
+            told = {make_fact_id(mention, scope): (mention, ()) for mention, _ in carried}
+            options = Remember(0, "\n".join(it.content for _, it in carried))
+            besides = {make_fact_id(mention, scope): say_besides(it) for mention, it in carried}
         elif isinstance(request, CreateEntity):
-            given = read_given(request, op.listed)
-            told, options = {make_fact_id(given[0], scope): given}, Remember(0, request.content)
+            one = read_given(request, op.listed)
+            told, options = {make_fact_id(one[0], scope): one}, Remember(0, request.content)
         else:
             source = resource_id(scope, request.uri, request.text)
             if not self.memorize(batch, request, source):
@@ -285,15 +294,16 @@ class BatchLog(ArchivePart):
             options = Remember(0, request.text, event_time_ms=request.happened_ms)
         for key, (mention, categories) in told.items():
             before = self.state(key)
-            later = tell_fact(before, key, mention, options, at_ms, scope)
+            # A fact that a session carries says of itself when it happened; one that is known here stays.
+            given = besides.get(key, options) if before.entity is None else options
+            later = tell_fact(before, key, mention, given, at_ms, scope)
             later = add_source(source, before, later, reinforced_ms)
-            batch.states[key] = (
-                later if options is request else add_categories(later, before, mention, categories)
-            )
+            is_bare = isinstance(request, Remember | LoadSession)
+            batch.states[key] = later if is_bare else add_categories(later, before, mention, categories)
             batch.did[key] = later.version, "unchanged" if before.entity else "created"
         stated = read_stated(op, self.context.config) if isinstance(request, Remember) else options.text
         self.chain(batch, stated)
-        if isinstance(request, Remember):
+        if isinstance(request, Remember | LoadSession):
             self.route(batch)
         self.embed(batch, is_wanted=options.embed)
         self.relate(batch)
@@ -494,7 +504,7 @@ class BatchLog(ArchivePart):
         """Apply a batch of this operation that has become durable."""
         plan = op.plans[event]
         batch = self.apply(op, plan)
-        if isinstance(op.request, Remember | Memorize) and self.context.may_turn_away:
+        if isinstance(op.request, Remember | Memorize | LoadSession) and self.context.may_turn_away:
             # Only the reply will tell which answers an interceptor kept from
             # the memory, and this batch comes before it. So every combination
             # is applied, and those that make the rows of the batch stay.
@@ -527,6 +537,17 @@ class BatchLog(ArchivePart):
         plans = ((op, it) for op in self.ops.values() for it in op.plans.values())
         told = (key in self.apply(op, it).order[-1:] for op, it in plans if isinstance(op.request, Remember))
         return key is not None and any(told)
+
+    def list_told_facts(self, op_id: str) -> tuple[str, ...]:
+        """Return the ids of the facts that a remember has told, in the order of its reply."""
+        op = self.ops.get(op_id)
+        if op is None or op.error is not None:
+            return ()
+        batch = self.find_own_batch(op)
+        if batch is not None:
+            return tuple(it.id for it in batch.stored)
+        found = read_extracted(op, op.plan, self.context.config)
+        return tuple(make_fact_id(it, op.scope) for it in list_mentions(op, found, self.context.config))
 
     # Looking.
 
@@ -599,6 +620,14 @@ class BatchLog(ArchivePart):
         """Return whether this id and others were changed last by a batch that no reply has told of."""
         batch = self.by_id.get(key)
         return batch is not None and not batch.is_told and len(batch.did) > 1
+
+
+def say_besides(fact: Entity) -> Remember:
+    """Return what a fact that a session carries says besides its statement."""
+    happened_ms = fact.updated_ms if fact.event_time_ms is None else fact.event_time_ms
+    return Remember(
+        0, fact.content, importance_ppm=fact.importance_ppm, event_time_ms=happened_ms, metadata=fact.metadata
+    )
 
 
 def happened_before(one: Entity, other: Entity) -> bool:

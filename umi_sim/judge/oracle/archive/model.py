@@ -27,6 +27,7 @@ from umi_core.messages.requests import (
     ForgetResource,
     GetEntity,
     List,
+    LoadSession,
     Memorize,
     Rebalance,
     Recall,
@@ -37,7 +38,7 @@ from umi_core.messages.requests import (
     UpdateEntity,
     bad_request,
 )
-from umi_core.messages.results import RecordAdded
+from umi_core.messages.results import RecordAdded, SessionLoaded
 from umi_core.policies.term_scores import score_alone
 from umi_core.rows import Resource
 from umi_core.text import show_value
@@ -48,9 +49,11 @@ from umi_sim.judge.oracle.archive.log import BatchLog
 from umi_sim.judge.oracle.archive.operations import (
     ArchiveOperation,
     Exchange,
+    as_mention,
     find_day,
     list_mentions,
     list_with_dates,
+    read_carried,
     read_extracted,
     read_given,
     read_memorized,
@@ -67,7 +70,9 @@ from umi_sim.record.run_config import USHER
 from umi_sim.services.calls import Call
 
 TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
-WRITING: Final = (*TELLING, Forget, ForgetResource, DeleteArchival, Summarise, EvolveCategory, EndSession)
+WRITING: Final = (
+    *TELLING, LoadSession, Forget, ForgetResource, DeleteArchival, Summarise, EvolveCategory, EndSession,
+)  # fmt: skip
 OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
 TENDED: Final = ("upkeep", "memorize", "summarise", "reflect")  # workflows that a memory begins by itself
 BY_USHER: Final = f":hook:{USHER}"  # what an interceptor of the world's own gave in the place of a failure
@@ -87,7 +92,7 @@ class ArchiveModel(OracleModel):
         Remember, Recall, Forget, GetEntity, Count, Memorize, CreateEntity, UpdateEntity, List, Summarise,
         EvolveCategory, RecentEntities, Retrieve, Search, EndSession, ForgetResource,
     )  # fmt: skip
-    watches = OF_RECORDS
+    watches = (*OF_RECORDS, LoadSession)
 
     def __init__(
         self,
@@ -282,6 +287,8 @@ class ArchiveModel(OracleModel):
             case UpdateEntity(entity_id=key):
                 facts = [it.entity for it in self.log.states_since(key, op) if it.entity is not None]
                 ids = [key, *(find_moved_id(it, request, op.scope) for it in facts)] if facts else []
+            case LoadSession():
+                ids = [make_fact_id(as_mention(it), op.scope) for it in read_carried(plan).values()]
             # With a key that was used before, this text was not read at all, so it tells no ids.
             case Remember() if self.log.find_key_holder(op, self.log.find_own_batch(op)) is None:
                 found = read_extracted(op, plan, self.context.config)
@@ -300,8 +307,8 @@ class ArchiveModel(OracleModel):
         rule, told = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED, "a failing service"
         is_of_service = isinstance(error, errors.ModelFailed | errors.EmbedFailed)
         demand(not is_of_service, rule, f"{told} made it fail: {error}")
-        if op.record is not None or isinstance(op.request, DeleteArchival):
-            pass  # what an agent server is refused, another model judges
+        if op.record is not None or isinstance(op.request, DeleteArchival | LoadSession):
+            pass  # what an agent server is refused, or a load, another model judges
         elif isinstance(error, errors.KeyReused) and op.error is None:
             holder, told = (
                 self.log.find_key_holder(op),
@@ -344,6 +351,7 @@ class ArchiveModel(OracleModel):
             return
         if isinstance(value, RecordAdded):
             value = structs.replace(value.facts, repeated=value.repeated)
+        value = value.facts if isinstance(value, SessionLoaded) else value
         names, batch, count = [it.name for it in lacks], None, 0
         match request:
             case Recall():
@@ -356,13 +364,16 @@ class ArchiveModel(OracleModel):
                 self.reads.judge_entity(op, value)
             case Count() | List() | RecentEntities():
                 self.reads.judge(op, value)
+            case LoadSession() if value is None:
+                own = self.log.find_own_batch(op)
+                demand(own is None, rules.HANDOFF_AS_DECLARED, "facts are stored, and not named", None, own)
             case _:
                 batch = self.writes.find_batch(op, value)
                 count = len(batch.created) if batch is not None and getattr(request, "embed", True) else 0
         is_repeated = getattr(value, "repeated", False)
         if batch is not None and isinstance(request, Remember) and not is_repeated:
             self.degradations.judge_extraction(names, batch)
-        if isinstance(request, WRITING):
+        if isinstance(request, WRITING) and value is not None:
             self.writes.judge(op, value, batch)
         if not is_repeated:
             self.degradations.judge(op, lacks, batch, count)

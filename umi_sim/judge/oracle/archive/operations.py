@@ -32,8 +32,8 @@ from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, QUERY_BYTES_MAX, TEXT_BYT
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, AskModel, ByIds, Embed, Read
 from umi_core.messages.requests import CreateEntity, Memorize, Remember
-from umi_core.rows import Row
-from umi_core.text import norm
+from umi_core.rows import Entity, Row
+from umi_core.text import norm, size
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.states import make_fact_id
 from umi_sim.judge.plain.scores import sound_vectors
@@ -76,6 +76,11 @@ class Exchange(Owner):
         lines = (line for line in self.prompt.split("\n") if line.startswith("INPUT "))
         named = (line.removeprefix("INPUT ").partition(" = ") for line in lines)
         return {name: json.loads(value) for name, _, value in named}
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Return the rows that a read was given."""
+        return self.answer.rows if isinstance(self.answer, ReadDone) else ()
 
     @property
     def pairs(self) -> dict[tuple[str, str], None]:
@@ -359,3 +364,25 @@ def read_given(request: CreateEntity, listed: Iterable[str]) -> Categorised:
     kind, content, named = request.memory_type, request.content, request.categories
     homes = (home_of(kind, listed),) if named is None else tuple(dict.fromkeys(named))
     return Mention(ENTITY_TYPE[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind), homes
+
+
+# The facts that a session carries, as they were read where they were told.
+
+
+def read_carried(plan: BatchContext) -> dict[str, Entity]:
+    """Return the facts by id, in the order of the question, as far as a text has room for them."""
+    asked = plan.last("facts")
+    query = asked.effect.query if asked is not None and isinstance(asked.effect, Read) else None
+    found = {row.address.id: row.body for row in asked.rows} if asked is not None else {}
+    keys = [it.id for it in query.addresses] if isinstance(query, ByIds) else []
+    carried = {key: it for key in keys if isinstance(it := found.get(key), Entity)}
+    # The one that was told first is left out first: each takes its bytes and a line end.
+    while sum(size(it.content) + 1 for it in carried.values()) > TEXT_BYTES_MAX:
+        del carried[next(iter(carried))]
+    return carried
+
+
+def as_mention(fact: Entity) -> Mention:
+    """Return a carried fact as a statement."""
+    is_named = fact.about != ()
+    return Mention(fact.type, fact.name, fact.content, fact.confidence_ppm, is_named, others=fact.others)

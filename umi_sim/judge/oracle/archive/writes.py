@@ -32,6 +32,7 @@ from umi_core.messages.requests import (
     EndSession,
     Forget,
     ForgetResource,
+    LoadSession,
     Memorize,
     Remember,
     Summarise,
@@ -82,7 +83,7 @@ class Writes(ArchivePart):
         self.demand(own is None or holder is None, rules.ONCE_ONLY, told, op.key, holder and holder.did)
         # A memorize that found its text stored and read writes nothing, and so has no batch.
         is_idle = getattr(value, "change", "") == "unchanged" and not getattr(value, "entities", ())
-        is_needed = isinstance(op.request, Remember | CreateEntity | UpdateEntity)
+        is_needed = isinstance(op.request, Remember | CreateEntity | UpdateEntity | LoadSession)
         is_needed |= isinstance(op.request, Memorize) and not is_idle
         told = f"{type(op.request).__name__} is done, and no batch of it is durable"
         self.demand(own is not None or not is_needed, rules.ACKNOWLEDGED_IS_DURABLE, told)
@@ -93,7 +94,7 @@ class Writes(ArchivePart):
     def judge(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
         """Demand that a reply is what its batch did."""
         match op.request:
-            case Remember(evolve=may_evolve) if batch is not None:
+            case Remember(evolve=may_evolve) | LoadSession(evolve=may_evolve) if batch is not None:
                 rule = rules.ONCE_ONLY if value.repeated else None
                 self.judge_stored(batch, value.entities, rule)
                 self.compare(value, *self.derive_remembered(batch, value), rule=rule)

@@ -1,0 +1,307 @@
+"""Goal: a session brings its next agent what its save declared: keys, messages, facts (M5)."""
+
+import json
+
+import msgpack
+import pytest
+from msgspec import structs
+
+from tests.unit.core.test_sessions import created, saved, session_row, two
+from tests.worlds import Pair, saying, verdict
+from umi_core.errors import BadOption, SessionNotFound
+from umi_core.ids import pack
+from umi_core.limits import SESSION_FACT_COUNT_MAX, TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
+from umi_core.messages.effects import ByIds, Commit, Done, Read, Refused
+from umi_core.messages.requests import (
+    Count,
+    CreateSession,
+    Forget,
+    ForgetResource,
+    Get,
+    LoadSession,
+    Memorize,
+    Recall,
+    Remember,
+    SaveSession,
+    Set,
+)
+from umi_core.messages.results import Memorized, Recalled, Remembered, SessionLoaded, SessionSaved
+from umi_core.row_bytes import decode_row, encode_row
+from umi_core.rows import Address, Entity, SessionRow
+from umi_core.values import Scope, Turn
+from umi_core.workflows.handoff import last_fitting
+
+ALL = ("keys", "messages", "facts")
+CHAT = [
+    {"role": "user", "content": "Where does Bob live?"},
+    {"role": "assistant", "content": "In Oslo."},
+]
+
+
+def told(pair: Pair, op: str, text: str) -> str:
+    """Remember a text of one statement, and return the id of its fact."""
+    outcome = pair.ask(Remember(op, text))
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Remembered)
+    return outcome.value.entities[0].id
+
+
+def loaded(pair: Pair, op: str, key: str) -> SessionLoaded:
+    outcome = pair.ask(LoadSession(op, key))
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, SessionLoaded)
+    return outcome.value
+
+
+def contents(pair: Pair) -> list[str]:
+    """Return the current facts of an agent."""
+    return sorted(it.body.content for it in pair.rows("entity") if isinstance(it.body, Entity))
+
+
+def hand_over(a: Pair, *carries: str) -> str:
+    """Save the session of a for a2, and return its id."""
+    outcome = a.ask(SaveSession("save", ("a2",), carries))
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, SessionSaved)
+    return outcome.value.session_id
+
+
+def opened() -> tuple[Pair, Pair]:
+    """Two agents of one user; the first has begun a session."""
+    a, b = two()
+    created(a.ask(CreateSession("create")))
+    return a, b
+
+
+def memorize(pair: Pair, op: str, key: str, messages: object, uri: str | None = None) -> str:
+    outcome = pair.ask(Memorize(op, json.dumps(messages), "conversation", uri, session_id=key))
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Memorized)
+    return outcome.value.resource_id
+
+
+# Facts.
+
+
+def test_the_facts_of_a_session_are_told_to_the_agent_that_loads_it() -> None:
+    a, b = opened()
+    told(a, "r1", "Alice likes tea")
+    told(a, "r2", "Bob lives in Oslo")
+    value = loaded(b, "l1", hand_over(a, "facts"))
+    assert value.facts is not None
+    assert [it.change for it in value.facts.entities] == ["created", "created"]
+    assert contents(b) == contents(a) == ["likes tea", "lives in Oslo"]
+    recalled = b.ask(Recall("q", "Where does Bob live?"))
+    assert isinstance(recalled, Done)
+    assert isinstance(recalled.value, Recalled)
+    assert recalled.value.hits[0].content == "lives in Oslo"
+
+
+def test_nothing_but_keys_goes_along_unless_it_is_declared() -> None:
+    a, b = opened()
+    told(a, "r1", "Alice likes tea")
+    a.ask(Set("s", "plan", b"1"))
+    key = hand_over(a, "keys")
+    memorize(a, "m1", key, CHAT)
+    b.step(LoadSession("l1", key))
+    query = b.until(Read).query
+    assert isinstance(query, ByIds)
+    assert {it.kind for it in query.addresses} == {"session"}
+    b.run()
+    assert b.replies["l1"].outcome == Done(SessionLoaded(2, 0))
+    assert b.ask(Get("g", "plan")) == Done(b"1")
+    assert contents(b) == []
+
+
+def test_a_session_without_keys_shows_nothing_of_what_was_said() -> None:
+    a, b = opened()
+    a.ask(Set("s", "plan", b"1"))
+    told(a, "r1", "Alice likes tea")
+    loaded(b, "l1", hand_over(a, "facts"))
+    assert [b.ask(Get(key, key)) for key in ("plan", "__last_input")] == [Done(None), Done(None)]
+    assert b.ask(Get("g", "__interaction_count")) == Done(b"0")
+
+
+def test_a_load_that_is_repeated_changes_nothing() -> None:
+    a, b = opened()
+    told(a, "r1", "Alice likes tea")
+    key = hand_over(a, "facts")
+    loaded(b, "l1", key)
+    before = [row.body for row in b.rows("entity")]
+    value = loaded(b, "l2", key)
+    assert value.facts is not None
+    assert [it.change for it in value.facts.entities] == ["unchanged"]
+    assert [row.body for row in b.rows("entity")] == before
+
+
+def test_what_the_first_agent_forgot_before_the_load_is_not_carried() -> None:
+    a, b = opened()
+    fact = told(a, "r1", "Alice likes tea")
+    told(a, "r2", "Bob snores")
+    key = hand_over(a, "facts")
+    a.ask(Forget("f", fact))
+    value = loaded(b, "l1", key)
+    assert contents(b) == ["snores"]
+    assert value.left_out_count == 1
+    assert "tea" not in repr(session_row(a, key))
+
+
+def test_what_is_forgotten_while_it_is_loaded_is_not_carried() -> None:
+    a, b = opened()
+    fact = told(a, "r1", "Alice likes tea")
+    key = hand_over(a, "facts")
+    b.step(LoadSession("l1", key))
+    b.hold(Commit)
+    a.ask(Forget("f", fact))
+    b.release()
+    assert b.replies["l1"].outcome == Done(SessionLoaded(2, 0, left_out_count=1))
+    assert contents(b) == []
+
+
+def test_what_has_ended_is_not_carried() -> None:
+    a, b = opened()
+    told(a, "r1", "Bob lives in Oslo")
+    a.model = saying(evolve=verdict("update"))
+    told(a, "r2", "Bob lives in Rome")
+    assert loaded(b, "l1", hand_over(a, "facts")).left_out_count == 1
+    assert contents(b) == ["lives in Rome"]
+
+
+def test_a_carried_fact_ends_an_older_one_and_no_newer_one() -> None:
+    for is_newer in (False, True):
+        a, b = opened()
+        b.model = saying(evolve=verdict("update"))
+        for pair, text in ((a, "Bob lives in Oslo"), (b, "Bob lives in Rome"))[:: -1 if is_newer else 1]:
+            a.now_ms = b.now_ms = a.now_ms + 1_000
+            told(pair, "r1", text)
+        b.now_ms = a.now_ms + 1_000
+        loaded(b, "l1", hand_over(a, "facts"))
+        assert contents(b) == (["lives in Oslo"] if is_newer else ["lives in Rome"])
+
+
+def test_an_agent_that_loads_its_own_session_goes_on_with_its_facts() -> None:
+    a, b = opened()
+    told(a, "r1", "Alice likes tea")
+    key = hand_over(a, "keys")
+    again = Pair(storage=a.storage).run()
+    loaded(again, "l1", key)
+    told(again, "r2", "Bob snores")
+    again.ask(SaveSession("s2", carries=("facts",)))
+    loaded(b, "l1", key)
+    assert contents(b) == ["likes tea", "snores"]
+
+
+def test_a_third_agent_gets_what_the_second_one_was_carried_and_told() -> None:
+    a, b = opened()
+    c = Pair(storage=a.storage, scope=Scope("u1", "a3")).run()
+    told(a, "r1", "Alice likes tea")
+    key = hand_over(a, "facts")
+    loaded(b, "l1", key)
+    told(b, "r1", "Bob snores")
+    b.ask(SaveSession("s1", ("a3",), ("facts",)))
+    loaded(c, "l1", key)
+    assert contents(c) == ["likes tea", "snores"]
+
+
+def test_an_agent_that_is_no_member_gets_nothing() -> None:
+    a, _ = opened()
+    told(a, "r1", "Alice likes tea")
+    key = hand_over(a, *ALL)
+    for scope in (Scope("u1", "a3"), Scope("u2", "a2")):
+        other = Pair(storage=a.storage, scope=scope).run()
+        assert other.ask(LoadSession("l1", key)) == Refused(SessionNotFound(key))
+        assert other.rows("entity") == []
+
+
+def test_a_load_whose_facts_are_not_stored_changes_nothing() -> None:
+    a, b = opened()
+    told(a, "r1", "Alice likes tea")
+    b.ask(Set("s", "own", b"2"))
+    before = b.memory.state.tiers.working
+    assert not isinstance(b.ask(LoadSession("l1", hand_over(a, *ALL)), Commit), Done)
+    assert b.memory.state.tiers.working == before
+    assert b.ask(Count("c")) == Done(0)
+
+
+def test_a_save_names_how_many_facts_it_cannot_carry() -> None:
+    a, b = opened()
+    for n in range(SESSION_FACT_COUNT_MAX + 2):
+        told(a, f"r{n}", f"Alice likes tea{n}")
+    outcome = a.ask(SaveSession("s", ("a2",), ("facts",)))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, SessionSaved)
+    assert outcome.value.left_out_count == 2
+    assert len(session_row(a, outcome.value.session_id).told) == SESSION_FACT_COUNT_MAX
+    value = loaded(b, "l1", outcome.value.session_id)
+    assert value.facts is not None
+    assert len(value.facts.entities) == SESSION_FACT_COUNT_MAX
+
+
+# Messages.
+
+
+def test_the_last_messages_of_its_conversations_come_with_a_session() -> None:
+    a, b = opened()
+    key = hand_over(a, *ALL)
+    memorize(a, "m1", key, [{"role": "user", "content": f"line {n}"} for n in range(TURN_COUNT_MAX)])
+    a.now_ms += 1_000
+    memorize(a, "m2", key, [*CHAT, {"role": "Ann", "content": "x" * 2 * TURN_CHARS_MAX}])
+    turns = loaded(b, "l1", key).turns
+    assert len(turns) == TURN_COUNT_MAX
+    assert turns[-3:-1] == (Turn("user", "Where does Bob live?"), Turn("assistant", "In Oslo."))
+    assert turns[-1].text == ("Ann: " + "x" * TURN_CHARS_MAX)[:TURN_CHARS_MAX]
+
+
+def test_a_forgotten_conversation_is_carried_nowhere() -> None:
+    a, b = opened()
+    key = hand_over(a, *ALL)
+    text = memorize(a, "m1", key, CHAT)
+    a.ask(ForgetResource("f", text))
+    assert loaded(b, "l1", key).turns == ()
+
+
+# What may be declared.
+
+
+@pytest.mark.parametrize("carries", [(), ("blocks",), "keys", ("keys", 1), None])
+def test_what_no_session_can_carry_is_refused(carries: object) -> None:
+    a, _ = opened()
+    outcome = a.ask(SaveSession("s", (), carries))  # type: ignore[arg-type]
+    assert isinstance(outcome, Refused)
+    assert isinstance(outcome.error, BadOption)
+
+
+def test_a_save_that_declares_nothing_carries_keys() -> None:
+    a, _ = opened()
+    assert saved(a.ask(SaveSession("s"))) == 2
+    assert session_row(a, hand_over(a, "facts", "keys", "facts")).carries == ("keys", "facts")
+
+
+# Limits and old rows.
+
+
+def test_facts_that_are_too_long_for_one_text_are_left_out_first() -> None:
+    pair = Pair().run()
+    told(pair, "r1", "Alice likes tea")
+    (row,) = pair.rows("entity")
+    assert isinstance(row.body, Entity)
+    long = structs.replace(row.body, content="x" * (TEXT_BYTES_MAX // 2))
+    exact = structs.replace(row.body, content="x" * (TEXT_BYTES_MAX // 2 - 1))
+    assert last_fitting((long, long)) == (long,)
+    assert last_fitting((exact, exact)) == (exact, exact)
+    assert last_fitting((row.body, exact, exact)) == (exact, exact)
+
+
+def test_a_row_of_an_older_release_carries_keys_alone() -> None:
+    a, b = opened()
+    a.ask(Set("s", "plan", b"1"))
+    told(a, "r1", "Alice likes tea")
+    key = hand_over(a, *ALL)
+    kind, _, tree = msgpack.unpackb(encode_row(session_row(a, key)))
+    old = decode_row(pack([kind, 1, pack(msgpack.unpackb(tree)[:-3])]))
+    assert isinstance(old, SessionRow)
+    assert (old.carries, old.told) == (("keys",), ())
+    where = Address(Scope("u1", key), "session", key)
+    a.storage.rows[where] = structs.replace(a.storage.rows[where], body=old)
+    assert loaded(b, "l1", key) == SessionLoaded(2, 0)
+    assert (b.ask(Get("g", "plan")), contents(b)) == (Done(b"1"), [])

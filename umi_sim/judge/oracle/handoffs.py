@@ -1,0 +1,107 @@
+"""Judge what a load brings its agent: the facts and messages that its save declared, and nothing else.
+
+Law 1. Which facts a load must read follows from what was remembered in the session, and from what its save
+declared. Law 2. What becomes of them in the archive of the loading agent, the log judges (archive/log.py).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from umi_core.conversations import NORMALISERS
+from umi_core.data import Owner
+from umi_core.limits import TURN_CHARS_MAX, TURN_COUNT_MAX
+from umi_core.messages.effects import ByIds, Read
+from umi_core.messages.results import SessionLoaded
+from umi_core.rows import Address
+from umi_core.values import Scope, Turn
+from umi_sim.judge.oracle.archive.log import BatchLog
+from umi_sim.judge.oracle.archive.operations import read_carried
+from umi_sim.judge.oracle.archive.states import MemorizedText
+from umi_sim.judge.oracle.model import Surroundings
+
+ROLES: Final = ("user", "assistant", "system", "tool")
+LINE: Final = re.compile(r"\[\d+\] (?:.*? )?\[(?P<who>[^\[\]]*)\]: (?P<text>.*)")
+LINE_ENDS: Final = re.compile("[\r\n]+")
+Message = tuple[str, str]  # a role and a text in one line
+
+
+class Declared(Owner):
+    """What one save declared. `agent` has saved it; `facts`: those of the session, by id."""
+
+    agent: str
+    carries: tuple[str, ...]
+    facts: tuple[str, ...]
+
+
+class Handoffs(Owner):
+    """What the loads of one agent may bring. `logs`: the archives of its user, by agent."""
+
+    scope: Scope
+    surroundings: Surroundings
+    logs: Callable[[], Mapping[str, BatchLog]] = dict
+
+    def positions(self) -> dict[str, int]:
+        """Return how many batches are durable in each archive of this user."""
+        return {agent: log.position for agent, log in self.logs().items()}
+
+    def explains(self, declared: Declared, op_id: str, done: SessionLoaded) -> bool:
+        """Return whether a load that found this save read its facts, and told what became of them."""
+        op = self.logs()[self.scope.agent].ops[op_id]
+        owner, told = Scope(self.scope.user, declared.agent), done.facts.entities if done.facts else ()
+        is_due = "facts" in declared.carries and declared.agent != self.scope.agent
+        due = tuple(Address(owner, "entity", key) for key in declared.facts) if is_due else ()
+        tried = [it.effect for it in (*op.past, *op.attempts) if it.step == "facts"]
+        queries = [it.query for it in tried if isinstance(it, Read)]
+        asked = [it.addresses if isinstance(it, ByIds) else () for it in queries]
+        is_asked = bool(asked) == bool(due) and all(addresses == due for addresses in asked)
+        is_told = done.facts is not None or not read_carried(op.plan)
+        return is_asked and is_told and done.left_out_count == len(due) - len(told)
+
+    def explains_turns(
+        self, declared: Declared, session_id: str, positions: Mapping[str, int], turns: tuple[Turn, ...]
+    ) -> bool:
+        """Return whether these are the last messages of the conversations that this agent memorized in it."""
+        log = self.logs().get(declared.agent)
+        if "messages" not in declared.carries or log is None:
+            return not turns
+        position = positions.get(declared.agent, 0)
+        # While the load reads, a text may come, be replaced, or go: each of its states may be what it shows.
+        states = [log.resources.since(key, position) for key in log.resources.entries]
+        shown = [[list_messages(it, session_id) for it in each] for each in states]
+        known = [message for each in shown for one in each for message in one]
+        if len(turns) > TURN_COUNT_MAX or any(not is_any(turn, known) for turn in turns):
+            return False
+        least = sum(min(map(len, each)) for each in shown)
+        if self.surroundings.atlas.losses or len(turns) < min(least, TURN_COUNT_MAX):
+            return bool(self.surroundings.atlas.losses)
+        told = [each[0] for each in shown if any(each)]
+        # Which of several conversations came last, only their times tell: any of their messages will do.
+        if len(told) != 1 or least != len(known):
+            return True
+        last = told[0][-TURN_COUNT_MAX:]
+        return len(turns) == len(last) and all(map(is_shown, turns, last))
+
+
+def list_messages(text: MemorizedText | None, session_id: str) -> tuple[Message, ...]:
+    """Return the messages of a text that is a conversation of this session."""
+    if text is None or text.session != session_id or text.given[0] != "conversation":
+        return ()
+    lines = NORMALISERS["conversation"](text.given[1]).split("\n")
+    found = [(it["who"], it["text"]) for it in map(LINE.fullmatch, lines) if it is not None]
+    told = [
+        (who, text) if who in ROLES else (ROLES[0], f"{who}: {text}") for who, text in found if text.strip()
+    ]
+    return tuple(told)
+
+
+def is_any(turn: Turn, messages: list[Message]) -> bool:
+    return any(is_shown(turn, it) for it in messages)
+
+
+def is_shown(turn: Turn, message: Message) -> bool:
+    """Return whether a turn is this message, or its beginning, if it has the most characters of a turn."""
+    role, text = message
+    line = LINE_ENDS.sub(" ", turn.text)
+    is_cut = len(turn.text) == TURN_CHARS_MAX and text.startswith(line)
+    return turn.role == role and (line == text or is_cut)
