@@ -149,7 +149,7 @@ class TargetRun:
         try:
             with computing_at_most(COMPUTING_SECONDS_MAX):
                 self.begin()
-            if self.world.loop.own_threads:
+            if find_own_threads(self.world.loop):
                 self.threaded["make"] = None
             for self.at, item in enumerate(items):
                 if (broken := self.happen(item)) is not None:
