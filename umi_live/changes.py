@@ -7,7 +7,8 @@
     Ann works at Acme.                          stays with  Ann also works at Beta.
 
 Law 1. Only two values of one subject's *attribute* that has one value at a time exclude each other.
-Law 2. A statement ends only if nothing of what it claims is still true.
+Law 2. A statement ends only if nothing of what it claims is still true. Law 3. Better two facts than one
+lost: a clause counts only if it is about the present, and only what SURE knows stands behind its value.
 """
 
 import re
@@ -27,7 +28,7 @@ class AttributeClaims(Data):
     `values`: attributes with their values. `gone`: attributes with values that they have no longer. `over`:
     predicates that hold no longer. `said`: the predicate of a statement of one clause. All are terms.
     `is_added`: it holds beside what was true. `is_change`: it says that something was otherwise before.
-    `is_complete`: it says nothing else.
+    `is_lasting`: no part of it is undone, or for a time only. `is_complete`: it says nothing else.
     """
 
     subject: str
@@ -37,13 +38,15 @@ class AttributeClaims(Data):
     said: tuple[str, ...] = ()
     is_added: bool = False
     is_change: bool = False
+    is_lasting: bool = True
     is_complete: bool = False
 
 
-PLACE: Final = rf"(?:the )?({NAME})"
+PLACE: Final = rf"(?:the )?({NAME}(?: (?:of|and|&) {NAME})*)"  # Johnson and Johnson
+REGION: Final = re.compile(rf"\b((?:in|to) {NAME}), ({NAME})(?![\w-]| [a-z])")  # Rome, Italy
 ADVERBS: Final = (
-    r"(?:(?:now|currently|just|recently|finally|officially|already|really|happily|has|have|been|"
-    r"(?:is|am) now) )*"
+    r"(?:(?:now|currently|just|recently|finally|officially|already|really|happily|still|has|have|been|"
+    r"(?:is|am) (?:now|currently|still)) )*"
 )
 OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are listed
     r"(?:[a-z]*(?:ologist|ographer|scientist|engineer|developer|programmer|designer)|accountant|actuary|"
@@ -54,52 +57,92 @@ OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are liste
     "receptionist|recruiter|reporter|researcher|secretary|surgeon|teacher|technician|therapist|translator|"
     "tutor|vet|waiter|waitress|writer)"
 )
-MARRIAGE: Final = r"married|single(?![- ]\w)|divorced|engaged(?! in| with)|widowed|separated(?! by)"
+MARRIAGE: Final = (
+    r"married|single(?![- ](?!now\b|again\b)\w)|divorced|engaged(?! in| with)|widowed|separated(?! by)"
+)
 JOB: Final = "(?:a |the |her |his |my |their )?(?:new )?(?:job|position|role|career)"
 # What is true of an attribute that has one value at a time; the group is its value.
 # In order: `works at` comes before `works as`, and a clause may match several, each with an attribute.
 VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("work", rf"(?:works?|working|(?:is|am) (?:working|employed)|started(?: working)?|"
-             rf"(?:started|got|has|found|took) {JOB}) (?:at|for|by|with) {PLACE}"),
+             rf"(?:started|got|has|found|took) {JOB}) (?:at|for|by) {PLACE}"),
+    ("work", rf"(?:started|got|has|found|took) {JOB} with {PLACE}"),
     ("work", rf"joined {PLACE}"),
     ("work", rf"(?:is|am) an? (?:[a-z-]+ ){{0,3}}{OCCUPATION} (?:at|for|with) {PLACE}"),
     ("work", rf"(?:switched|changed|moved) (?:jobs|companies|employers) (?:from {NAME} )?to {PLACE}"),
     ("work", rf"(?:left|quit) {NAME} (?:for|to join|and joined) {PLACE}"),
+    ("site", rf"(?:works?|working|(?:is|am) working) in {PLACE}"),  # a city, or in Spanish an employer
     ("home", rf"(?:lives?|living|(?:is|am) (?:living|based)|settled) in {PLACE}"),
     ("home", rf"(?:moved|relocated)(?: back)?(?: from {NAME})? to {PLACE}"),
     ("move", rf"(?:is|am|are) moving(?: from {NAME})? to {PLACE}"),
     ("marriage", f"(?:is|am|are|got) (?:newly )?((?:{MARRIAGE}).*)"),
-    ("age", r"(?:(?:is|am) (?=\d+(?: years old)?\W*$)|turned (?=\d+\b))(\d+)"),
+    ("age", r"(?:(?:is|am) (?=(?:now )?\d+(?: years old)?(?: now)?\W*$)|turned (?=\d+\b))(?:now )?(\d+)"),
     ("title", "(?:works?|working|(?:is|am) (?:working|employed))(?: .+)? as (?:an? |the )?(.+)"),
     ("title", rf"(?:is|am) an? ((?:[a-z-]+ ){{0,3}}{OCCUPATION}) (?:at|for|with) [A-Z]"),
     ("title", "(?:was |got )?promoted to (?:an? |the )?(.+)"),
     ("project", "(?:is |am )?(?:works?|working) on (.+)"),
 ))  # fmt: skip
+OFTEN_SEVERAL: Final = ("project", "title", "site")  # of which people have two, unless they tell of a change
 NOUNS: Final = {  # things of which a person has one at a time, each with its attribute
     "phone number": "phone", "mobile number": "phone", "number": "phone", "phone": "phone",
     "email address": "mail", "email": "mail", "e-mail": "mail", "mail": "mail",
     "home address": "address", "address": "address", "employer": "work",
     "job title": "title", "title": "title", "job": "title", "role": "title", "position": "title",
     "current project": "project", "project": "project",
-    "nickname": "nickname", "username": "username", "password": "password", "favou?rite [a-z]+": "",
+    "nickname": "nickname", "username": "username", "password": "password", r"favou?rite \w+": "",
 }  # fmt: skip
 NOUN: Final = f"((?:new |current )?(?:{'|'.join(sorted(NOUNS, key=len, reverse=True))}))"
 OWNED: Final = re.compile(rf"{NOUN} (?:is|was changed to|has changed to|changed to) (?:now )?(.+)")
 CHANGED: Final = re.compile(rf"(?:changed|updated) (?:my|his|her|their|the) {NOUN} to (.+)")
+# What a value looks like: "My email is broken" and "My job is boring" have none.
+SHAPES: Final = {
+    "phone": re.compile(r"\+?[\d(][\d\s()./-]+"),
+    "mail": re.compile(r"\S+@\S+"),
+    "address": re.compile(r"(?:\d|[A-Z]).*"),
+    "work": re.compile(NAME),
+    "project": re.compile(NAME),
+    "title": re.compile(rf"(?:an? |the )?(?:[a-z-]+ ){{0,3}}{OCCUPATION}"),
+}
+SECRET: Final = re.compile(r"\S*[^\Wa-z]\S*")  # a nickname, username or password has no word for a state
+# Of a favourite all but a negation, a state or a place: not red, still blue, sold out, losing, on Netflix.
+FAVOURITE: Final = re.compile(
+    r"(?!(?:not|never|no|none|still|always|also|too|very|so|quite|hard|out|on|in|at|by|from|about|like|being|"
+    r"gone|broken|lost|sold|boring|nicht|kein\w*|noch|immer|pas|plus|toujours|encore|todavía|aún|siempre|"
+    r"non|ancora|sempre|(?!red\b)[a-z]+(?:ed|ing))\b).+"
+)
+MONTH: Final = (
+    "(?:early |late |mid-)?(?:January|February|March|April|May|June|July|August|September|October|November|"
+    "December|spring|summer|autumn|fall|winter)"
+)
+COUNT: Final = r"(?:an?|one|two|three|four|five|six|some|a few|\d+)"
+WHEN: Final = (  # not long before it is told
+    r"(?:now|again|any ?more|any longer|these days|nowadays|at the moment|instead|soon|yesterday|recently|"
+    r"(?:last|next) [A-Za-z]+|(?:in|since) (?:(?:last )?[A-Z][a-z]+day|" + MONTH + r")(?: \d{4})?|"
+    r"(?:in|since) \d{4}|on [A-Z][a-z]+day|on (?:\d+(?:st|nd|rd|th)? )?" + MONTH + r"(?: \d+)?|"
+    rf"{COUNT} (?:hours?|days?|weeks?|months?) ago)"
+)
+# All that may stand behind a value: when it began, why, or with whom; not until when, or how often.
+SURE: Final = re.compile(
+    rf"(?:,? (?:years old|{WHEN}|for (?:good|work|love|family reasons|a (?:new )?job)|"
+    r"as (?!(?:an? )?(?:young )?(?:child|kid|baby|boy|girl|toddler|teen\w*|student)\b)[\w -]+))*[.!]*$"
+)
+TO_OTHER: Final = re.compile(rf" (?:for|to|to join|and joined) {PLACE}")
+SEASON: Final = "night|day|week|weekend|month|year|spring|summer|autumn|fall|winter|term|semester|season"
+NOT_LASTING: Final = re.compile(  # undone, or for a time only
+    r"\b(?:(?:and|came|come|coming|went|going|go|is|am|are|be) back|for more|return(?:s|ed|ing)?|still|until|"
+    rf"during|today|tonight|temporarily|briefly|nearly|almost|this (?:morning|afternoon|evening|{SEASON})|"
+    rf"for (?:the|an?|{COUNT}|several|my|this) (?:\w+ )?(?:{SEASON}|while|bit)s?)\b"
+)
 LEFT: Final = re.compile(
     rf"(?:(?:left|quit|lost) {JOB} at|left|quit|resigned from|retired from|"
     rf"(?:was|got) (?:laid off|fired) (?:by|from)) {PLACE}"
 )
 SOLD: Final = re.compile("(?:sold|gave away) (?:my|our|his|her|their|the) (.+)")
 MOVED: Final = re.compile(rf"moved (?:away from|out of|from) {PLACE}")
-OVER: Final = re.compile(
-    "(?:(?:is |am )?(?:no longer|not)|used to|stopped|gave up|quit(?= [a-z]+ing)|doesn't|does not|don't|"
-    "do not|isn't) (.+)"
-)
-ANY_MORE: Final = re.compile(
-    r"(?:,? any ?more|,? any longer|,? these days|,? now|,? yesterday|,? recently|,? (?:last|this) [a-z]+|"
-    r",? (?:in|since) (?:[A-Z][a-z]+|\d{4})|,? (?:a|one|two|three|some) [a-z]+ ago)?[.!]*$"
-)
+OVER: Final = re.compile("(?:(?:is |am )?no longer|used to|stopped|gave up|quit(?= [a-z]+ing)) (.+)")
+NOT: Final = re.compile("(?:(?:is |am |are )?not|doesn't|does not|don't|do not|isn't|aren't) (.+)")
+END_TIME: Final = re.compile(rf"(?:,? {WHEN})*[.!]*$")
+ANY_MORE: Final = re.compile(r",? (?:any ?more|any longer|these days|nowadays|now)[.!]*$")
 INSTEAD: Final = re.compile(r"([a-z]+) .*\binstead of (.+)")
 SWITCHED: Final = re.compile("(?:switched|changed) from (.+?) to ")
 HABITS: Final = frozenset(
@@ -107,26 +150,40 @@ HABITS: Final = frozenset(
 )
 STATEMENT_COUNT_MAX: Final = 512  # of which the claims are kept
 ADDED: Final = re.compile(r"\b(?:also|too|as well|second|another|part[- ]time|additionally|both)\b")
-NOW: Final = re.compile(r"\b(?:now|currently|current|instead|no longer)\b")
+NOW: Final = re.compile(
+    r"\b(?:now|currently|current|instead|no longer|promoted|jetzt|nun|inzwischen|mittlerweile|maintenant|"
+    r"désormais|ahora|ora|adesso)\b",
+    re.IGNORECASE,
+)
+YEAR: Final = re.compile(r"\b(?:1[89]|20)\d\d\b")
 CLAUSE: Final = re.compile(
     r"[,;] | (?:and|but) (?![A-Z][a-z])| (?:and|but) (?=[A-Z][\w-]* [a-z]+s )"
-    r"| (?:because|which|who|while|although) "
+    r"| (?:because|which|who|while|although) | with (?![A-Z])"
 )
 VALUE_END: Final = re.compile(
-    r"[,;]|[.!](?!\S)|\b(?:and|but|since|because|with|as|in|for|instead|now|at|last|this|so)\b"
+    r"[,;]|[.!](?!\S)|\b(?:since|because|with|as|in|for|instead|now|at|last|this|these|so|again|yesterday)\b"
 )
 
 
 def ends(now: AttributeClaims, before: AttributeClaims) -> bool:
     """Return whether nothing of an old statement is true if the new one is, by what both claim."""
-    if now.subject != before.subject or not now.subject:
+    if now.subject != before.subject or not now.subject or not now.is_lasting:
         return False
-    # "no longer likes tea" against "likes tea with milk": what is over is the beginning of what was said.
-    if any(starts_with(before.said, predicate) for predicate in now.over):
+    if any(is_over(before.said, predicate) for predicate in now.over):
         return True
     if any(is_ended_habit(before.said, value) for attribute, value in now.gone if attribute == "habit"):
         return True
     return before.is_complete and bool(before.values) and all(is_replaced(it, now) for it in before.values)
+
+
+def is_over(said: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
+    """Return whether what is over is what was said, or its beginning.
+
+    "no longer likes tea" ends "likes tea with milk". A verb alone ends nothing but itself: "doesn't drink" is
+    not about coffee.
+    """
+    is_beginning = len(predicate) > 1 and starts_with(said, predicate) and "and" not in said[len(predicate) :]
+    return bool(said) and (said == predicate or is_beginning)
 
 
 def is_replaced(claim: tuple[str, tuple[str, ...]], now: AttributeClaims) -> bool:
@@ -140,15 +197,21 @@ def is_replaced(claim: tuple[str, tuple[str, ...]], now: AttributeClaims) -> boo
         return True
     if any(name in related and (name != attribute or agree(it, value)) for name, it in now.gone):
         return True
-    if now.is_added or (attribute == "project" and not now.is_change):  # one may work on several
-        return False
     others = [(name, it) for name, it in now.values if name in related]
-    return bool(others) and not any(name == attribute and agree(it, value) for name, it in others)
+    if now.is_added or (attribute in OFTEN_SEVERAL and not now.is_change and "work" not in dict(others)):
+        return False
+    # "moved to Italy" leaves "lives in Rome, Italy" alone: one of them may say less.
+    return bool(others) and not any(name == attribute and is_part(it, value) for name, it in others)
 
 
 def agree(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether two values are one, or one of them says more: Acme, and Acme Corp."""
-    return starts_with(one, other) or starts_with(other, one)
+    """Return whether two values are one, or one of them says more: Acme, and Acme Corp; not Acme and Beta."""
+    shorter, longer = sorted((one, other), key=len)
+    return starts_with(longer, shorter) and "and" not in longer[len(shorter) :]
+
+
+def is_part(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return set(one) <= set(other) or set(other) <= set(one)
 
 
 def starts_with(terms: tuple[str, ...], beginning: tuple[str, ...]) -> bool:
@@ -163,26 +226,43 @@ def is_ended_habit(said: tuple[str, ...], value: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=STATEMENT_COUNT_MAX)  # a fact is compared with each later one that is like it
-def claims_of(name: str, content: str) -> AttributeClaims:
-    """Return what a statement about this name claims; nothing, if it is about something else."""
-    first, *others = CLAUSE.split(simplify_sentence(content.strip()))
+def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
+    """Return what a statement about this name claims; nothing, if it is about something else.
+
+    `year`: when it was told. A clause about another year says nothing of now.
+    """
+    text = REGION.sub(r"\1 \2", simplify_sentence(content.strip()))
+    first, *others = CLAUSE.split(text)
     # "My sister Mia lives in Lisbon" is about Mia, whoever else is named with it.
     relative = name_relative(first)
     name, predicate = relative or (name, predicate_of(first, name, is_speaker=True))
     if not predicate:
         return AttributeClaims("")
     clauses = [predicate, *(predicate_of(it, name, relative is None) or it for it in others)]
-    is_added, is_change = [pattern.search(content) is not None for pattern in (ADDED, NOW)]
-    over = tuple(filter(None, (terms_of(it) for clause in clauses for it in find_over(clause))))
-    values = [tuple(find_values(clause)) for clause in clauses]
-    gone = [tuple(find_gone(clause)) for clause in clauses]
-    # A clause of which no attribute is known may claim anything,
-    # so a statement with one can never be ended whole.
-    is_complete = all(any(both) for both in zip(values, gone, strict=True))
-    said = () if others else terms_of(predicate)
+    is_added, is_change, is_limited = [bool(it.search(content)) for it in (ADDED, NOW, NOT_LASTING)]
+    found = [claims_of_clause(it, year) for it in clauses]
     return AttributeClaims(
-        norm(name), sum(values, ()), over, sum(gone, ()), said, is_added, is_change, is_complete
+        norm(name),
+        values=sum((it.values for it in found), ()),
+        over=sum((it.over for it in found), ()),
+        gone=sum((it.gone for it in found), ()),
+        said=() if others else terms_of(predicate),
+        is_added=is_added,
+        is_change=is_change,
+        is_lasting=not is_limited,
+        # A clause of which no attribute is known may claim anything,
+        # so a statement with one can never be ended whole.
+        is_complete=all(it.values or it.gone for it in found),
     )
+
+
+def claims_of_clause(clause: str, year: str) -> AttributeClaims:
+    owned = tuple(find_owned(bare(clause)))
+    if not owned and any(it != year for it in YEAR.findall(clause)):
+        return AttributeClaims("")
+    over = (terms_of(it) for it in find_over(clause))
+    values, gone = (*find_values(clause), *owned), tuple(find_gone(clause))
+    return AttributeClaims("", values, tuple(filter(None, over)), gone)
 
 
 def predicate_of(clause: str, name: str, is_speaker: bool) -> str:
@@ -205,49 +285,70 @@ def bare(predicate: str) -> str:
 def terms_of(predicate: str) -> tuple[str, ...]:
     # So "is working at Acme" and "working for the Acme" have the same terms.
     skipped = ("a", "an", "the", "is", "am", "be", "are", "to", "at", "in", "for")
-    return tuple(it for it in split_terms(bare(ANY_MORE.sub("", predicate))) if it not in skipped)
+    return tuple(it for it in split_terms(bare(predicate)) if it not in skipped)
 
 
 def find_values(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the attributes of which a clause tells the value."""
     said = bare(clause)
-    if OVER.match(said):
-        return
     # Before the adverbs go, of which `now` is one: "is now at Beta" would be left with "at Beta".
     if re.match(r"(?:is |am )?now at ", clause):
         said = "joined " + clause.partition("now at ")[2]
     for attribute, pattern in VALUES:
-        if match := pattern.match(said):
-            yield attribute, value_of(match[match.lastindex or 0])
+        if (match := pattern.match(said)) and (value := sure_value(said, match)):
+            yield attribute, value
+
+
+def find_owned(said: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     for pattern in (OWNED, CHANGED):
         if match := pattern.match(said):
             noun = re.sub("^(?:new|current) ", "", match[1])
-            yield NOUNS.get(noun) or noun, value_of(match[2])
+            # A favourite colour is a favorite color.
+            attribute = NOUNS.get(noun) or noun.replace("our", "or")
+            shape = SHAPES.get(attribute, FAVOURITE if " " in attribute else SECRET)
+            value = match[2] if attribute == "address" else VALUE_END.split(match[2])[0]
+            value = value.strip(" .!")
+            if shape.fullmatch(value):
+                yield attribute, tuple(split_terms(value))
 
 
 def find_gone(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the values that something has no longer."""
     said = bare(clause)
-    if match := LEFT.match(said):
+    if (match := LEFT.match(said)) and (value := sure_value(said, match)):
         # "left Paris" and "left Acme" look alike: only the one that was said before agrees with a value.
-        yield from (("work", value_of(match[1])), ("home", value_of(match[1])))
-    if match := MOVED.match(said):
-        yield "home", value_of(match[1])
+        yield from ((name, value) for name in ("work", "site", "home"))
+    if (match := MOVED.match(said)) and (value := sure_value(said, match)):
+        yield "home", value
     if match := SWITCHED.match(said):
-        yield from ((name, value_of(match[1])) for name in ("work", "home", "title", "project", "habit"))
+        value = value_of(match[1])
+        yield from ((name, value) for name in ("work", "home", "title", "project", "habit"))
     if match := SOLD.match(said):
         yield "habit", value_of(match[1])
-    if match := OVER.match(said):
-        yield from find_values(match[1])
+    if match := OVER.match(said) or NOT.match(said):
+        # "is no longer married", "used to be married"
+        is_state = re.match("(?:is|am|are) |.* be ", match[0])
+        yield from find_values(f"is {match[1].removeprefix('be ')}" if is_state else match[1])
 
 
 def find_over(clause: str) -> Iterator[str]:
     """Yield the predicates that a clause says are true no longer."""
     said = bare(clause)
     if match := OVER.match(said):
-        yield match[1]
+        yield END_TIME.sub("", match[1])
+    # "I don't work this week" has more than the predicate, and so ends nothing.
+    if match := NOT.match(said):
+        yield ANY_MORE.sub("", match[1])
     if match := INSTEAD.match(said):
         yield f"{match[1]} {match[2]}"
+
+
+def sure_value(said: str, match: re.Match[str]) -> tuple[str, ...]:
+    """Return the value in the last group of a match; nothing if what stands behind it may limit it."""
+    start = match.start(match.lastindex or 0)
+    value = VALUE_END.split(match[match.lastindex or 0])[0].rstrip(" .!")
+    rest = TO_OTHER.sub("", said[start + len(value) :])
+    return tuple(split_terms(value)) if SURE.fullmatch(rest) else ()
 
 
 def value_of(text: str) -> tuple[str, ...]:

@@ -8,13 +8,13 @@ Law 2. A sentence in a form that the rules do not know is kept as a note; nothin
 
 import json
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 from xml.sax.saxutils import escape
-
-from msgspec import structs
 
 from umi_core.language.dates import drop_dates
 from umi_core.language.extraction import sentences, telling
@@ -42,6 +42,7 @@ PARTS_COUNT_MAX: Final = 16_384  # parts of words of which the component is kept
 TURN: Final = re.compile(r"(?P<at>\[\d+\] )?(?:[^\[\]]+ )?\[(?P<role>[^\]]*)\]: (?P<text>.*)")  # of a talk
 OTHER_TYPES: Final = ("event", "knowledge")  # of what the rules cannot read
 NOTHING: Final = '{"entities": [], "relations": []}'
+JSON_WORDS: Final = ("null", "true", "false")  # a file that holds only this says nothing
 SUMMARY_BYTES: Final = 1_900  # what a summary may have, and some room for its tags
 Json = dict[str, Any]
 
@@ -117,10 +118,13 @@ def inputs_of(prompt: str) -> Json:
 
 
 def as_told(value: Any) -> Any:  # any JSON
-    """Return the inputs without the dates in their texts: the memory puts them into the answer as well."""
+    """Return the inputs without the dates in their texts: the memory puts them into the answer as well.
+
+    A byte order mark before a text is no part of a name in it.
+    """
     match value:
         case str():
-            return drop_dates(value)
+            return drop_dates(value.removeprefix("\ufeff"))
         case list():
             return [as_told(it) for it in value]
         case dict():
@@ -134,35 +138,59 @@ def as_told(value: Any) -> Any:  # any JSON
 def extract(given: Json) -> str:
     """Names with what the sentences say of each, and all other sentences as notes without a name.
 
-    If that is more than one answer may have, only the speaker has a name in it. If that is too much as well
-    there is nothing in it, and the memory keeps the text as it is.
+    If that is more than one answer may have, the names of which least is said are left out, never that of the
+    speaker; then the shortest elements, whose sentences the memory keeps as notes, and counts.
     """
     turn, speaker = SpeakerTurn("", sentences(given["text"])), given.get("speaker")
-    statements = [it for it in read([turn], speaker, given.get("user")) if telling(it.sentence)]
+    statements = [it for it in read([turn], speaker, given.get("user")) if is_told(it)]
     # With a speaker also notes are listed, or the memory would take "What do I like?" for their words.
     if not statements or not (speaker or any(it.names for it in statements)):
         return NOTHING
+    counts = Counter(name for it in statements for name, _ in it.names)
+    names = sorted(counts, key=lambda name: (name != speaker, -counts[name]))
+
+    def list_few(count: int) -> list[Json]:
+        return list_entities(statements, {*names[:count]})
+
     # Fewer names mean fewer elements; the sentences of the others stay as notes.
-    few = [structs.replace(it, names=tuple(it for it in it.names if it[0] == speaker)) for it in statements]
-    return list_statements(statements) or list_statements(few) or NOTHING
+    left_out = bisect_left(range(len(names) + 1), True, key=lambda it: is_room(list_few(len(names) - it)))
+    if left_out <= len(names):
+        return write_entities(list_few(len(names) - left_out))
+    entities = sorted(list_few(len(names)), key=lambda it: -len(it["content"]))[:EXTRACT_ENTITY_COUNT_MAX]
+    while not is_room(entities):
+        entities.pop()
+    return write_entities(entities)
 
 
-def list_statements(statements: Iterable[RuleStatement]) -> str:
-    """Return the names and notes as an answer; empty if an answer has no room for all of them."""
+def is_told(it: RuleStatement) -> bool:
+    """Return whether a sentence says something: "I am 30" does without a telling word, `null` does not."""
+    if it.sentence in JSON_WORDS:
+        return False
+    return bool(telling(it.sentence)) or (it.cue is not None and any(map(str.isdecimal, it.sentence)))
+
+
+def is_room(entities: list[Json]) -> bool:
+    return len(entities) <= EXTRACT_ENTITY_COUNT_MAX and size(write_entities(entities)) <= REPLY_BYTES_MAX
+
+
+def write_entities(entities: list[Json]) -> str:
+    return json.dumps({"entities": entities, "relations": []}, ensure_ascii=False)
+
+
+def list_entities(statements: Iterable[RuleStatement], kept: set[str]) -> list[Json]:
+    """Return these names and the notes as elements of an answer."""
     types, said = dict[str, str](), dict[str, list[str]]()
     for statement in statements:
-        for name, kind in statement.names or (("", "note"),):
+        for name, kind in [it for it in statement.names if it[0] in kept] or [("", "note")]:
             # `topic` only means that nothing better is known, so a
             # later sentence may tell; else the first one decides.
             types[name] = kind if types.get(name, "topic") == "topic" else types[name]
             said.setdefault(name, []).extend(pieces(statement.sentence))
-    entities = [
+    return [
         {"name": name, "type": types[name], "content": content, "confidence": 1}
         for name, contents in said.items()
         for content in pack_contents(contents)
     ]
-    reply = json.dumps({"entities": entities, "relations": []}, ensure_ascii=False)
-    return reply if len(entities) <= EXTRACT_ENTITY_COUNT_MAX and size(reply) <= REPLY_BYTES_MAX else ""
 
 
 def pack_contents(contents: Iterable[str]) -> Iterator[str]:
@@ -189,7 +217,10 @@ def pieces(sentence: str) -> Iterator[str]:
 
 def evolve(given: Json) -> str:
     """End an old statement of which nothing is true any more by a new one; of all others both hold."""
-    claims = {it["ref"]: claims_of(it["name"], it["content"]) for it in (*given["new"], *given["old"])}
+    claims = {
+        it["ref"]: claims_of(it["name"], it["content"], it.get("happened", it["told"])[:4])
+        for it in (*given["new"], *given["old"])
+    }
     return json.dumps([verdict(pair, claims[pair["new"]], claims[pair["old"]]) for pair in given["pairs"]])
 
 
@@ -221,7 +252,7 @@ def memories(given: Json) -> str:
     knowledge, about no name."""
     wanted = given["memory_type"]
     statements = read(turns_of(given["text"]), given.get("user"))
-    found = [it for it in statements if telling(it.sentence) and not is_greeting(it.sentence)]
+    found = [it for it in statements if is_told(it) and not is_greeting(it.sentence)]
     of_type = [it for it in found if wanted in (it.cue.memory_types if it.cue else OTHER_TYPES)]
     # Each sentence gets one memory at least; further names of a sentence take what room is left.
     room, blocks = EXTRACT_ENTITY_COUNT_MAX - len(of_type), list[str]()

@@ -1,17 +1,22 @@
-"""Read what people say of themselves in German, French, Spanish and Italian as English of one form.
+"""Read what people say of themselves and others in German, French, Spanish and Italian as plain English.
 
     Ich bin nach Bonn gezogen.          I moved to Bonn
     Je ne bois plus de café.            I no longer bois café
     Vivo en Cali con mi hermana.        I live in Cali, with more
+    Meine Schwester Eva wohnt in Köln.  My sister Eva lives in Köln
 
 Law 1. Pure, and only to be compared: what is stored and shown are the words of the text. Law 2. What is more
-than the phrase stands as a clause of its own, of which nothing is known, so that it is never taken for ended.
+than the phrase stands as a clause of its own, of which nothing is known, so that it is never taken for ended;
+if it may limit the phrase, such as "pour le week-end", the phrase ends nothing either.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
+
+from umi_core.language.words import words
+from umi_live.english import GIVEN_NAMES
 
 PHRASE_COUNT_MAX: Final = 4_096  # sentences of which the reading is kept
 END: Final = re.compile(r"[\s.!…]+$")
@@ -23,8 +28,19 @@ DAY: Final = (
     r"mercoledì|giovedì|venerdì|sabato|domenica|ieri|letzten (?:Monat|Sommer)|letztes Jahr|le mois dernier|"
     r"l['’]an(?:née)? derni(?:er|ère)|el (?:mes|año) pasado|il mese scorso|l['’]anno scorso)"
 )
-SINCE: Final = r"(?:seit|depuis|desde|da|im|in|en|a|vor|hace) [\w ]+"
-WHEN: Final = rf"(?: (?:jetzt|nun|maintenant|désormais|ahora|ora|adesso|{DAY}|{SINCE}))?"
+# Months and seasons by their beginnings, which these languages share, and what is counted back to.
+MONTH: Final = (
+    r"(?:jan|feb|fév|m[aä]r|apr|abr|avr|ma[igy]|jui?n|jui?l|giu|lug|aug|ago|août|sep|set|o[kct]t|nov|d[eéi][zc]|gen|"
+    r"ene|früh|sommer|herbst|winter|print|été|automne|hiver|prim|verano|otoño|invierno|estate|autunno|inverno)\w*"
+)
+UNIT: Final = r"(?:Tag|Woche|Monat|jour|semaine|mois|día|semana|mes|giorn|settiman|mese)\w*"
+SINCE: Final = (
+    rf"(?:seit|depuis|desde|da|dal|im|in|en|a|au|ab) (?:el |le |l['’])?"
+    rf"(?i:(?:{MONTH} )?(?:de )?\d{{4}}|{MONTH}|{DAY})|"
+    rf"(?:vor|seit|depuis|desde hace|hace|il y a|da) (?:\w+ )?{UNIT}|\w+ {UNIT} fa"
+)
+LAST_WEEK: Final = "la semaine dernière|la semana pasada|la settimana scorsa"
+WHEN: Final = rf"(?: (?:jetzt|nun|maintenant|désormais|ahora|ora|adesso|{DAY}|{SINCE}|{LAST_WEEK}))?"
 DE: Final = "(?: (?:jetzt|nun|inzwischen|mittlerweile))?"
 FR: Final = "(?: (?:maintenant|désormais|actuellement))?"
 ES: Final = "(?:(?:ahora|ya|yo|actualmente) )*"
@@ -36,9 +52,11 @@ NOW_IT: Final = "(?: (?:ora|adesso))?"
 HOME: Final = "I live in {}"
 MOVED: Final = "I moved to {}"
 JOB: Final = "I work at {}"
+SITE: Final = "I work in {}"
 JOINED: Final = "I joined {}"
 LEFT: Final = "I left {}"
 TITLE: Final = "I work at {} as {}"
+ONLY_TITLE: Final = "I work as {}"
 TURNED: Final = "I turned {}"
 NO_HOME: Final = "I no longer live in {}"
 NO_JOB: Final = "I no longer work at {}"
@@ -47,8 +65,7 @@ FAVOURITE: Final = "My favourite {} is {}"
 PHONE: Final = "My phone number is {}"
 NO_MORE: Final = "I no longer {} {}"
 DOES: Final = "I {} {}"
-OF_PLACES: Final = (HOME, MOVED, JOB, JOINED, LEFT)
-# `Trabajo en Madrid` is left out: it may be a city, which no employer takes the place of.
+OF_PLACES: Final = (HOME, MOVED, JOB, SITE, JOINED, LEFT)
 PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern, english in (
     (rf"(?:ich (?:wohne|lebe)|wir (?:wohnen|leben)){DE} in (?!Angst|Frieden|Armut|Trennung){PLACE}", HOME),
     (rf"(?:j['’]habite|je vis|nous (?:habitons|vivons)){FR} (?:à|au|en|aux) {PLACE}", HOME),
@@ -56,15 +73,20 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (rf"{IT}(?:vivo|abito|viviamo|abitiamo){NOW_IT} (?:a|in) {PLACE}", HOME),
     (rf"(?:ich bin|wir sind)(?:{DE}|{WHEN})(?: von \w+)? nach {PLACE} (?:um)?gezogen", MOVED),
     (rf"(?:j['’]ai|nous avons) déménagé(?: de \w+)? (?:à|au|en|aux) {PLACE}", MOVED),
+    (rf"(?:je me suis|nous nous sommes) installée?s? (?:à|au|en|aux) {PLACE}", MOVED),
     (rf"{ES}(?:me (?:mudé|he mudado|trasladé)|nos (?:mudamos|hemos mudado))(?: de \w+)? a {PLACE}", MOVED),
     (rf"{IT}(?:mi sono|ci siamo) trasferit[aeio](?: da \w+)? (?:a|in) {PLACE}", MOVED),
     (rf"ich arbeite{DE} {BEI} {PLACE} als (\w+)", TITLE),
     (rf"je travaille{FR} (?:chez|pour) {PLACE} comme ([\w ]+)", TITLE),
     (rf"{ES}trabajo{NOW_ES} para {PLACE} como ([\w ]+)", TITLE),
     (rf"{IT}lavoro{NOW_IT} (?:alla |per |per la |all['’]){PLACE} come ([\w ]+)", TITLE),
+    (rf"ich arbeite{DE} als (\w+)|je travaille{FR} comme (\w+)|{ES}trabajo{NOW_ES} (?:como|de) (\w+)|"
+     rf"{IT}lavoro{NOW_IT} come (\w+)",
+     ONLY_TITLE),
     (rf"ich arbeite{DE} {BEI} {PLACE}", JOB),
     (rf"je travaille{FR} (?:chez|pour) {PLACE}", JOB),
     (rf"{ES}trabajo{NOW_ES} para {PLACE}", JOB),
+    (rf"{ES}trabajo{NOW_ES} en {PLACE}", SITE),  # it may be a city
     (rf"{IT}lavoro{NOW_IT} (?:alla |per |per la |all['’]){PLACE}", JOB),
     (rf"ich habe (?:{DAY} )?{BEI} {PLACE} gekündigt|j['’]ai quitté {PLACE}|dejé {PLACE}|"
      rf"ho lasciato (?:la )?{PLACE}",
@@ -112,6 +134,33 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (r"(?:yo )?(bebo|como(?! is| was)|fumo|juego|uso|odio|me gustan?)(?: ([^,;]+))?", DOES),
     (r"(?:io )?(bevo|mangio|fumo|gioco|uso|odio|mi piacciono|mi piace)(?: ([^,;]+))?", DOES),
 ))  # fmt: skip
+# What is said of somebody with a name.
+OTHER_PHRASES: Final = tuple((re.compile(f" (?:{pattern}){WHEN}"), english) for pattern, english in (
+    (rf"(?:wohnt|lebt){DE} in {PLACE}|(?:habite|vit){FR} (?:à|au|en|aux) {PLACE}|vive{NOW_ES} en {PLACE}|"
+     rf"(?:vive|abita){NOW_IT} (?:a|in) {PLACE}",
+     "lives in {}"),
+    (rf"ist(?:{DE}|{WHEN})(?: von \w+)? nach {PLACE} (?:um)?gezogen|"
+     rf"a déménagé(?: de \w+)? (?:à|au|en|aux) {PLACE}|"
+     rf"se (?:mudó|ha mudado|trasladó)(?: de \w+)? a {PLACE}|si è trasferit[ao](?: da \w+)? (?:a|in) {PLACE}",
+     "moved to {}"),
+    (rf"arbeitet{DE} {BEI} {PLACE}|travaille{FR} (?:chez|pour) {PLACE}|trabaja{NOW_ES} para {PLACE}|"
+     rf"lavora{NOW_IT} (?:alla |per |per la |all['’]){PLACE}",
+     "works at {}"),
+))  # fmt: skip
+OTHER_SUBJECT: Final = re.compile(
+    rf"(?:(?:Meine?|Ma|Mon|Mi|(?:La )?[Mm]ia|(?:Il )?[Mm]io) (\w+) )?{PLACE}(?= [a-zà-ÿ])"
+)
+KINDS_OF_KIN: Final = {
+    "sister": "schwester sœur soeur hermana sorella", "brother": "bruder frère hermano fratello",
+    "mother": "mutter mère madre", "father": "vater père padre", "daughter": "tochter fille hija figlia",
+    "son": "sohn fils hijo figlio",
+    "wife": "frau femme esposa mujer moglie",
+    "husband": "mann mari marido marito",
+    "friend": "freund freundin ami amie copain copine amigo amiga amico amica",
+    "aunt": "tante tía zia", "uncle": "onkel oncle tío zio",
+    "cousin": "cousin cousine primo prima cugino cugina",
+}  # fmt: skip
+KIN: Final = {word: kind for kind, listed in KINDS_OF_KIN.items() for word in listed.split()}
 # What else shows that people speak of themselves; German and Spanish pronouns are in PERSONS.
 OWN: Final = re.compile(
     r"(?:(?:je|nous) (?=[a-zà-ÿ])|j['’]|"
@@ -140,6 +189,13 @@ NEXT_PHRASES: Final = (
     (re.compile(r" und (?=(?:wohne|lebe|arbeite|bin|habe) )"), "Ich "),
 )
 
+YEAR: Final = re.compile(r"\b(?:1[89]|20)\d\d\b")
+# What may stand behind a place: with whom, why, and a second claim.
+SURE_REST: Final = re.compile(
+    r",? (?:mit|con|avec|und|et|y|e|per lavoro|por trabajo|pour le travail|als|como|comme|come)\b"
+    r"(?:(?! (?:für|pendant|durante|por|pour|per|während|bis|jusqu|hasta|fino|diese|este|esta|cette|ce) ).)*"
+)
+
 GREETINGS: Final = frozenset(  # with thanks, praise, and words that only go with them
     """again all and that that's today great perfect cool nice wonderful awesome amazing hi hello hey there
     good morning evening afternoon night day how are you doing to meet see thanks thank bye goodbye
@@ -155,25 +211,46 @@ GREETINGS: Final = frozenset(  # with thanks, praise, and words that only go wit
 @lru_cache(maxsize=PHRASE_COUNT_MAX)
 def translate(sentence: str) -> str | None:
     """Return in English what a sentence says of its speaker; None if no phrase is known."""
-    text = lower_first(END.sub("", OPENING.sub("", sentence)))
-    for pattern, english in PHRASES:
+    return translate_by(PHRASES, lower_first(END.sub("", OPENING.sub("", sentence))))
+
+
+@lru_cache(maxsize=PHRASE_COUNT_MAX)
+def translate_other(sentence: str) -> str | None:
+    """Return in English what a sentence says of a person whom it names, or of a relative of its speaker."""
+    text = END.sub("", OPENING.sub("", sentence))
+    match = OTHER_SUBJECT.match(text)
+    if match is None or (match[1].lower() not in KIN if match[1] else words(match[2])[0] not in GIVEN_NAMES):
+        return None  # "Der Zug", "Sie"
+    said = translate_by(OTHER_PHRASES, text[match.end() :])
+    owner = f"My {KIN[match[1].lower()]} " if match[1] else ""
+    return said and f"{owner}{match[2]} {said}"
+
+
+def translate_by(phrases: Iterable[tuple[re.Pattern[str], str]], text: str) -> str | None:
+    for pattern, english in phrases:
         if match := pattern.fullmatch(text):
             return fill(english, match)
-    for pattern, english in PHRASES:
+    for pattern, english in phrases:
         # Of other phrases the rest tells the meaning: "Tengo 5 años de experiencia."
-        if english in OF_PLACES and (match := re.match(f"(?:{pattern.pattern})(?=,? )", text)):
-            return f"{fill(english, match)}, with more"
+        is_of_place = phrases is OTHER_PHRASES or english in OF_PLACES
+        if is_of_place and (match := re.match(f"(?:{pattern.pattern})(?=,? )", text)):
+            is_sure = SURE_REST.fullmatch(text[match.end() :])
+            return f"{fill(english, match)}{', with more' if is_sure else ' for more'}"
     return None
 
 
 def fill(english: str, match: re.Match[str]) -> str:
+    """Return the English of a phrase, with a year that it names beside its values."""
     groups = [it for it in match.groups() if it]
-    return english.format(*groups, *("" for _ in range(english.count("{}") - len(groups)))).rstrip()
+    filled = english.format(*groups, *("" for _ in range(english.count("{}") - len(groups)))).rstrip()
+    year = YEAR.search(match[0])
+    return f"{filled} in {year[0]}" if year and year[0] not in filled else filled
 
 
 def is_own(sentence: str) -> bool:
     """Return whether a sentence of these languages is about its speaker."""
-    return OWN.match(lower_first(sentence)) is not None or translate(sentence) is not None
+    is_of_kin = (translate_other(sentence) or "").startswith("My ")
+    return is_of_kin or OWN.match(lower_first(sentence)) is not None or translate(sentence) is not None
 
 
 def divide_phrases(sentence: str) -> Iterator[str]:

@@ -36,7 +36,7 @@ from umi_live.english import (
     ROLES,
     WORD_ENDINGS,
 )
-from umi_live.phrases import divide_phrases, is_own, translate
+from umi_live.phrases import divide_phrases, is_own, translate, translate_other
 
 CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # begins with no small letter
 TITLE: Final = r"(?:Mr|Mrs|Ms|Dr|Prof)\. "
@@ -60,6 +60,8 @@ HEDGE: Final = re.compile(
     r"['\u2019]d\b",
     re.IGNORECASE,
 )
+# What takes a claim before it back: "I was vegan, and I still am."
+UNDONE: Final = re.compile(r"\b(?:still|back|again|return(?:s|ed)?)\b")
 FIRST_CLAIM: Final = re.compile(CLAIM)
 KINDS: Final = (
     ("person", BEINGS), ("organization", ORGANIZATIONS), ("location", LOCATIONS), ("project", PROJECTS),
@@ -115,8 +117,8 @@ CUES: Final = (
         r"work as|study|am (?:married|single|divorced|engaged|widowed|retired|\d+ years old)|turned \d+|"
         "got (?:married|divorced|engaged)|no longer|drink|eat|want|adopted|quit", is_sure=True),
     SentenceCue("has|owns|needs|left|plays|uses", "have|own|need|left|play|use", is_alone=False),
-    SentenceCue("is|was|became|will|used to|doesn't|does not|isn't|stopped|switched|changed",
-        "am|are|used to|became|will|don't|do not|stopped|switched|changed"),
+    SentenceCue("is|was|became|will|works|used to|doesn't|does not|isn't|stopped|switched|changed",
+        "am|are|work|used to|became|will|don't|do not|stopped|switched|changed"),
 )  # fmt: skip
 SAID: Final = SentenceCue("", "")  # whatever else is said of a subject
 
@@ -282,12 +284,14 @@ def divide_sentences(whole: Iterable[str]) -> Iterator[str]:
     I'm Ben and I live in Dublin.       I'm Ben / I live in Dublin.
     Tom and I live in Dublin.           as it is
     I hope I win and I get rich.        as it is: what depends on a hope is no claim
+    I moved, but I am back.             as it is: the second takes the first back
     """
     for sentence in whole:
         parts = NEXT_CLAIM.split(sentence)
         # An assistant is known by all that a sentence says: "My name is Umi and I help you."
         is_one = sentence.endswith("?") or re.search(OF_ASSISTANT, sentence) or HEDGE.search(sentence)
-        if len(parts) > 1 and not is_one and FIRST_CLAIM.match(simplify_sentence(parts[0])):
+        is_undone = any(map(UNDONE.search, parts[1:]))
+        if len(parts) > 1 and not is_one and not is_undone and FIRST_CLAIM.match(simplify_sentence(parts[0])):
             yield from (it[:1].upper() + it[1:] for it in parts)
         else:
             yield from divide_phrases(sentence)
@@ -298,7 +302,7 @@ def simplify_sentence(sentence: str) -> str:
 
     Of a phrase in another language its meaning in English.
     """
-    if said := translate(sentence):
+    if said := translate(sentence) or translate_other(sentence):
         return said
     text = re.sub(f"^{OPENERS}", "", sentence, flags=re.IGNORECASE)
     text = text if text == sentence else text[:1].upper() + text[1:]
