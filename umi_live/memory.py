@@ -116,7 +116,7 @@ from umi_live.host import Host, is_reading
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
 from umi_live.results import Hits, Result, find_references
-from umi_live.services import Embedder, Model, ServiceFailed, check_service
+from umi_live.services import AbsentEmbedder, Embedder, Model, check_service
 from umi_live.store import Path, Store
 from umi_live.topics import Topic, TopicReader
 from umi_live.usage import NO_USAGE, Usage
@@ -132,20 +132,6 @@ OPEN_ALREADY: Final = "the memory is open already; open another one, or close th
 FOLLOWED_MAX: Final = 64  # how far back the order of facts that were told together is looked for
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
-
-
-class AbsentEmbedder:
-    """Stands for the embedder that made the vectors of a file, where another one was named."""
-
-    def __init__(self, stored: str) -> None:
-        self.name, _, dims = stored.rpartition(":")
-        self.dims = int(dims)
-
-    async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
-        raise ServiceFailed("refused", 0, f"the vectors are those of {self.name}")
-
-    async def close(self) -> None:
-        """There is nothing to close."""
 
 
 def with_timeout(

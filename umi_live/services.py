@@ -71,3 +71,17 @@ class Embedder(Protocol):
     async def close(self) -> None:
         """Give up connections."""
         ...
+
+
+class AbsentEmbedder:
+    """Stands for the embedder that made the vectors of a file, where another one was named."""
+
+    def __init__(self, stored: str) -> None:
+        self.name, _, dims = stored.rpartition(":")
+        self.dims = int(dims)
+
+    async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
+        raise ServiceFailed("refused", 0, f"the vectors are those of {self.name}")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
