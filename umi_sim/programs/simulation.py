@@ -9,7 +9,9 @@ Law 2. What dies runs no `finally`: its tasks vanish, and its files are as the s
 """
 
 import asyncio
+import ctypes
 import gc
+import inspect
 import logging
 import random
 import sys
@@ -17,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from inspect import CORO_CLOSED
 from typing import Any, Final, Literal
 
 import msgspec
@@ -177,6 +180,16 @@ def keep_quiet() -> Iterator[None]:
         logging.disable(before)
 
 
+def keep_for_ever(coroutine: Any) -> None:
+    """Never let the interpreter end a coroutine that goes on when it is closed: without a loop, for ever.
+
+    while True:
+        try: await queue.get()          # raises RuntimeError, as no loop runs
+        except BaseException: continue
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(coroutine))
+
+
 def ignore_dead(error: object) -> None:
     """Take the place of the hook that prints errors of finalizers."""
 
@@ -304,8 +317,11 @@ class Simulation:
             for task in self.tasks:
                 if not task.done():
                     taken_away.append(task.number)
+                coroutine: Any = task.get_coro()
                 with suppress(BaseException):
-                    task.get_coro().close()
+                    coroutine.close()
+                if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) != CORO_CLOSED:
+                    keep_for_ever(coroutine)
             self.tasks.clear()
             self.loop.abandon()
 

@@ -1,5 +1,7 @@
 """Goal: each rule is broken by a program that breaks it, and by no point of one that is correct."""
 
+import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -39,6 +41,22 @@ def test_without_its_rule_nothing_is_found(rule: str) -> None:
     main, options = PLANTED[rule]
     found = explore(main, **options, without=[rule], drawn=0)
     assert rule not in [each.broken.rule for each in found.findings]
+
+
+async def work_for_ever(queue: asyncio.Queue[int]) -> None:
+    while True:
+        with contextlib.suppress(BaseException):
+            await queue.get()
+
+
+def test_a_task_that_ignores_its_end_is_told_and_does_not_hang_the_search() -> None:
+    async def main(run: Any) -> None:
+        worker = asyncio.create_task(work_for_ever(asyncio.Queue()))
+        await asyncio.sleep(1)
+        worker.cancel()
+
+    found = explore(main, drawn=0)
+    assert [each.broken.rule for each in found.findings] == ["leaks_no_task"]
 
 
 def test_a_rule_of_the_user_is_one_of_the_rules() -> None:
