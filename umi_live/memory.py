@@ -94,11 +94,12 @@ from umi_core.messages.results import (
 )
 from umi_core.rows import Address, Category, Ended, Entity, Row, fact_of
 from umi_core.text import show_value
-from umi_core.values import MODEL, Block, Scope, Turn
+from umi_core.values import MODEL, Block, Scope
 from umi_core.workflows import BUILT_IN
+from umi_live import arguments
 from umi_live.addresses import show_path
 from umi_live.anchor import SealOptions, seal_options
-from umi_live.batches import BatchResult, BatchStatement, list_items, remember_batch
+from umi_live.batches import BatchResult, BatchStatement, remember_batch
 from umi_live.deadlines import Seconds, check_seconds, choose_seconds, limit_time
 from umi_live.errors import (
     Closed,
@@ -157,6 +158,7 @@ def with_timeout(
 
     @wraps(method)
     async def call_in_time(self: "LiveMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        arguments.check_arguments(method, (self, *args), kwargs)
         given: Any = kwargs.get("timeout")
         check_seconds(given)
         seconds = choose_seconds(self, given, self.timeout)
@@ -357,7 +359,7 @@ class LiveMemory:
             )  # fmt: skip
             result.add(told.value, told.degraded, told.usage)
 
-        result.failed = await remember_batch(remember, list_items(statements), report)
+        result.failed = await remember_batch(remember, statements, report)
         return result
 
     @with_timeout
@@ -368,11 +370,11 @@ class LiveMemory:
         turns: Sequence[tuple[str, str]] = (),
         limit: int | None = None,
         types: Sequence[str] | None = None,
-        time_range: tuple[int | None, int | None] | None = None,
+        time_range: Sequence[int | None] | None = None,
         deep: bool | None = None,
         resolve: bool = True,
         min_score_ppm: int | None = None,
-        where: tuple[Given, ...] = (),
+        where: Sequence[Given] = (),
         timeout: Seconds = None,
     ) -> Hits:
         """Return the facts that fit a question, the best first.
@@ -381,11 +383,15 @@ class LiveMemory:
         settings if None. `deep`: search paraphrases, too; if None, as the query asks for it. `time_range`:
         (start, end) in milliseconds since 1970, both included. `where`: of `umi_core.conditions.filter_of`.
         """
-        said = tuple(Turn(role, text) for role, text in turns)
+        said = arguments.read_turns(turns)
         wanted = None if types is None else tuple(types)
         # Rules cost nothing, so each question is also asked in the words of its answers.
         deep = True if deep is None and isinstance(self.model, RuleModel) else deep
-        request = Recall(0, query, limit, deep, time_range, wanted, said, resolve, min_score_ppm, where=where)
+        between = arguments.as_tuples(time_range)
+        request = Recall(
+            0, query, limit, deep, between, wanted, said, resolve, min_score_ppm,
+            where=arguments.as_tuples(where),
+        )  # fmt: skip
         result = await self.ask(request, Recalled)
         found = result.value
         return Hits(found.hits, found.resolution, found.variants, result.degraded, result.usage)
@@ -393,9 +399,7 @@ class LiveMemory:
     @with_timeout
     async def resolve(self, query: str, turns: Sequence[tuple[str, str]] = ()) -> Resolution:
         """Return what a question means after these turns, (role, text), oldest first. Nothing is searched."""
-        said = shown_turns(
-            tuple(Turn(role, text) for role, text in turns), self.config.resolve_turn_count_max
-        )
+        said = shown_turns(arguments.read_turns(turns), self.config.resolve_turn_count_max)
         known = resolve_without_model(query, said, True)
         if known is not None:
             return known
@@ -425,7 +429,7 @@ class LiveMemory:
 
         `ended` of the value: the ids of the facts that it says are true no more. `uri` names the text;
         another text under it replaces it. Of the `modality` image, audio or video `text` is an address or a
-        `data:` URI, and the model describes it.
+        `data:` URI, and the model describes it. `session_id` is a label: only `end_session` needs a session.
         """
         wanted = None if memory_types is None else tuple(memory_types)
         request = Memorize(0, text, modality, uri, wanted, happened_ms, session_id)
@@ -471,8 +475,8 @@ class LiveMemory:
         **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until a model finds it enough. `options`: of `Retrieve`."""
-        said = tuple(Turn(role, text) for role, text in turns)
-        return await self.ask(Retrieve(0, query, said, **options), Retrieved)
+        said = arguments.read_turns(turns)
+        return await self.ask(Retrieve(0, query, said, **arguments.as_tuples(options)), Retrieved)
 
     @with_timeout
     async def search(
@@ -485,8 +489,8 @@ class LiveMemory:
         **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until scores say that it is enough. `options`: of `Search`."""
-        said = tuple(Turn(role, text) for role, text in turns)
-        return await self.ask(Search(0, query, said, **options), Retrieved)
+        said = arguments.read_turns(turns)
+        return await self.ask(Search(0, query, said, **arguments.as_tuples(options)), Retrieved)
 
     @with_timeout
     async def summarise(self, category: str, *, timeout: Seconds = None) -> Result[Summarised]:
@@ -613,6 +617,7 @@ class LiveMemory:
         found = (await self.ask(GetEntity(0, entity_id), object)).value
         return found if isinstance(found, Entity | Ended) else None
 
+    @arguments.checking
     def entity_id_of(self, name: str) -> str:
         """Return the id under which facts say that they are about this name; `me` is the user."""
         return id_of_entity(self.scope, resolve_name(name, self.scope.user))
@@ -724,13 +729,13 @@ class LiveMemory:
         self,
         kind: str,
         *,
-        where: tuple[Given, ...] = (),
+        where: Sequence[Given] = (),
         limit: int | None = None,
         cursor: str | None = None,
         timeout: Seconds = None,
     ) -> Result[Listed]:
         """Return a page of the entities, ended facts, resources, categories, memberships or others, by id."""
-        return await self.ask(List(0, kind, limit, cursor, where), Listed)
+        return await self.ask(List(0, kind, limit, cursor, arguments.as_tuples(where)), Listed)
 
     @with_timeout
     async def recent(self, /, *, timeout: Seconds = None, **options: Any) -> Result[Listed]:
@@ -786,6 +791,7 @@ class LiveMemory:
         """Return how a request ended: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
         return (await self.drive_counted(request, timeout))[0]
 
+    @arguments.checking
     async def drive_counted(self, request: Request, timeout: Seconds) -> tuple[effects.Outcome, Usage]:
         """Return how a request ended, and what it used of models. Raises Closed, TimedOut."""
         check_seconds(timeout)
@@ -798,7 +804,10 @@ class LiveMemory:
             )
         seconds = choose_seconds(self, timeout, self.timeout)
         async with limit_time(request_name(type(request)), seconds, self):
+            arguments.check_values(request)
             reply, used = await self.host.ask(name_speaker(request, self.scope.user))
+        if isinstance(reply.outcome, effects.Refused):
+            return effects.Refused(arguments.explain_refusal(request, reply.outcome.error)), used
         return reply.outcome, used
 
     def check_loop(self) -> None:
@@ -825,6 +834,7 @@ class LiveMemory:
         raise InDoubt(None, "it may have been done or not; ask again with the same request_key")
 
 
+@arguments.checking
 def open_memory(
     path: Path,
     *,
