@@ -78,7 +78,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "services",
             "usage",
         ),
-        ("rules",),
+        ("rules", "arguments"),
         ("batches", "changes", "deadlines", "first_person", "references"),
         (
             "anchor",

@@ -9,11 +9,13 @@
 is no reply to put them in. Nothing was made and nothing changed.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from umi_core.data import Data, list_compared
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
-from umi_core.text import show_value
+from umi_core.text import SHOWN_CHARS_MAX, show_value
+
+CHARS_MAX: Final = {"allowed": 2_000}  # whole: whoever gave another value needs all of it
 
 
 class Error(Data):
@@ -26,10 +28,11 @@ class Error(Data):
     sentence: ClassVar[str] = ""
 
     def __str__(self) -> str:
-        return self.sentence.format_map(
-            # Made printable: errors go to terminals and logs, and their values may come from a stranger.
-            {name: show_value(getattr(self, name)) for name in list_compared(type(self))}
-        )
+        # Made printable: errors go to terminals and logs, and their values may come from a stranger.
+        return self.sentence.format_map({
+            name: show_value(getattr(self, name), CHARS_MAX.get(name, SHOWN_CHARS_MAX))
+            for name in list_compared(type(self))
+        })  # fmt: skip
 
 
 class Rejected(Exception):

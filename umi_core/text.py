@@ -136,14 +136,14 @@ ALIKE_CHARS_MAX: Final = 40  # of what two long texts share, before they differ
 ELLIPSIS: Final = "..."
 
 
-def show_value(value: object) -> str:
+def show_value(value: object, chars_max: int = SHOWN_CHARS_MAX) -> str:
     """Return a value as a message may show it: short, in one line, with nothing that a terminal obeys."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"a number of {value.bit_length()} bits"
     text = value if isinstance(value, str) else known_repr(value)
     is_plain = text.isprintable() and without_later(text) == text
     text = text if is_plain else text.encode("unicode_escape").decode()
-    return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "..."
+    return text if len(text) <= chars_max else text[:chars_max] + "..."
 
 
 def contrast_texts(expected: str, got: str) -> tuple[str, str]:

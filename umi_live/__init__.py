@@ -13,6 +13,7 @@
     contents.py    what concerns a file and not one memory: rows that come in, a user who goes
     deletion.py    all that is kept of a user, taken out of the file
     fact_order.py  when facts happened, and when they ended
+    arguments.py   what callers give, checked by its types
     batches.py     many statements, each conversation in its order
     deadlines.py   how long a call may take
     host.py        performs what a memory asks of the world, wakes it when it is due

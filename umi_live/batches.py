@@ -17,11 +17,13 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import structs
 
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Owner, types_of
+from umi_core.errors import Error
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.effects import Degraded
 from umi_core.messages.results import Remembered
-from umi_live.errors import NotDone
+from umi_live.arguments import find_misfit, first_of, misfit, refuse
+from umi_live.errors import NotDone, RequestRefused
 from umi_live.usage import NO_USAGE, Usage
 
 NO_METADATA: Final[Mapping[str, str]] = {}
@@ -84,10 +86,13 @@ async def run_lanes(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def list_items(statements: Iterable[str | BatchStatement]) -> Iterator[Item]:
-    """Yield the statements with their places and request keys."""
+def list_items(statements: Iterable[str | BatchStatement], failed: dict[int, NotDone]) -> Iterator[Item]:
+    """Yield the statements with their places and request keys; one of a wrong type is added to `failed`."""
     counts = Counter[str]()
     for place, given in enumerate(statements):
+        if (error := find_wrong_part(given)) is not None:
+            failed[place] = RequestRefused(error, str(error))
+            continue
         it = BatchStatement(given) if isinstance(given, str) else given
         counts[it.conversation] += 1
         fields = [counts[it.conversation], *structs.astuple(structs.replace(it, metadata=dict(it.metadata)))]
@@ -95,19 +100,32 @@ def list_items(statements: Iterable[str | BatchStatement]) -> Iterator[Item]:
         yield place, it, f"batch {blake2b(data, digest_size=16).hexdigest()}"
 
 
+def find_wrong_part(given: object) -> Error | None:
+    """Return the error of what is neither a text nor a statement with fields of their types."""
+    if not isinstance(given, BatchStatement):
+        return find_misfit("statement", given, str | BatchStatement)
+    kinds = types_of(BatchStatement).items()
+    return first_of(find_misfit(name, getattr(given, name), kind) for name, kind in kinds)
+
+
 async def remember_batch(
     remember: Callable[[BatchStatement, str], Awaitable[None]],
-    items: Iterable[Item],
+    statements: Iterable[str | BatchStatement],
     report: Callable[[int], None],
 ) -> dict[int, NotDone]:
-    """Remember the items, as many at a time as a memory works on, and return what failed, by place.
+    """Remember the statements, as many at a time as a memory works on, and return what failed, by place.
 
-    `report`: is told each time how many have ended.
+    `report`: is told each time how many have ended. Raises RequestRefused for what is no list, as one text.
     """
-    failed, ended_count = dict[int, NotDone](), 0
+    if isinstance(statements, str | bytes) or not isinstance(statements, Iterable):
+        refuse(misfit("statements", statements, Iterable[str | BatchStatement]))
+    failed = dict[int, NotDone]()
     lanes: dict[str, list[Item]] = {}
-    for item in items:
+    for item in list_items(statements, failed):
         lanes.setdefault(item[1].conversation, []).append(item)
+    ended_count = len(failed)
+    if failed:
+        report(ended_count)
 
     async def work(item: Item) -> None:
         nonlocal ended_count

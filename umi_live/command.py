@@ -8,24 +8,25 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, Final, Self, TextIO, get_args
 
 import apsw
 import click
 import msgspec
+from click.core import ParameterSource
 from msgspec import structs
 
 from umi_core.chats.formats import FORMATS
 from umi_core.data import Data, list_fields
+from umi_core.language.times import format_time
 from umi_core.language.words import auto_name
 from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
+from umi_core.text import show_value
 from umi_core.values import AUTHORS, MEMORY_TYPES, MODEL
 from umi_live import contents
 from umi_live.access import Caller, ServeLimits, TokenFile, append_token, check_names, make_token
-from umi_live.addresses import is_address
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.chats import (
     ImportCount,
@@ -42,11 +43,11 @@ from umi_live.errors import LiveError, StoreError, needs_extra, own_version
 from umi_live.fact_order import list_end_times
 from umi_live.files import create_file
 from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory
-from umi_live.readable import FORMS
+from umi_live.readable import FORMS, is_list_of_facts
 from umi_live.schema import sentence
 from umi_live.services import ServiceFailed
 from umi_live.store import Store, open_storage
-from umi_live.transfer import export_lines, is_export
+from umi_live.transfer import export_lines, find_head, split_lines
 
 KEY: Final = "UMI_LIVE_KEY"
 PROGRESS_S: Final = 0.1
@@ -80,10 +81,7 @@ class MemoryOptions(Data):
         click.echo(json.dumps(row, ensure_ascii=False) if self.as_json else line)
 
     def must_exist(self) -> None:
-        if is_address(self.db):  # opening it says what is not there
-            return
-        if not os.path.exists(self.db) or not os.path.getsize(self.db):
-            raise StoreError(f"{self.db}: is not there, or empty; `umi-live remember` makes it")
+        contents.check_there(self.db)
 
     async def read(self, use: Callable[[LiveMemory], Awaitable[None]]) -> None:
         """Like `work`, and nothing is written: also where that is not allowed, and beside others."""
@@ -139,6 +137,8 @@ def read_categories(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> Mapping[str, str] | None:
     """Return what belongs into each category by its name; None if none was given."""
+    if bare := [each for each in given if "=" not in each]:
+        raise click.BadParameter(f"{bare[0]!r} is no NAME=ABOUT, as food=cake is", context, option)
     pairs = [each.partition("=")[::2] for each in given]
     names = [name.strip() for name, _ in pairs]
     if len(dict.fromkeys(names)) < len(names):
@@ -408,7 +408,8 @@ def show_fact(
 
 
 def day_of(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1_000, UTC).date().isoformat()
+    """Return the day of a time, of one after the year 9999 the last one in it."""
+    return (format_time(at_ms) or "1970-01-01")[:10]
 
 
 @cli.command()
@@ -427,13 +428,19 @@ def stats(target: MemoryOptions) -> None:
 @on_shown
 @click.argument("key")
 def forget(target: MemoryOptions, key: str) -> None:
-    """Take out a fact by its id, or all facts about an entity by its `ent_` id, ended ones too."""
+    """Take out a fact by its id, or all facts about an entity by its `ent_` id, ended ones too.
+
+    The status is 2 if there is no such fact.
+    """
 
     async def use(memory: LiveMemory) -> None:
         if key.startswith(ENTITY_PREFIX):
             gone = await memory.forget_all_about(key)
         else:
             gone = (key,) if (await memory.forget(key)).value.existed else ()
+        if not gone:
+            what = "no fact about this entity" if key.startswith(ENTITY_PREFIX) else "no fact of this id"
+            raise LiveError(f"{show_value(key)}: there is {what}; `facts NAME` shows ids")
         target.show(f"forgotten  {len(gone)}", {"forgotten": gone})
 
     asyncio.run(target.work(use))
@@ -577,11 +584,17 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet:
     texts not be kept.
     """
     text = read_text(file.name, file)
-    if program == UMI or (program is None and is_export(text)):
-        scope, count = asyncio.run(contents.import_lines(target.db, text.splitlines(), target.seal))
+    head = find_head(text)
+    if program == UMI or (program is None and head is not None):
+        if head is not None:
+            check_scope_options(target, head)
+        scope, count = asyncio.run(contents.import_lines(target.db, split_lines(text), target.seal))
         line = f"{count} rows of user {scope.user!r} and agent {scope.agent!r}"
         target.show(line, {"row_count": count, "user": scope.user, "agent": scope.agent})
         return
+    if is_list_of_facts(text):
+        told = "holds facts of `export --as facts`, which cannot be imported; one without --as can"
+        raise LiveError(f"{file.name}: {told}")
     found = read_conversations(file.name, text, program)
     documents = tuple(make_documents(found, file.name))
     message_count = sum(len(chat.messages) for chat in found.chats)
@@ -616,6 +629,16 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet:
     failed = [f"{uri}: {why}" for uri, why in done.failed.items()]
     tell_unread(f"{len(failed)} of {count_of(len(documents), 'text')} could not be kept", failed)
     sys.exit(1 if unread or times or failed else 0)
+
+
+def check_scope_options(target: MemoryOptions, head: Mapping[str, object]) -> None:
+    """Refuse --user and --agent that are not those of an export: its rows belong to them."""
+    context = click.get_current_context()
+    for name in ("user", "agent"):
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and getattr(target, name) != head.get(name):
+            whose = show_value(head.get(name))
+            raise LiveError(f"--{name}: the export is that of {name} {whose}, and no other; leave it out")
 
 
 class ProgressLine:

@@ -11,6 +11,7 @@ from umi_core.values import Scope
 from umi_live import deletion
 from umi_live.addresses import is_address, show_path
 from umi_live.anchor import SealOptions, seal_options
+from umi_live.arguments import checking
 from umi_live.claims import hold_unclaimed
 from umi_live.errors import StoreError
 from umi_live.schema import OpenOptions, open_connection, sentence, transaction
@@ -46,14 +47,23 @@ async def rewrite(path: Path, seal: SealOptions | None = None) -> None:
         await store.leave()
 
 
+def check_there(path: Path) -> None:
+    """Raise StoreError for a file that is not there: to open it would make it."""
+    # Of a database at an address, opening it says what is not there.
+    if not is_address(path) and not (os.path.exists(path) and os.path.getsize(path)):
+        raise StoreError(f"{os.fspath(path)}: is not there, or empty; `umi-live remember` makes it")
+
+
+@checking
 async def delete_user(
     path: Path, user: str, seal: bytes | None = None, seal_anchor: Path | None = None
 ) -> int:
     """Delete all that any agent has of a user, its bytes in the file too; return how many rows there were.
 
     `seal`, `seal_anchor`: as for `open_memory`.
-    Raises StoreError, and ScopeTaken while one of these memories is open.
+    Raises StoreError, also without such a file, and ScopeTaken while one of these memories is open.
     """
+    check_there(path)
     store = await Store.open(path, seal=seal_options(seal, seal_anchor))
     claimed: list[Scope] = []
     try:

@@ -7,10 +7,11 @@ Needs the extra `mcp`: `pip install 'umi-sim[mcp]'`.
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Final, Literal, ParamSpec, TypeVar, get_args
+from typing import Any, Final, Literal, ParamSpec, TypeVar, get_args
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
 from umi_core.data import Data
@@ -53,9 +54,8 @@ def make_server(
 
     `seconds`: the most time of a call.
     """
-    server: MCPServer = MCPServer("umi", instructions=TOLD, version=own_version())
     tools = Tools(find_memory)
-    for tool, hints in (
+    offered = (
         (tools.remember, ADDS),
         (tools.recall, READS),
         (tools.search, READS),
@@ -68,9 +68,19 @@ def make_server(
         (tools.forget_all_about, REPLACES),
         (tools.blocks, READS),
         (tools.set_block, REPLACES),
-    ):
-        server.add_tool(explain_errors(tool, describe, seconds), annotations=hints)
-    return server
+    )
+    strict = [make_strict_tool(explain_errors(tool, describe, seconds), hints) for tool, hints in offered]
+    return MCPServer("umi", instructions=TOLD, version=own_version(), tools=strict)
+
+
+def make_strict_tool(tool: Callable[..., Awaitable[Any]], hints: ToolAnnotations) -> Tool:
+    """Return a tool that refuses arguments it does not know; by default they would be left out in silence."""
+    made = Tool.from_function(tool, annotations=hints)
+    arguments = made.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    made.parameters = arguments.model_json_schema(by_alias=True)
+    return made
 
 
 def explain_errors(

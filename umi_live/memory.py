@@ -96,9 +96,10 @@ from umi_core.rows import Address, Category, Ended, Entity, Row, fact_of
 from umi_core.text import show_value
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
+from umi_live import arguments
 from umi_live.addresses import show_path
 from umi_live.anchor import SealOptions, seal_options
-from umi_live.batches import BatchResult, BatchStatement, list_items, remember_batch
+from umi_live.batches import BatchResult, BatchStatement, remember_batch
 from umi_live.deadlines import Seconds, check_seconds, choose_seconds, limit_time
 from umi_live.errors import (
     Closed,
@@ -144,6 +145,7 @@ def with_timeout(
 
     @wraps(method)
     async def call_in_time(self: "LiveMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        arguments.check_arguments(method, (self, *args), kwargs)
         given: Any = kwargs.get("timeout")
         check_seconds(given)
         seconds = choose_seconds(self, given, self.timeout)
@@ -345,7 +347,7 @@ class LiveMemory:
             )  # fmt: skip
             result.add(told.value, told.degraded, told.usage)
 
-        result.failed = await remember_batch(remember, list_items(statements), report)
+        result.failed = await remember_batch(remember, statements, report)
         return result
 
     @with_timeout
@@ -356,11 +358,11 @@ class LiveMemory:
         turns: Sequence[tuple[str, str]] | None = None,
         limit: int | None = None,
         types: Sequence[str] | None = None,
-        time_range: tuple[int | None, int | None] | None = None,
+        time_range: Sequence[int | None] | None = None,
         deep: bool | None = None,
         resolve: bool = True,
         min_score_ppm: int | None = None,
-        where: tuple[Given, ...] = (),
+        where: Sequence[Given] = (),
         timeout: Seconds = None,
     ) -> Hits:
         """Return the facts that fit a question, the best first.
@@ -373,7 +375,11 @@ class LiveMemory:
         wanted = None if types is None else tuple(types)
         # Rules cost nothing, so each question is also asked in the words of its answers.
         deep = True if deep is None and isinstance(self.model, RuleModel) else deep
-        request = Recall(0, query, limit, deep, time_range, wanted, said, resolve, min_score_ppm, where=where)
+        between = arguments.as_tuples(time_range)
+        request = Recall(
+            0, query, limit, deep, between, wanted, said, resolve, min_score_ppm,
+            where=arguments.as_tuples(where),
+        )  # fmt: skip
         result = await self.ask(request, Recalled)
         found = result.value
         return Hits(found.hits, found.resolution, found.variants, result.degraded, result.usage)
@@ -398,7 +404,7 @@ class LiveMemory:
 
     def list_turns(self, turns: Sequence[tuple[str, str]] | None) -> tuple[Turn, ...]:
         """Return these turns, or those of the session that was loaded."""
-        return tuple(Turn(role, text) for role, text in (self.turns if turns is None else turns))
+        return arguments.read_turns(self.turns if turns is None else turns)
 
     @with_timeout
     async def memorize(
@@ -416,7 +422,7 @@ class LiveMemory:
 
         `ended` of the value: the ids of the facts that it says are true no more. `uri` names the text;
         another text under it replaces it. Of the `modality` image, audio or video `text` is an address or a
-        `data:` URI, and the model describes it.
+        `data:` URI, and the model describes it. `session_id` is a label: only `end_session` needs a session.
         """
         wanted = None if memory_types is None else tuple(memory_types)
         request = Memorize(0, text, modality, uri, wanted, happened_ms, session_id)
@@ -463,7 +469,7 @@ class LiveMemory:
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until a model finds it enough. `options`: of `Retrieve`."""
         said = self.list_turns(turns)
-        return await self.ask(Retrieve(0, query, said, **options), Retrieved)
+        return await self.ask(Retrieve(0, query, said, **arguments.as_tuples(options)), Retrieved)
 
     @with_timeout
     async def search(
@@ -477,7 +483,7 @@ class LiveMemory:
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until scores say that it is enough. `options`: of `Search`."""
         said = self.list_turns(turns)
-        return await self.ask(Search(0, query, said, **options), Retrieved)
+        return await self.ask(Search(0, query, said, **arguments.as_tuples(options)), Retrieved)
 
     @with_timeout
     async def summarise(self, category: str, *, timeout: Seconds = None) -> Result[Summarised]:
@@ -612,6 +618,7 @@ class LiveMemory:
         found = (await self.ask(GetEntity(0, entity_id), object)).value
         return found if isinstance(found, Entity | Ended) else None
 
+    @arguments.checking
     def entity_id_of(self, name: str) -> str:
         """Return the id under which facts say that they are about this name; `me` is the user."""
         return id_of_entity(self.scope, resolve_name(name, self.scope.user))
@@ -723,13 +730,13 @@ class LiveMemory:
         self,
         kind: str,
         *,
-        where: tuple[Given, ...] = (),
+        where: Sequence[Given] = (),
         limit: int | None = None,
         cursor: str | None = None,
         timeout: Seconds = None,
     ) -> Result[Listed]:
         """Return a page of the entities, ended facts, resources, categories, memberships or others, by id."""
-        return await self.ask(List(0, kind, limit, cursor, where), Listed)
+        return await self.ask(List(0, kind, limit, cursor, arguments.as_tuples(where)), Listed)
 
     @with_timeout
     async def recent(self, /, *, timeout: Seconds = None, **options: Any) -> Result[Listed]:
@@ -785,6 +792,7 @@ class LiveMemory:
         """Return how a request ended: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
         return (await self.drive_counted(request, timeout))[0]
 
+    @arguments.checking
     async def drive_counted(self, request: Request, timeout: Seconds) -> tuple[effects.Outcome, Usage]:
         """Return how a request ended, and what it used of models. Raises Closed, TimedOut."""
         check_seconds(timeout)
@@ -797,7 +805,10 @@ class LiveMemory:
             )
         seconds = choose_seconds(self, timeout, self.timeout)
         async with limit_time(request_name(type(request)), seconds, self):
+            arguments.check_values(request)
             reply, used = await self.host.ask(name_speaker(request, self.scope.user))
+        if isinstance(reply.outcome, effects.Refused):
+            return effects.Refused(arguments.explain_refusal(request, reply.outcome.error)), used
         return reply.outcome, used
 
     def check_loop(self) -> None:
@@ -824,6 +835,7 @@ class LiveMemory:
         raise InDoubt(None, "it may have been done or not; ask again with the same request_key")
 
 
+@arguments.checking
 def open_memory(
     path: Path,
     *,

@@ -76,7 +76,10 @@ def describe_route(route: Route, named: bool, statuses: Mapping[int, str]) -> Js
     if route.needed or route.body:
         named_fields = {**route.needed, **route.body}.items()
         properties = {wire: schema_of_field(wire, field, fields) for wire, field in named_fields}
-        body = {"type": "object", "required": list(route.needed), "properties": properties}
+        body = {
+            "type": "object", "required": list(route.needed), "properties": properties,
+            "additionalProperties": False,
+        }  # fmt: skip
         found["requestBody"] = {"required": bool(route.needed), "content": as_content(body)}
     return found
 
@@ -88,6 +91,8 @@ def as_content(schema: Json) -> Json:
 def schema_of_field(wire: str, field: str, fields: Mapping[str, Any]) -> Json:
     """Return the schema of a field that a client sends; a time is sent as RFC 3339."""
     is_time = field.endswith("_ms") and not wire.endswith("_ms")
+    if field == "time_range":
+        return describe_tuple([TIME, TIME])
     return TEXT if is_time else schema_of(fields[field])
 
 
@@ -100,7 +105,10 @@ def schema_of(kind: Any) -> Json:
     if kind == Pairs:
         return {"type": "object", "additionalProperties": TEXT}
     if get_origin(kind) is tuple:
-        return {"type": "array", "items": schema_of(get_args(kind)[0])}
+        first, *rest = get_args(kind)
+        if rest != [...]:
+            return describe_tuple([schema_of(part) for part in (first, *rest)])
+        return {"type": "array", "items": schema_of(first)}
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
     if kind is Turn:  # sent as a message
@@ -108,8 +116,13 @@ def schema_of(kind: Any) -> Json:
             "type": "object",
             "required": ["role", "content"],
             "properties": {"role": TEXT, "content": TEXT},
+            "additionalProperties": False,
         }
     return schema_of(tuple[ApiBlock, ...]) if kind is BlocksShown else schema_of_class(kind)
+
+
+def describe_tuple(parts: list[Json]) -> Json:
+    return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
 
 
 def schema_of_class(kind: Any) -> Json:

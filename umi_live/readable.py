@@ -17,6 +17,7 @@ from umi_core.language.times import format_time
 from umi_core.rows import Ended, Entity, Resource, fact_of
 from umi_live.fact_order import list_end_times, order_by_time
 from umi_live.memory import LiveMemory
+from umi_live.transfer import read_object
 
 
 async def list_messages(memory: LiveMemory) -> AsyncIterator[str]:
@@ -57,6 +58,11 @@ async def list_facts(memory: LiveMemory) -> AsyncIterator[str]:
             "stated_at": format_time(fact.created_ms), "happened_at": format_time(fact.event_time_ms or 0),
             "sources": [uris.get(it, it) for it in fact.sources], **end,
         })  # fmt: skip
+
+
+def is_list_of_facts(text: str) -> bool:
+    """Check whether a text begins as `list_facts` does."""
+    return {"id", "text", "name", "type", "sources"} <= read_object(text.partition("\n")[0]).keys()
 
 
 async def list_uris(memory: LiveMemory) -> Mapping[str, str]:

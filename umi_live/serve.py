@@ -6,7 +6,7 @@
 Law 1. A request acts for the user of its token alone; nothing else in it names one. Law 2. A reply is JSON,
 also of an error, and has no path, no traceback and no text of another user. Law 3. What a client can make
 large, slow or many has a limit, and a request that is cut off by one is done completely or not at all. Law 4.
-What comes through MCP is a model's, whatever the token says.
+What comes through MCP is a model's, whatever the token says. Law 5. A field without a meaning is refused.
 
 Needs the extra `serve`: `pip install 'umi-sim[serve]'`.
 """
@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar, Final, Self
-from urllib.parse import parse_qsl, quote, unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 import uvicorn
 from msgspec import structs
@@ -36,11 +36,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from umi_core.data import Data, Owner, is_struct
 from umi_core.kelpie import wire
 from umi_core.kelpie.wire import HttpRequest, Malformed, route
+from umi_core.limits import DAY_MS
 from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.requests import Forget, Recall, Remember
 from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered
 from umi_core.rows import Entity, fact_of
-from umi_core.text import SURROGATE
+from umi_core.text import SURROGATE, show_value
 from umi_core.values import Turn
 from umi_live.access import Caller, ServeLimits, TokenFile, TokenTable
 from umi_live.deadlines import limit_time
@@ -55,7 +56,7 @@ MCP: Final = "mcp"
 MCP_LEVELS_MAX: Final = 32  # of a message; capabilities of a client may be nested
 ONCE: Final = ("authorization", "host", "idempotency-key", "origin", "x-idempotency-key")
 MCP_GRACE_S: Final = 1
-IGNORED_CHARS_MAX: Final = 200
+UNKNOWN_COUNT_MAX: Final = 10
 STATUSES: Final[Mapping[int, str]] = {
     400: "The request is malformed, or a value in it cannot be meant.",
     401: "No token, or an unknown one.",
@@ -106,19 +107,36 @@ def remember(op_id: OpId, it: HttpRequest) -> Remember:
 
 
 def recall(op_id: OpId, it: HttpRequest) -> Recall:
-    options = it.pick_fields("limit", "deep", "types", "min_score_ppm")
-    return Recall(op_id, it.body["query"], turns=read_turns(it.body.get("turns")), **options)
+    options = it.pick_fields("limit", "deep", "types", "min_score_ppm", "where")
+    turns, time_range = read_turns(it.body.get("turns")), read_time_range(it.body.get("time_range"))
+    return Recall(op_id, it.body["query"], turns=turns, time_range=time_range, **options)
 
 
 def read_turns(given: Any) -> tuple[Turn, ...]:
     """Return the turns of a conversation, none of null. Raises ValueError."""
     turns = [] if given is None else given
     if not isinstance(turns, list) or not all(isinstance(it, dict) and set(it) == TURN for it in turns):
-        raise ValueError("turns")
+        raise ValueError('turns; it is a list of {"role": ..., "content": ...}, with nothing else in each')
     return tuple(Turn(it["role"], it["content"]) for it in turns)
 
 
+def read_time_range(given: Any) -> tuple[int | None, int | None] | None:
+    """Return the first and the last time that are meant, in milliseconds. Raises ValueError."""
+    if given is None:
+        return None
+    told = f"time_range; it is [start, end], each a time of RFC 3339 or null, not {show_value(given)}"
+    if not isinstance(given, list) or len(given) != 2:
+        raise ValueError(told)
+    if any(it is not None and not isinstance(it, str) for it in given):
+        raise ValueError(told)
+    start_ms, end_ms = wire.instant(given[0], told), wire.instant(given[1], told)
+    # A date alone as the end includes its day: the range has both its ends.
+    is_date = end_ms is not None and len(given[1]) == DATE_CHARS
+    return start_ms, end_ms + DAY_MS - 1 if end_ms is not None and is_date else end_ms
+
+
 TURN: Final = {"role", "content"}  # as a message has them
+DATE_CHARS: Final = len("2026-11-30")
 
 
 ROUTES: Final[wire.Table] = {
@@ -128,7 +146,7 @@ ROUTES: Final[wire.Table] = {
     ),
     ("POST", "recall", False): route(
         "Find facts, the best first.", recall, (Recall,), FactsFound,
-        needed="query", body="limit deep types turns min_score_ppm",
+        needed="query", body="limit deep types turns min_score_ppm where time_range",
     ),
     ("DELETE", "facts", True): route(
         "Forget a fact.", lambda op_id, it: Forget(op_id, it.name, it.key), (Forget,), Forgotten
@@ -366,14 +384,10 @@ class MemoryServer:
             return write_response(wire.malformed(call))
         if "user" in call.ignored:
             raise Denied(403, "Forbidden", NO_USER)
+        self.check_known(asked.method, path, call.ignored)
         async with self.pool.use(caller.user, call.agent) as memory:
             found = await respond(memory, await memory.drive(call.request))
-        response = write_response(found)
-        if call.ignored:
-            response.headers["x-ignored-fields"] = quote(",".join(call.ignored), ",", errors="replace")[
-                :IGNORED_CHARS_MAX
-            ]
-        return response
+        return write_response(found)
 
     async def answer_mcp(self, asked: "Asked", user: str, agent: str, body: str) -> Response:
         if asked.method != "POST":
@@ -384,6 +398,22 @@ class MemoryServer:
         async with self.pool.use(user, agent) as memory:
             CURRENT.set(memory)
             return await collect_response(self.tools.session_manager.handle_request, asked, body)
+
+    def check_known(self, method: str, path: str, ignored: tuple[str, ...]) -> None:
+        """Refuse a field that has no meaning here: a misspelt filter would find everything."""
+        where, _, query = path.partition("?")
+        _, at, name = wire.locate(where) or ("", "", "")
+        route = ROUTES[method.upper(), at, bool(name)]
+        asked = dict(parse_qsl(query, keep_blank_values=True))
+        unknown = sorted(set(asked) - {*route.query, *route.older})
+        for what, given, known in (
+            ("field of the body", ignored, (*route.needed, *route.body)),
+            ("parameter of the query", unknown, tuple(route.query)),
+        ):
+            if given:
+                names = ", ".join(map(show_value, given[:UNKNOWN_COUNT_MAX]))
+                told = f"known are {', '.join(known)}" if known else "none is known here"
+                raise Denied(400, "Malformed", f"no such {what}: {names}; {told}")
 
     def check_headers(self, headers: Headers) -> None:
         """Refuse pages of other origins, and without tokens names of this machine that others gave it."""

@@ -61,13 +61,24 @@ class Export(Data):
     writes: tuple[Write, ...]
 
 
-def is_export(text: str) -> bool:
-    """Check whether a text begins as `export_lines` does, in this version or another."""
+def split_lines(text: str) -> list[str]:
+    """Return the lines of JSON; `str.splitlines` would also cut at U+2028 and U+0085 inside of texts."""
+    return text.strip().split("\n")
+
+
+def find_head(text: str) -> dict[str, Any] | None:
+    """Return the first line of a text that begins as `export_lines` does, in this version or another."""
+    head = read_object(text.lstrip().partition("\n")[0])
+    return head if head.get("umi") == FORM["umi"] else None
+
+
+def read_object(line: str) -> dict[str, Any]:
+    """Return the object of a line of JSON; an empty one of another line."""
     try:
-        head = json.loads(text.lstrip().partition("\n")[0])
+        found = json.loads(line)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(head, dict) and head.get("umi") == FORM["umi"]
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def read_export(lines: Sequence[str]) -> Export:

@@ -70,6 +70,27 @@ def test_what_fails_is_named_by_its_place_and_the_rest_is_remembered() -> None:
         assert memory.remember_many([]).remembered_count == 0
 
 
+def test_what_is_no_statement_is_named_and_one_text_is_no_batch() -> None:
+    with open_blocking(":memory:", user="ann", agent="helper") as memory:
+        wrong: list[Any] = [
+            "Ann likes a.", 5, "Bob likes b.", BatchStatement(None), None, BatchStatement("x", metadata=[1]),  # type: ignore[arg-type]
+        ]  # fmt: skip
+        counts = list[int]()
+        told = memory.remember_many(wrong, report=counts.append)
+        assert (told.remembered_count, list(told.failed), counts[-1]) == (2, [1, 3, 4, 5], 6)
+        assert (
+            str(told.failed[1]) == "statement: 5 is not allowed, expected a text or BatchStatement, got int"
+        )
+        assert str(told.failed[3]) == "text: None is not allowed, expected a text, got NoneType"
+        assert str(told.failed[5]).startswith("metadata: [1] is not allowed, expected a mapping from a text")
+        for one in ("Cy likes c.", BatchStatement("Cy likes c."), b"Cy", 5, None):
+            with pytest.raises(
+                RequestRefused, match=r"^statements: .* expected a list, each of it a text or"
+            ):
+                memory.remember_many(one)  # type: ignore[arg-type]
+        assert memory.count() == 2
+
+
 def test_a_database_that_fails_ends_the_batch_and_it_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

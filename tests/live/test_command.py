@@ -1,5 +1,6 @@
 """Goal: a memory from a shell; whatever goes wrong is one clear line and status 2, and nothing changed."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -13,12 +14,14 @@ import pytest
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import apsw
+from msgspec import structs
 
 from umi_core.ids import resource_id
 from umi_core.kelpie.requests import AddArchival
 from umi_core.kelpie.results import Appended
+from umi_core.row_bytes import decode_row, encode_row
 from umi_core.values import Scope
-from umi_live import errors, open_blocking, schema
+from umi_live import StoreError, delete_user, errors, open_blocking, schema
 from umi_live.command import KEY, main
 from umi_live.local import HashEmbedder
 from umi_sim import __version__
@@ -177,12 +180,13 @@ def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
     key, day, said = past[1].split("  ", 2)
     assert said == f"Ann: Ann lives in Paris.  (ended {day}, update by {lines[1].split()[0]})"
     assert shell("forget", "--db", "agent.db", key) == (0, "forgotten  1\n", "")
-    assert shell("forget", "--db", "agent.db", key) == (0, "forgotten  0\n", "")
+    assert f"{key}: there is no fact of this id" in shell.refused("forget", "--db", "agent.db", key)
     with open_blocking("agent.db", user="me", agent="agent") as memory:
         ann = memory.entity_id_of("Ann")
     assert shell("history", "--db", "agent.db", ann)[1].splitlines() == lines
     assert shell("forget", "--db", "agent.db", ann) == (0, "forgotten  2\n", "")
     assert shell("history", "--db", "agent.db", "Ann") == (0, "", "")
+    assert "no fact about this entity" in shell.refused("forget", "--db", "agent.db", ann)
 
 
 def test_without_an_embedder_a_line_says_what_it_was_done_without(
@@ -209,13 +213,56 @@ def test_an_export_is_imported_and_a_user_deleted(shell: Shell) -> None:
     assert said == (0, f"{len(out.splitlines()) - 2} rows of user 'ann' and agent 'agent'\n", "")
     assert shell("export", "--db", "b.db", "--user", "ann")[1] == out
     assert "already" in shell.refused("import", "--db", "b.db", "ann.jsonl")
+    for name, value in (("user", "bob"), ("agent", "other")):
+        told = shell.refused("import", "--db", "c.db", f"--{name}", value, "ann.jsonl")
+        assert f"--{name}: the export is that of {name} " in told
+    assert shell("import", "--db", "c.db", "--user", "ann", "ann.jsonl")[0] == 0
     assert shell("delete-user", "--db", "b.db", "ann")[1].endswith("rows of user 'ann' are gone\n")
     assert shell("recall", "--db", "b.db", "--user", "ann", "tea") == (0, "", "")
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r"])
+def test_an_export_is_read_back_whatever_ends_a_line_elsewhere(shell: Shell, mark: str) -> None:
+    shell("remember", "--db", "a.db", f"Ann likes tea{mark}and milk.")
+    shell("export", "--db", "a.db", "--out", "all.jsonl")
+    assert shell("import", "--db", "b.db", "all.jsonl")[0] == 0
+    assert shell("facts", "--db", "b.db", "--json", "Ann") == shell("facts", "--db", "a.db", "--json", "Ann")
+    for form in ("messages", "facts"):
+        lines = shell("export", "--db", "a.db", "--as", form)[1].strip("\n").split("\n")
+        assert all(json.loads(line) for line in lines if line)
+
+
+def test_a_list_of_facts_is_no_export_to_import(shell: Shell) -> None:
+    shell("remember", "--db", "a.db", "Ann likes tea.")
+    shell("export", "--db", "a.db", "--as", "facts", "--out", "facts.jsonl")
+    for more in ((), ("--from", "openai")):
+        told = shell.refused("import", "--db", "b.db", *more, "facts.jsonl")
+        assert "holds facts of `export --as facts`, which cannot be imported; one without --as can" in told
+
+
+def test_a_time_behind_the_last_year_is_shown(shell: Shell) -> None:
+    shell("remember", "--db", "a.db", "Ann likes tea.")
+    connection = apsw.Connection("a.db")
+    body: Any = connection.execute("select body from row where kind = 'entity'").get
+    row = decode_row(body)
+    late = encode_row(structs.replace(row, event_time_ms=1_700_000_000_000_000))
+    connection.execute("update row set body = ? where kind = 'entity'", (late,))
+    connection.close()
+    for command in ("facts", "history"):
+        status, out, err = shell(command, "--db", "a.db", "Ann")
+        assert (status, "  9999-12-31  Ann: Ann likes tea." in out, err) == (0, True, "")
+        assert shell(command, "--db", "a.db", "--json", "Ann")[0] == 0
+
+
+def test_a_user_of_no_file_is_not_deleted_from_it(folder: Path) -> None:
+    with pytest.raises(StoreError, match=r"nofile\.db: is not there, or empty"):
+        asyncio.run(delete_user("nofile.db", "nobody"))
+    assert list(folder.iterdir()) == []
+
+
 def test_a_text_is_memorized_into_categories_of_ones_own(shell: Shell) -> None:
     Path("notes.txt").write_text("Ann likes green tea. Ann lives in Berlin. Bob is tall.")
-    own = ("--db", "a.db", "--category", "food = tea, cake", "--category", "people")
+    own = ("--db", "a.db", "--category", "food = tea, cake", "--category", "people=")
     status, out, err = shell("memorize", *own, "--uri", "notes", "notes.txt")
     assert (status, err) == (0, "")
     assert out.splitlines() == [
@@ -230,7 +277,9 @@ def test_a_text_is_memorized_into_categories_of_ones_own(shell: Shell) -> None:
     assert "drinks: no such category or group; there are: food, people" in shell.refused(
         "topics", *own, "drinks"
     )
-    assert "categories: a/b is not allowed" in shell.refused("topics", "--db", "a.db", "--category", "a/b")
+    assert "categories: a/b is not allowed" in shell.refused("topics", "--db", "a.db", "--category", "a/b=c")
+    bare = shell.refused("topics", "--db", "a.db", "--category", "food")
+    assert "'food' is no NAME=ABOUT" in bare
     twice = ("--category", "a=1", "--category", "a =2")
     assert "the same category is given twice" in shell.refused("topics", "--db", "a.db", *twice)
     Path("bytes").write_bytes(b"\xff\xfe")

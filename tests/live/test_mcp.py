@@ -61,6 +61,22 @@ def test_a_client_remembers_recalls_and_forgets(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
+def test_an_argument_that_a_tool_does_not_know_is_refused(tmp_path: Path) -> None:
+    async def live() -> None:
+        memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
+        async with memory, Client(server_of(memory)) as client:
+            await told(client, "remember", text="Ann likes gin.")
+            for tool in (await client.list_tools()).tools:
+                assert tool.input_schema["additionalProperties"] is False
+            for name, given in (("recall", {"query": "gin"}), ("remember", {"text": "Bob likes gin."})):
+                wrong = await client.call_tool(name, {**given, "where": [["type", "eq", "topic"]]})
+                assert wrong.is_error
+                assert "where\n  Extra inputs are not permitted" in str(wrong.content[0].text)  # type: ignore[union-attr]
+            assert await memory.count() == 1
+
+    asyncio.run(live())
+
+
 def test_a_client_is_told_what_is_in_which_category(tmp_path: Path) -> None:
     async def live() -> None:
         categories = {"food": "What people eat.", "people": ""}
@@ -130,8 +146,10 @@ def test_no_tool_writes_the_system_block(tmp_path: Path) -> None:
                 assert refused.is_error, spelling
             for tool in (await client.list_tools()).tools:  # also one that is added later
                 for spelling in SPELLINGS:
-                    given = dict.fromkeys(tool.input_schema.get("properties", {}), spelling)
-                    await client.call_tool(tool.name, {**given, "text": INJECTED, "author": "user"})
+                    known = tool.input_schema.get("properties", {})
+                    given = {name: INJECTED if name == "text" else spelling for name in known}
+                    for more in ({}, {"author": "user"}):
+                        await client.call_tool(tool.name, given | more)
             assert [it for it in await memory.blocks() if it.kind == "system"] == before
             assert not [it for it in await memory.blocks() if INJECTED in (it.text or "")]
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec import structs
@@ -18,8 +18,10 @@ from tools import kill_live
 from umi_core.conditions import filter_of
 from umi_core.config import Config
 from umi_core.errors import EmptyText
+from umi_core.kelpie.requests import AddArchival
+from umi_core.kelpie.results import Appended
 from umi_core.messages.requests import CreateSession, List, Recall
-from umi_core.messages.results import Listed, SessionCreated
+from umi_core.messages.results import Listed, Recalled, SessionCreated
 from umi_core.rows import Ended, Entity, Membership, Resource, fact_of
 from umi_live import (
     Closed,
@@ -28,6 +30,7 @@ from umi_live import (
     RequestRefused,
     ScopeTaken,
     StoreError,
+    delete_user,
     open_blocking,
     open_memory,
     store,
@@ -383,6 +386,90 @@ def test_a_wrong_request_raises_the_error_of_the_memory(tmp_path: Path) -> None:
     nobody = open_memory(tmp_path / "agent.db", user="", agent="helper")
     with pytest.raises(RequestRefused, match="user"):
         asyncio.run(nobody.__aenter__())
+
+
+LISTED: Final[Any] = [("type", "eq", "person")]
+LIFE: Final[Any] = "life"
+WRONG: Final[tuple[tuple[Callable[[Any], object], str], ...]] = (
+    (lambda it: it.remember(5), "text: 5 is not allowed, expected a text, got int"),
+    (lambda it: it.remember(None), "text: None is not allowed, expected a text, got NoneType"),
+    (lambda it: it.remember(b"tea"), "text: b'tea' is not allowed, expected a text, got bytes"),
+    (lambda it: it.remember("x", metadata=[("a", "b")]),
+     "metadata: [('a', 'b')] is not allowed, expected a mapping from a text to a text or none, got list"),
+    (lambda it: it.remember("x", metadata="abc"), "a mapping from a text to a text or none, got str"),
+    (lambda it: it.remember("x", metadata={"a": 1}), "metadata: {'a': 1} is not allowed"),
+    (lambda it: it.remember("x", event_time_ms=1_700_000_000_000_000), "expected milliseconds since 1970, "),
+    (lambda it: it.memorize("x", happened_ms=1_700_000_000_000_000), "expected milliseconds since 1970, "),
+    (lambda it: it.remember("x", event_time_ms=True), "event_time_ms: True is not allowed, expected a whole"),
+    (lambda it: it.remember("x", speaker="Bob\nAnn"), "a name of at most 256 bytes, without control char"),
+    (lambda it: it.recall("x", turns=[("user",)]),
+     "turns[0]: ('user',) is not allowed, expected (a text, a text), got tuple"),
+    (lambda it: it.recall("x", turns="abc"), "expected a list, each of it (a text, a text), got str"),
+    (lambda it: it.recall("x", types="person"), "types: person is not allowed, expected a list, each of it"),
+    (lambda it: it.recall("x", types=["person", 5]), "types[1]: 5 is not allowed, expected a text, got int"),
+    (lambda it: it.recall("x", limit="3"), "limit: 3 is not allowed, expected a whole number or none, got"),
+    (lambda it: it.recall("x", where={"type": "person"}), "as `umi_core.conditions.filter_of` makes it"),
+    (lambda it: it.recall("x", where=["type"]), "where[0]: type is not allowed, expected (field, operator"),
+    (lambda it: it.recall("x", where=[("metadata.a", "eq", "b")]), " about metadata by how at_ms uri "),
+    (lambda it: it.search("x", where={"type": "person"}), "as `umi_core.conditions.filter_of` makes it"),
+    (lambda it: it.ask(Recall(0, "x", where=LISTED), Recalled), "expected a tuple, each of it (field, op"),
+    (lambda it: it.recall("x", time_range=5), "time_range: 5 is not allowed, expected a list"),
+    (lambda it: it.recall("x", time_range=[1]), "(1,) is not allowed, expected (a whole number or"),
+    (lambda it: it.resolve(None), "query: None is not allowed, expected a text, got NoneType"),
+    (lambda it: it.resolve("her?", [("nonsense", "Bob")]), "expected turns with role user, assistant"),
+    (lambda it: it.facts(None), "entity: None is not allowed, expected a text, got NoneType"),
+    (lambda it: it.facts_in(5), "path: 5 is not allowed, expected a text, got int"),
+    (lambda it: it.create_session("other"), "members: other is not allowed, expected a list, each of it a"),
+    (lambda it: it.ask(AddArchival(0, "x", tags=LIFE), Appended), "tags: life is not allowed"),
+    (lambda it: it.ask(5, object), "request: 5 is not allowed, expected Request, got int"),
+    (lambda it: it.entity_id_of(5), "name: 5 is not allowed, expected a text, got int"),
+)  # fmt: skip
+
+
+def test_a_value_of_a_wrong_type_is_refused_by_its_name(tmp_path: Path) -> None:
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+        for call, told in WRONG:
+            with pytest.raises(RequestRefused) as refused:
+                call(memory)
+            assert told in str(refused.value)
+        assert sum(memory.stats().values()) == memory.stats()["categories"]
+        memory.remember("Ann likes gin.", event_time_ms=5)
+        for given in ([0, 9], (0, 9), [None, 9]):
+            assert len(memory.recall("gin", time_range=given)) == 1
+        assert memory.recall("gin", time_range=[6, None]).hits == ()
+        for where in ([("type", "in", ["topic"])], [["type", "eq", "topic"]], filter_of({"type": "topic"})):
+            assert memory.recall("gin", where=where).hits == ()  # type: ignore[arg-type]
+            assert memory.search("gin", where=where).value.context == ""
+
+
+def test_a_session_that_was_not_created_is_a_label_alone(tmp_path: Path) -> None:
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+        assert memory.memorize("Ann likes gin.", session_id="nope").value.change == "created"
+        with pytest.raises(RequestRefused, match="session not found: nope"):
+            memory.end_session("nope")
+
+
+def test_what_no_memory_can_be_opened_with_is_refused_and_makes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (None, b"x.db", 5):
+        with pytest.raises(RequestRefused, match=r"^path: .* expected a text or PathLike, got "):
+            open_memory(path, user="ann", agent="helper")  # type: ignore[arg-type]
+        with pytest.raises(RequestRefused, match=r"^path: "):
+            asyncio.run(delete_user(path, "ann"))  # type: ignore[arg-type]
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"categories": ["a"]}, "categories: ['a'] is not allowed, expected a mapping from a text to a text"),
+        ({"categories": {"a": 1}}, "categories: {'a': 1} is not allowed"),
+        ({"seal": "x" * 40}, "expected bytes or none, got str"),
+        ({"user": 5}, "user: 5 is not allowed, expected a text, got int"),
+        ({"config": {}}, "config: {} is not allowed, expected Config or none, got dict"),
+    )
+    for options, told in wrong:
+        with pytest.raises(RequestRefused) as refused:
+            open_blocking("x.db", **{"user": "ann", "agent": "helper", **options})
+        assert told in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_scope_has_one_live_memory_and_two_scopes_are_apart(tmp_path: Path) -> None:

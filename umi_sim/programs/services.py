@@ -256,7 +256,8 @@ def play_recording(
     told = name or function.__name__
 
     async def reply(*args: Any, **kwargs: Any) -> Any:
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+        lines = [line for line in lines if line.strip()]
         asked = json.loads(json.dumps({"args": args, "kwargs": kwargs}))
         for line in map(json.loads, lines):
             if {"args": line["args"], "kwargs": line["kwargs"]} == asked:
