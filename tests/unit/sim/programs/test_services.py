@@ -149,6 +149,12 @@ def test_a_recording_is_made_outside_and_played_within(tmp_path: Path) -> None:
     assert asked == ["Bern"]
 
 
+def test_a_recording_by_hand_may_hold_what_ends_a_line_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "weather.jsonl"
+    file.write_text('{"args": ["Oslo"], "kwargs": {}, "reply": "rain\u2028or\x85snow"}\n\n', encoding="utf-8")
+    assert asyncio.run(play_recording(file, str)("Oslo")) == "rain\u2028or\x85snow"
+
+
 def test_a_call_that_is_cancelled_was_applied_or_not() -> None:
     applied = list[int]()
 
