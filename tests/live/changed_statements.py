@@ -193,6 +193,25 @@ J'habite à Metz. > J'ai déménagé à Nancy, mais je suis revenu à Metz.
 J'habite à Metz. > Je n'habite plus à Nancy.
 Paul habite à Reims. > Paul a déménagé à Troyes en 1999.
 """
+# Written to break the rules, which ended the earlier statement of each.
+PROBED_KEPT: Final = """
+I live in Rome. > We left Rome yesterday.
+I live in Rome. > I'm living in Oslo, for now.
+I live in Rome. > I live in Oslo in summer.
+I live in Rome. > I live in Oslo in May.
+I am happy. > I am not happy with my phone.
+I use Slack. > I switched from Slack to Teams at work.
+My favourite colour is blue. > My favourite colour is better than yours.
+My favourite colour is blue. > My favourite colour is my mother's.
+My email is a@b.c. > My email is x@y.z at work.
+I work at Acme. > I work for Bob.
+I work at Acme. > I left Paris for Berlin.
+Ich wohne in Bonn. > Ich wohne in Ulm im Sommer.
+Ich arbeite bei Bosch. > Ich arbeite bei Daimler als Berater im Sommer.
+Vivo en Lugo. > Vivo en Vigo en verano.
+J'habite à Lyon. > J'habite à Nice en été.
+J'habite à Lyon. > J'ai quitté Lyon hier.
+"""
 # What the rules get wrong, with the reason; all others they must get right.
 WRONG: Final = {
     "Trabajo en Seat. > Empecé a trabajar en Renault.": "Seat may be a city, where people work for Renault",
@@ -201,7 +220,7 @@ PAIRS: Final = tuple(
     (*line.split(" > "), is_ended)
     for is_ended, tables in (
         (True, (FOUND_ENDED, UNSEEN_ENDED, LATER_ENDED)),
-        (False, (FOUND_KEPT, UNSEEN_KEPT, LATER_KEPT)),
+        (False, (FOUND_KEPT, UNSEEN_KEPT, LATER_KEPT, PROBED_KEPT)),
     )
     for table in tables
     for line in table.strip().splitlines()
