@@ -123,10 +123,11 @@ WHEN: Final = (  # not long before it is told
     rf"{COUNT} (?:hours?|days?|weeks?|months?) ago)"
 )
 # All that may stand behind a value: when it began, why, or with whom; not until when, or how often.
+WORDS: Final = r"(?: (?!(?:as|at|every|for|in|on|when|with)\b)[\w'\u2019-]+)+"
 SURE: Final = re.compile(
-    rf"(?:,? (?:years old|{WHEN}|for (?:good|work|love|family reasons|a (?:new )?job)|"
-    r"with(?: (?!(?:at|every|for|in|on|when)\b)[\w'\u2019-]+)+|"
-    r"as (?!(?:an? )?(?:young )?(?:child|kid|baby|boy|girl|toddler|teen\w*|student)\b)[\w -]+))*[.!]*$"
+    rf",? (?:years old|{WHEN}|for (?:good|work|love|family reasons|a (?:new )?job)|with{WORDS}|"
+    rf"as(?! (?:an? )?(?:young )?(?:child|kid|baby|boy|girl|toddler|teen\w*|student)\b){WORDS})(?![\w-])|"
+    r"[.!]+$"
 )
 TO_OTHER: Final = re.compile(rf" (?:for|to|to join|and joined) {PLACE}")
 SEASON: Final = "night|day|week|weekend|month|year|spring|summer|autumn|fall|winter|term|semester|season"
@@ -354,7 +355,10 @@ def sure_value(said: str, match: re.Match[str]) -> tuple[str, ...]:
     """Return the value in the last group of a match; nothing if what stands behind it may limit it."""
     value = value_text(match)
     rest = TO_OTHER.sub("", said[match.start(match.lastindex or 0) + len(value) :])
-    return tuple(split_terms(value)) if SURE.fullmatch(rest) else ()
+    # Part by part: one pattern for all of them could take for ever to find that the last one does not fit.
+    while part := SURE.match(rest):
+        rest = rest[part.end() :]
+    return () if rest else tuple(split_terms(value))
 
 
 def value_text(match: re.Match[str]) -> str:
