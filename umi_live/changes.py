@@ -19,7 +19,7 @@ from typing import Final
 from umi_core.data import Data
 from umi_core.language.terms import split_terms
 from umi_core.text import norm
-from umi_live.rules import NAME, name_relative, simplify_sentence
+from umi_live.rules import NAME, is_given, name_relative, simplify_sentence
 
 
 class AttributeClaims(Data):
@@ -70,7 +70,7 @@ VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("work", rf"joined {PLACE}"),
     ("work", rf"(?:is|am) an? (?:[a-z-]+ ){{0,3}}{OCCUPATION} (?:at|for|with) {PLACE}"),
     ("work", rf"(?:switched|changed|moved) (?:jobs|companies|employers) (?:from {NAME} )?to {PLACE}"),
-    ("work", rf"(?:left|quit) {NAME} (?:for|to join|and joined) {PLACE}"),
+    ("work", rf"(?:left|quit) {NAME} to join {PLACE}"),
     ("site", rf"(?:works?|working|(?:is|am) working) in {PLACE}"),  # a city, or in Spanish an employer
     ("home", rf"(?:lives?|living|(?:is|am) (?:living|based)|settled) in {PLACE}"),
     ("home", rf"(?:moved|relocated)(?: back)?(?: from {NAME})? to {PLACE}"),
@@ -106,13 +106,14 @@ SHAPES: Final = {
 SECRET: Final = re.compile(r"\S*[^\Wa-z]\S*")  # a nickname, username or password has no word for a state
 # Of a favourite all but a negation, a state or a place: not red, still blue, sold out, losing, on Netflix.
 FAVOURITE: Final = re.compile(
-    r"(?!(?:not|never|no|none|still|always|also|too|very|so|quite|hard|out|on|in|at|by|from|about|like|being|"
+    r"(?!.* than )(?!(?:my|your|his|her|our|their|"
+    r"not|never|no|none|still|always|also|too|very|so|quite|hard|out|on|in|at|by|from|about|like|being|"
     r"gone|broken|lost|sold|boring|nicht|kein\w*|noch|immer|pas|plus|toujours|encore|todavía|aún|siempre|"
     r"non|ancora|sempre|(?!red\b)[a-z]+(?:ed|ing))\b).+"
 )
-MONTH: Final = (
+MONTH: Final = (  # no season: "I live in Oslo in summer"
     "(?:early |late |mid-)?(?:January|February|March|April|May|June|July|August|September|October|November|"
-    "December|spring|summer|autumn|fall|winter)"
+    "December)"
 )
 COUNT: Final = r"(?:an?|one|two|three|four|five|six|some|a few|\d+)"
 WHEN: Final = (  # not long before it is told
@@ -122,15 +123,19 @@ WHEN: Final = (  # not long before it is told
     rf"{COUNT} (?:hours?|days?|weeks?|months?) ago)"
 )
 # All that may stand behind a value: when it began, why, or with whom; not until when, or how often.
+WORDS: Final = r"(?: (?!(?:as|at|every|for|in|on|when|with)\b)[\w'\u2019-]+)+"
 SURE: Final = re.compile(
-    rf"(?:,? (?:years old|{WHEN}|for (?:good|work|love|family reasons|a (?:new )?job)|"
-    r"as (?!(?:an? )?(?:young )?(?:child|kid|baby|boy|girl|toddler|teen\w*|student)\b)[\w -]+))*[.!]*$"
+    rf",? (?:years old|{WHEN}|for (?:good|work|love|family reasons|a (?:new )?job)|with{WORDS}|"
+    rf"as(?! (?:an? )?(?:young )?(?:child|kid|baby|boy|girl|toddler|teen\w*|student)\b){WORDS})(?![\w-])|"
+    r"[.!]+$"
 )
 TO_OTHER: Final = re.compile(rf" (?:for|to|to join|and joined) {PLACE}")
 SEASON: Final = "night|day|week|weekend|month|year|spring|summer|autumn|fall|winter|term|semester|season"
 NOT_LASTING: Final = re.compile(  # undone, or for a time only
     r"\b(?:(?:and|came|come|coming|went|going|go|is|am|are|be) back|for more|return(?:s|ed|ing)?|still|until|"
-    rf"during|today|tonight|temporarily|briefly|nearly|almost|this (?:morning|afternoon|evening|{SEASON})|"
+    rf"during|for (?:now|the moment|the time being)|"
+    rf"today|tonight|temporarily|briefly|nearly|almost|this (?:morning|afternoon|evening|{SEASON})|"
+    rf"(?:lives?|living|works?|working|based) .*in {MONTH}|"
     rf"for (?:the|an?|{COUNT}|several|my|this) (?:\w+ )?(?:{SEASON}|while|bit)s?)\b"
 )
 LEFT: Final = re.compile(
@@ -144,7 +149,7 @@ NOT: Final = re.compile("(?:(?:is |am |are )?not|doesn't|does not|don't|do not|i
 END_TIME: Final = re.compile(rf"(?:,? {WHEN})*[.!]*$")
 ANY_MORE: Final = re.compile(r",? (?:any ?more|any longer|these days|nowadays|now)[.!]*$")
 INSTEAD: Final = re.compile(r"([a-z]+) .*\binstead of (.+)")
-SWITCHED: Final = re.compile("(?:switched|changed) from (.+?) to ")
+SWITCHED: Final = re.compile("(?:switched|changed) from (.+?) to (.+)")
 HABITS: Final = frozenset(
     "use own drink eat drive play take work studi wear smoke ride read practis practic run learn".split()
 )
@@ -158,8 +163,9 @@ NOW: Final = re.compile(
 YEAR: Final = re.compile(r"\b(?:1[89]|20)\d\d\b")
 CLAUSE: Final = re.compile(
     r"[,;] | (?:and|but) (?![A-Z][a-z])| (?:and|but) (?=[A-Z][\w-]* [a-z]+s )"
-    r"| (?:because|which|who|while|although) | with (?![A-Z])"
+    r"| (?:because|which|who|while|although)"
 )
+WITH_MORE: Final = re.compile(r" with (?![A-Z])")  # my cat
 VALUE_END: Final = re.compile(
     r"[,;]|[.!](?!\S)|\b(?:since|because|with|as|in|for|instead|now|at|last|this|these|so|again|yesterday)\b"
 )
@@ -252,7 +258,7 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
         is_lasting=not is_limited,
         # A clause of which no attribute is known may claim anything,
         # so a statement with one can never be ended whole.
-        is_complete=all(it.values or it.gone for it in found),
+        is_complete=all(it.values or it.gone for it in found) and not WITH_MORE.search(text),
     )
 
 
@@ -296,7 +302,9 @@ def find_values(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         said = "joined " + clause.partition("now at ")[2]
     for attribute, pattern in VALUES:
         if (match := pattern.match(said)) and (value := sure_value(said, match)):
-            yield attribute, value
+            # "I work for Bob" says nothing of the employer.
+            is_person = match[0].removesuffix(match[1]).endswith(" for ") and is_given(match[1])
+            yield from () if is_person else ((attribute, value),)
 
 
 def find_owned(said: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -306,21 +314,21 @@ def find_owned(said: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             # A favourite colour is a favorite color.
             attribute = NOUNS.get(noun) or noun.replace("our", "or")
             shape = SHAPES.get(attribute, FAVOURITE if " " in attribute else SECRET)
-            value = match[2] if attribute == "address" else VALUE_END.split(match[2])[0]
-            value = value.strip(" .!")
-            if shape.fullmatch(value):
-                yield attribute, tuple(split_terms(value))
+            if shape.fullmatch(value_text(match)) and (value := sure_value(said, match)):
+                yield attribute, value
 
 
 def find_gone(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the values that something has no longer."""
     said = bare(clause)
     if (match := LEFT.match(said)) and (value := sure_value(said, match)):
-        # "left Paris" and "left Acme" look alike: only the one that was said before agrees with a value.
-        yield from ((name, value) for name in ("work", "site", "home"))
+        yield from (("work", value), ("site", value))
+        # Who left Rome yesterday may have taken a train.
+        if said[match.end() :].startswith(" for good"):
+            yield "home", value
     if (match := MOVED.match(said)) and (value := sure_value(said, match)):
         yield "home", value
-    if match := SWITCHED.match(said):
+    if (match := SWITCHED.match(said)) and sure_value(said, match):
         value = value_of(match[1])
         yield from ((name, value) for name in ("work", "home", "title", "project", "habit"))
     if match := SOLD.match(said):
@@ -345,10 +353,16 @@ def find_over(clause: str) -> Iterator[str]:
 
 def sure_value(said: str, match: re.Match[str]) -> tuple[str, ...]:
     """Return the value in the last group of a match; nothing if what stands behind it may limit it."""
-    start = match.start(match.lastindex or 0)
-    value = VALUE_END.split(match[match.lastindex or 0])[0].rstrip(" .!")
-    rest = TO_OTHER.sub("", said[start + len(value) :])
-    return tuple(split_terms(value)) if SURE.fullmatch(rest) else ()
+    value = value_text(match)
+    rest = TO_OTHER.sub("", said[match.start(match.lastindex or 0) + len(value) :])
+    # Part by part: one pattern for all of them could take for ever to find that the last one does not fit.
+    while part := SURE.match(rest):
+        rest = rest[part.end() :]
+    return () if rest else tuple(split_terms(value))
+
+
+def value_text(match: re.Match[str]) -> str:
+    return VALUE_END.split(match[match.lastindex or 0])[0].rstrip(" .!")
 
 
 def value_of(text: str) -> tuple[str, ...]:

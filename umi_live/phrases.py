@@ -28,10 +28,11 @@ DAY: Final = (
     r"mercoledì|giovedì|venerdì|sabato|domenica|ieri|letzten (?:Monat|Sommer)|letztes Jahr|le mois dernier|"
     r"l['’]an(?:née)? derni(?:er|ère)|el (?:mes|año) pasado|il mese scorso|l['’]anno scorso)"
 )
-# Months and seasons by their beginnings, which these languages share, and what is counted back to.
+# Months by their beginnings, which these languages share, and what is counted back to. No seasons: people
+# live somewhere else each summer.
 MONTH: Final = (
     r"(?:jan|feb|fév|m[aä]r|apr|abr|avr|ma[igy]|jui?n|jui?l|giu|lug|aug|ago|août|sep|set|o[kct]t|nov|d[eéi][zc]|gen|"
-    r"ene|früh|sommer|herbst|winter|print|été|automne|hiver|prim|verano|otoño|invierno|estate|autunno|inverno)\w*"
+    r"ene)\w*"
 )
 UNIT: Final = r"(?:Tag|Woche|Monat|jour|semaine|mois|día|semana|mes|giorn|settiman|mese)\w*"
 SINCE: Final = (
@@ -193,7 +194,8 @@ YEAR: Final = re.compile(r"\b(?:1[89]|20)\d\d\b")
 # What may stand behind a place: with whom, why, and a second claim.
 SURE_REST: Final = re.compile(
     r",? (?:mit|con|avec|und|et|y|e|per lavoro|por trabajo|pour le travail|als|como|comme|come)\b"
-    r"(?:(?! (?:für|pendant|durante|por|pour|per|während|bis|jusqu|hasta|fino|diese|este|esta|cette|ce) ).)*"
+    r"(?:(?! (?:für|pendant|durante|por|pour|per|während|bis|jusqu|hasta|fino|"
+    r"im|in|en|au|a|am|jeden|cada|chaque|ogni) ).)*"
 )
 
 GREETINGS: Final = frozenset(  # with thanks, praise, and words that only go with them

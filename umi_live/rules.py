@@ -117,8 +117,10 @@ CUES: Final = (
         r"work as|study|am (?:married|single|divorced|engaged|widowed|retired|\d+ years old)|turned \d+|"
         "got (?:married|divorced|engaged)|no longer|drink|eat|want|adopted|quit", is_sure=True),
     SentenceCue("has|owns|needs|left|plays|uses", "have|own|need|left|play|use", is_alone=False),
-    SentenceCue("is|was|became|will|works|used to|doesn't|does not|isn't|stopped|switched|changed",
-        "am|are|work|used to|became|will|don't|do not|stopped|switched|changed"),
+    SentenceCue("is|was|became|will|works|got|moved|lost|gave up|resigned|retired|used to|"
+        "doesn't|does not|isn't|stopped|switched|changed",
+        "am|are|work|got|moved|lost|gave up|resigned|retired|used to|"
+        "became|will|don't|do not|stopped|switched|changed"),
 )  # fmt: skip
 SAID: Final = SentenceCue("", "")  # whatever else is said of a subject
 

@@ -2,7 +2,8 @@
 
 FOUND is what a tester from outside found: the rules had 1 of 35 right. UNSEEN was labelled before any rule
 had met it, and was in view when the rules were written anew: 42 of 67 right before, all after. LATER was
-written once they were: the older rules had 51 of 72 right, these had 70 when they first met it.
+written once they were: the older rules had 51 of 72 right, these had 70 when they first met it. LAST came
+after PROBED: 30 of 39 right with the older rules, 38 with these at first.
 """
 
 from typing import Final
@@ -193,6 +194,68 @@ J'habite à Metz. > J'ai déménagé à Nancy, mais je suis revenu à Metz.
 J'habite à Metz. > Je n'habite plus à Nancy.
 Paul habite à Reims. > Paul a déménagé à Troyes en 1999.
 """
+LAST_ENDED: Final = """
+I live in Turin, Italy. > I moved to Lyon, France.
+I'm living in Perth. > I have moved to Sydney.
+I work at Bank of America. > I left Bank of America.
+I work at Lidl. > I work at Aldi now.
+My favourite drink is tea. > My favourite drink is coffee.
+I'm 19. > I turned 20 last week.
+I'm single. > I got married.
+My username is ann_82. > My username is ann_83.
+I wear glasses. > I no longer wear glasses.
+I take insulin. > I stopped taking insulin two weeks ago.
+Sara works at Ikea. > Sara quit Ikea.
+Sara lives in Lund. > Sara moved away from Lund.
+Ich lebe in Rostock. > Ich bin im März nach Kiel gezogen.
+Ich bin verheiratet. > Ich bin geschieden.
+Vivo en Toledo. > Ya no vivo en Toledo.
+Soy soltera. > Me casé.
+Je travaille comme serveur. > Je travaille maintenant comme cuisinier.
+J'habite au Mans. > J'habite maintenant à Tours.
+"""
+LAST_KEPT: Final = """
+I live in Perth. > I moved to Sydney in my twenties.
+I live in Perth. > I'm moving to Sydney.
+I live in Perth. > I don't live in the city centre.
+I work at Lidl. > I worked at Aldi in 2019.
+I work at Lidl. > I'm working for Aldi today.
+I work at Lidl. > I applied for a job at Aldi.
+My favourite drink is tea. > My favourite drink is not coffee.
+My phone number is 555 111. > My phone number is no longer secret.
+My phone number is 555 111. > My phone number is easy.
+I wear glasses. > I don't wear hats.
+I take insulin. > I don't take sugar.
+I am a father. > I am not a mother.
+Sara works at Ikea. > Sara doesn't work at Lidl.
+Sara lives in Lund. > Sara left for Malmö.
+Ich lebe in Rostock. > Ich lebe nicht in Kiel.
+Ich lebe in Rostock. > Ich bin früher nach Kiel gezogen.
+Ich arbeite als Koch. > Ich arbeite als Fahrer am Wochenende.
+Vivo en Toledo. > No me mudé a Ávila.
+Trabajo como cocinero. > Trabajo como chófer los sábados.
+Je suis mariée. > Je ne suis pas divorcée.
+J'habite à Tours. > Je n'ai pas déménagé à Nantes.
+"""
+# Written to break the rules, which ended the earlier statement of each.
+PROBED_KEPT: Final = """
+I live in Rome. > We left Rome yesterday.
+I live in Rome. > I'm living in Oslo, for now.
+I live in Rome. > I live in Oslo in summer.
+I live in Rome. > I live in Oslo in May.
+I am happy. > I am not happy with my phone.
+I use Slack. > I switched from Slack to Teams at work.
+My favourite colour is blue. > My favourite colour is better than yours.
+My favourite colour is blue. > My favourite colour is my mother's.
+My email is a@b.c. > My email is x@y.z at work.
+I work at Acme. > I work for Bob.
+I work at Acme. > I left Paris for Berlin.
+Ich wohne in Bonn. > Ich wohne in Ulm im Sommer.
+Ich arbeite bei Bosch. > Ich arbeite bei Daimler als Berater im Sommer.
+Vivo en Lugo. > Vivo en Vigo en verano.
+J'habite à Lyon. > J'habite à Nice en été.
+J'habite à Lyon. > J'ai quitté Lyon hier.
+"""
 # What the rules get wrong, with the reason; all others they must get right.
 WRONG: Final = {
     "Trabajo en Seat. > Empecé a trabajar en Renault.": "Seat may be a city, where people work for Renault",
@@ -200,8 +263,8 @@ WRONG: Final = {
 PAIRS: Final = tuple(
     (*line.split(" > "), is_ended)
     for is_ended, tables in (
-        (True, (FOUND_ENDED, UNSEEN_ENDED, LATER_ENDED)),
-        (False, (FOUND_KEPT, UNSEEN_KEPT, LATER_KEPT)),
+        (True, (FOUND_ENDED, UNSEEN_ENDED, LATER_ENDED, LAST_ENDED)),
+        (False, (FOUND_KEPT, UNSEEN_KEPT, LATER_KEPT, LAST_KEPT, PROBED_KEPT)),
     )
     for table in tables
     for line in table.strip().splitlines()
