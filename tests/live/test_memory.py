@@ -404,7 +404,7 @@ WRONG: Final[tuple[tuple[Callable[[Any], object], str], ...]] = (
     (lambda it: it.remember("x", speaker="Bob\nAnn"), "a name of at most 256 bytes, without control char"),
     (lambda it: it.recall("x", turns=[("user",)]),
      "turns[0]: ('user',) is not allowed, expected (a text, a text), got tuple"),
-    (lambda it: it.recall("x", turns="abc"), "expected a list, each of it (a text, a text), got str"),
+    (lambda it: it.recall("x", turns="abc"), "expected a list, each of it (a text, a text) or none, got str"),
     (lambda it: it.recall("x", types="person"), "types: person is not allowed, expected a list, each of it"),
     (lambda it: it.recall("x", types=["person", 5]), "types[1]: 5 is not allowed, expected a text, got int"),
     (lambda it: it.recall("x", limit="3"), "limit: 3 is not allowed, expected a whole number or none, got"),
