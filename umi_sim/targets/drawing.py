@@ -20,6 +20,7 @@ SCOPES: Final = {"ns", "user", "agent", "run"}
 SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a + b:a is a:b + a
 PAUSE_COUNTS: Final = (0, 1, 1, 2, 4, 8)
 PAUSE_POINTS_MAX: Final = (1, 4, 12, 40)  # from one pause to the next
+LATE, LATE_MAX = 4, 3  # in one of so many, the result of one of the first jobs comes late
 RENEWED: Final = (7, 8)  # of two alike at once, how many write different values
 CROWDED: Final = 12  # one run in so many has more entries than a page
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
@@ -156,12 +157,14 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
 
 
 def draw_pauses(own: Stream) -> tuple[int, ...]:
-    """Draw where jobs of executors pause: a few times, or often and in turns.
+    """Draw where jobs of executors pause, a few times, or often and in turns; and which results come late.
 
     `own`: a stream that moves no other draw.
     """
     count, points_max = own.pick(PAUSE_COUNTS), own.pick(PAUSE_POINTS_MAX)
-    return tuple(own.log_between(1, points_max) for _ in range(count))
+    pauses = tuple(own.log_between(1, points_max) for _ in range(count))
+    late = (-own.between(1, LATE_MAX),) if own.chance(1, LATE) else ()
+    return (*pauses, *late)
 
 
 def draw_part(chance: Stream, kind: str, site: str) -> int:

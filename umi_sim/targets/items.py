@@ -3,7 +3,8 @@
 {"op": "put", "key": "a", "value": 1}
 {"kind": "at_once", "number": 7, "ops": [OP, OP]}      together; the number draws which goes on when
 {"kind": "at_once", "pauses": [3, 1], "ops": [OP, OP]} a job pauses at the third point at which others can go
-                                                       on, and one at the next such point
+                                                       on, and one at the next such point; -2: the result of
+                                                       the second job that ends comes after all that can go on
 {"kind": "in_turn", "ops": [OP, OP]}                   one after the other, such as to fill a page
 {"kind": "paged", "ops": [SCAN, OP, OP]}               one of them after each page of the first
 {"kind": "advance", "number": 1000}                    milliseconds that pass
@@ -33,6 +34,7 @@ IN_TURN_MAX: Final = 1_000
 SHOWN_MAX: Final = AT_ONCE_MAX  # of operations, and of their outcomes
 PAUSE_COUNT_MAX: Final = 16
 N_MAX: Final = 1_000
+PAUSE: Final = whole(-N_MAX, N_MAX)
 
 
 class Kind(NamedTuple):
@@ -79,7 +81,8 @@ class ContractOp(Data):
 class Item(Data):
     """`number` and `site`: what they mean is said by the kind. `part`: how much is done, in per cent.
 
-    `pauses`: after how many points a job pauses, and after how many more the next time.
+    `pauses`: after how many points a job pauses, and after how many more the next time; below zero, after how
+    many jobs that end the result of one comes late.
     """
 
     kind: str
@@ -99,8 +102,10 @@ class Item(Data):
 
     def describe(self, ops: str) -> str:
         part = f" ({self.part} % done)" if self.part else ""
-        points = ", ".join(map(str, accumulate(self.pauses)))
-        pauses = f", a job pausing at point {points}" if self.pauses else ""
+        points = ", ".join(map(str, accumulate(each for each in self.pauses if each > 0)))
+        ends = ", ".join(map(str, accumulate(-each for each in self.pauses if each < 0)))
+        pauses = f", a job pausing at point {points}" * bool(points)
+        pauses += f", the result of job {ends} coming late" * bool(ends)
         text = KINDS[self.kind].text
         return text.format(ops=ops, number=self.number, site=self.site, part=part, pauses=pauses)
 
@@ -154,8 +159,9 @@ def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
     number: int = at("number", whole(0, about.number_max).read, fields.get("number", 0))
     site: str = at("site", one_of(about.sites, "site").read, fields.get("site", ""))
     part: int = at("part", whole(0, 100 if site in PARTED else 0).read, fields.get("part", 0))
-    pause = whole(1, N_MAX)
-    pauses = at("pauses", list_of(pause, about.pauses_max).read, fields.get("pauses", []))
+    pauses = at("pauses", list_of(PAUSE, about.pauses_max).read, fields.get("pauses", []))
+    if 0 in pauses:
+        wrong("pauses: expected -1_000 to 1_000 without 0")
     return Item(kind, ops, number, site, part, tuple(pauses))
 
 

@@ -115,6 +115,8 @@ class Loop(asyncio.BaseEventLoop):
         self.workers: list[JobThread] = []
         self.flights: dict[int, tuple[JobThread, Jobs]] = {}  # jobs that go on, by thread
         self.pauses: deque[int] = deque()  # how many points until a job pauses, and until the next pause
+        self.delays: deque[int] = deque()  # how many jobs end until the result of one comes late, and so on
+        self.done: deque[tuple[JobThread, Jobs]] = deque()  # jobs whose results come late
         self.pause_count = self.whole_count = 0  # jobs that paused; that ran whole while another waited
         self.paused_at: list[str] = []  # of the last item, places in the code of the store
         self.can_end_early = False  # whether a task may be cancelled while its job pauses
@@ -169,7 +171,7 @@ class Loop(asyncio.BaseEventLoop):
     def is_idle(self) -> bool:
         """Return whether nothing goes on before some time has passed."""
         self.wake_due()
-        return not self.ready and self.next_jobs() is None and self.next_able() is None
+        return not (self.ready or self.done) and self.next_jobs() is None and self.next_able() is None
 
     def advance(self, ms: int) -> None:
         """Let so much time pass; what is due meanwhile is done at its time."""
@@ -207,6 +209,9 @@ class Loop(asyncio.BaseEventLoop):
         for worker, jobs in list(self.flights.values()):
             worker.abandon()
             del self.flights[worker.ident], jobs.flying[worker]
+        for worker, jobs in self.done:
+            del jobs.flying[worker]
+        self.done.clear()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -258,6 +263,8 @@ class Loop(asyncio.BaseEventLoop):
             if not handle.cancelled():
                 with suppress(SystemExit):  # its task has kept it
                     handle._run()
+        elif self.done:
+            self.end_first()
         elif self.wake_sleeper(self.timers[0].when() if self.timers else NEVER):
             pass
         elif self.timers:
@@ -298,6 +305,23 @@ class Loop(asyncio.BaseEventLoop):
             self.whole_count += len(self.flights) > 1 or self.next_jobs() is not None
         del self.flights[worker.ident]
         self.progress += 1
+        self.done.append((worker, jobs))
+        if not self.is_delayed():
+            self.done.rotate(1)
+            self.end_first()
+
+    def is_delayed(self) -> bool:
+        """Count a job that has ended; return whether its result comes late, after all that can go on."""
+        if not self.delays:
+            return False
+        self.delays[0] -= 1
+        if self.delays[0] > 0:
+            return False
+        self.delays.popleft()
+        return True
+
+    def end_first(self) -> None:
+        worker, jobs = self.done.popleft()
         jobs.end(worker)
 
     def next_able(self) -> JobThread | None:
@@ -312,9 +336,22 @@ class Loop(asyncio.BaseEventLoop):
             self.resume(worker)
         elif jobs := self.next_jobs():
             jobs.begin_one()
+        elif self.done:
+            self.end_first()
         else:
             return False
         return True
+
+    @contextmanager
+    def pausing(self, pauses: Sequence[int]) -> Iterator[None]:
+        """Until the block ends, jobs pause as an item says: -2 is the second job that ends, told late."""
+        self.pauses.extend(each for each in pauses if each > 0)
+        self.delays.extend(-each for each in pauses if each < 0)
+        try:
+            yield
+        finally:
+            self.pauses.clear()
+            self.delays.clear()
 
     def wake_sleeper(self, before: float) -> bool:
         """Let time pass until a job has waited for long enough; return False if none has before this time."""
@@ -412,13 +449,13 @@ class Loop(asyncio.BaseEventLoop):
         self, starts: Sequence[Callable[[], Any]], pick: Callable[[int], int], pauses: Sequence[int] = ()
     ) -> list[Any]:
         """Tasks that begin at times of their own; what each came to, a value or its exception."""
-        self.pick, self.pauses = pick, deque(pauses)
+        self.pick = pick
         try:
-            tasks = [asyncio.Task(delay_start(start, pick(DELAY_MAX)), loop=self) for start in starts]
-            self.run(tasks)
+            with self.pausing(pauses):
+                tasks = [asyncio.Task(delay_start(start, pick(DELAY_MAX)), loop=self) for start in starts]
+                self.run(tasks)
         finally:
             self.pick = lambda n: 0
-            self.pauses.clear()
         return [outcome_of(task) for task in tasks]
 
 

@@ -180,7 +180,9 @@ class RunShrinker:
         """Simplify where jobs pause: never, once and early, or less often."""
         if not item.pauses or self.put(at, pauses=()):
             return
-        if any(self.put(at, pauses=(number,)) for number in range(1, min(sum(item.pauses), PAUSES_MAX) + 1)):
+        point_count = sum(each for each in item.pauses if each > 0)
+        ends = range(-1, min(item.pauses) - 1, -1)  # none, if no result comes late
+        if any(self.put(at, pauses=(it,)) for it in (*range(1, min(point_count, PAUSES_MAX) + 1), *ends)):
             return
         fewer(item.pauses, lambda few: bool(few) and self.put(at, pauses=tuple(few)))
         for place in range(len(self.best.items[at].pauses)):

@@ -137,6 +137,8 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
         yield row("", f"{plural(found.jobs.count, 'job')} of executors, which {paused}")
     if found.jobs.whole_count and not found.adapter.line_by_line:
         yield row("", f"no pause within plain Python: {LINES}")
+    if not adapter.copies and adapter.values == "json":
+        yield row("", "no caller that changes its lists and objects later: copies = True asks for one")
     yield from threads(found)
     if not adapter.fails:
         yield row("", "no failures: fails = () asks for none")

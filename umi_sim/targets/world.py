@@ -206,7 +206,7 @@ class TargetWorld:
     def at_once(self, order: int, pauses: Sequence[int], calls: Iterable[Call]) -> list[Any]:
         """Start calls together. `order` draws which goes on where asyncio leaves it open; 0: the first.
 
-        `pauses`: after how many points a job pauses, and after how many more the next time.
+        `pauses`: as of an item.
         """
         drawn = random.Random(order)
         starts = [lambda call=call: self.start(*call) for call in calls]
@@ -214,15 +214,12 @@ class TargetWorld:
 
     def cancel(self, steps: int, pauses: Sequence[int], call: Call) -> Any:
         """Cancel a call after so many steps, if it goes on for so long, and wait for all that it began."""
-        self.loop.pauses.extend(pauses)
-        task = self.loop.create_task(self.start(*call))
-        try:
+        with self.loop.pausing(pauses):
+            task = self.loop.create_task(self.start(*call))
             if not self.loop.run([task], steps):
                 task.cancel()
                 self.loop.run([task])
             self.loop.settle(SETTLING_STEPS)
-        finally:
-            self.loop.pauses.clear()
         return asyncio.CancelledError() if task.cancelling() else loop.outcome_of(task)
 
     def scan_between(self, scan: Call, *others: Call) -> list[Any]:

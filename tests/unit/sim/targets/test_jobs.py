@@ -103,6 +103,49 @@ def test_a_lock_that_was_made_at_import_is_one_of_the_run(kind: str) -> None:
 # What a job waits for.
 
 
+class CachesReads(Kv):
+    """Reads what is stored in a job, and then puts it into a cache, which a put meanwhile has emptied."""
+
+    fails = ()
+
+    def make(self) -> None:
+        self.kept: dict[str, object] = {}
+        self.cache: dict[str, object] = {}
+
+    async def put(self, key: str, value: object) -> None:
+        await asyncio.to_thread(self.kept.__setitem__, key, value)
+        self.cache.pop(key, None)
+
+    async def get(self, key: str) -> object:
+        if key not in self.cache:
+            self.cache[key] = await asyncio.to_thread(self.kept.get, key, MISSING)
+        return self.cache[key]
+
+
+class LocksReads(CachesReads):
+    def make(self) -> None:
+        super().make()
+        self.lock = asyncio.Lock()
+
+    async def put(self, key: str, value: object) -> None:
+        async with self.lock:
+            await super().put(key, value)
+
+    async def get(self, key: str) -> object:
+        async with self.lock:
+            return await super().get(key)
+
+
+def test_a_result_that_comes_late_shows_what_a_cache_keeps_of_it() -> None:
+    small = hunt(CachesReads, range(200)).small
+    assert small is not None
+    [late] = [it for it in small.items if it.pauses]
+    assert (late.pauses, len(small.items)) == ((-1,), 2)
+    assert "at once, the result of job 1 coming late: get(" in "\n".join(lines_of(CachesReads, small))
+    assert run(CachesReads, small.items, small.seed).broken == small.broken
+    assert hunt(LocksReads, range(200)).small is None
+
+
 class Waits(Kv):
     """A job for `get`, of which each class below says what it does; `put` is another."""
 
