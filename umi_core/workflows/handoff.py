@@ -199,11 +199,10 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 # swap: the session takes its place once its facts are stored.
 
 
-def take_swap(facts: Facts, answer: None, view: View) -> Taken:
+def take_swap(facts: Facts, answer: None, view: View) -> Learned:
     row, body, stored = facts[SESSION], body_of(facts), facts[STORED]
     loaded = decode(body.snapshot, view.now_ms, view.config)
-    if isinstance(loaded, Error):
-        return Rejection(loaded)
+    assert not isinstance(loaded, Error)  # its bytes were read above, and less of it is alive by now
     drop_expired(view.tiers.working, view.now_ms)  # what has expired is counted, whatever takes its place
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier

@@ -1,5 +1,7 @@
 """Goal: a rewrite puts in place of a reference only what it may stand for, as words and turns show it."""
 
+import json
+
 import pytest
 
 from umi_core.language.rewriting import judge_rewrite, shown_turns
@@ -148,3 +150,19 @@ def test_a_name_of_which_nothing_is_known_gives_way_to_one_that_fits() -> None:
     assert reason((*unknown, "Anna was there."), "Is he nice?", "Is Vlk nice?") == ""
     # A thing, as its article shows.
     assert reason(("A Vlk is here.",), "Is he nice?", "Is the Vlk nice?") == "misfit"
+
+
+def test_a_choice_is_no_person_and_a_name_behind_its_noun_is_of_its_kind() -> None:
+    assert reason(("We tried the pizza of Sergio.",), "Is the same open?", "Is Sergio open?") == "misfit"
+    husband = ("我丈夫汪涵在北京。",)
+    assert reason(husband, "他在哪儿？", "汪涵在哪儿？") == ""
+    assert reason(husband, "她在哪儿？", "汪涵在哪儿？") == "misfit"
+
+
+def test_what_a_model_names_must_fit_though_the_rewrite_does() -> None:
+    talk = ("We looked at two flats, one in Leith.", "The Leith one has no parking.")
+    reply = {
+        "query": "Is the Leith flat far away?",
+        "references": [{"reference": "it", "means": "Leith", "turn": 1}],
+    }
+    assert reason(talk, "Is it far away?", json.dumps(reply)) == "misfit"
