@@ -93,6 +93,17 @@ def check_in_flight(state: State) -> Requirements:
     yield Requirement(holds, "workflow-contract", "two operations wait for one answer", "", waiting)
     for number, operation in operations.items():
         yield from check_operation(number, operation, state)
+    yield check_queue(state)
+
+
+def check_queue(state: State) -> Requirement:
+    """Return whether each queued operation is behind one that goes on, and none of them in a circle."""
+    queued = {it.number: it for it in state.operations.values() if isinstance(it.progress, Queued)}
+    while free := [number for number, it in queued.items() if queued.keys().isdisjoint(state.ahead_of(it))]:
+        for number in free:
+            del queued[number]
+    message = "operations are queued behind each other"
+    return Requirement(not queued, "progress", message, "one that goes on", [*queued])
 
 
 def check_counts(state: State) -> Requirements:

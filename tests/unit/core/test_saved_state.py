@@ -338,6 +338,14 @@ def test_an_operation_that_waits_for_a_turn_that_nobody_has_is_refused() -> None
     assert "remember is queued behind no operation" in str(refusal(queued))
 
 
+def test_operations_that_wait_for_each_other_in_a_circle_are_refused() -> None:
+    state = in_flight(*(requests.SetBlock(number, "goals", "text") for number in (1, 2, 3)))
+    _, second, third = state.operations.values()
+    assert [type(it.progress) for it in (second, third)] == [Queued, Queued]
+    second.claims, third.claims = ((2, "x"), (5, "y")), ((3, "y"), (4, "x"))
+    assert "operations are queued behind each other" in str(refusal(state))
+
+
 @pytest.mark.parametrize("is_done", [False, True])
 def test_what_a_recall_has_found_is_restored_only_if_it_is_entities(is_done: bool) -> None:
     pair = recovered(Pair(model=saying(expand='["drinks", "beverages"]')))
