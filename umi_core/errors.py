@@ -15,7 +15,7 @@ from umi_core.data import Data, list_compared
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
 from umi_core.text import SHOWN_CHARS_MAX, show_value
 
-CHARS_MAX: Final = {"allowed": 2_000}  # whole: whoever gave another value needs all of it
+CHARS_MAX: Final = {"allowed": 2_000}  # a caller that gave another value needs the whole list
 
 
 class Error(Data):

@@ -135,7 +135,7 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (r"(?:yo )?(bebo|como(?! is| was)|fumo|juego|uso|odio|me gustan?)(?: ([^,;]+))?", DOES),
     (r"(?:io )?(bevo|mangio|fumo|gioco|uso|odio|mi piacciono|mi piace)(?: ([^,;]+))?", DOES),
 ))  # fmt: skip
-# What is said of somebody with a name.
+# Statements about a person who is named.
 OTHER_PHRASES: Final = tuple((re.compile(f" (?:{pattern}){WHEN}"), english) for pattern, english in (
     (rf"(?:wohnt|lebt){DE} in {PLACE}|(?:habite|vit){FR} (?:à|au|en|aux) {PLACE}|vive{NOW_ES} en {PLACE}|"
      rf"(?:vive|abita){NOW_IT} (?:a|in) {PLACE}",

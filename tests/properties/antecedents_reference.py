@@ -88,7 +88,7 @@ def only(kinds: str, allowed: str) -> str:
 
 
 class Asked(Data):
-    """What is asked: the turns, newest first, the rewrite, the language, and the words outside references."""
+    """A query: the turns, newest first, the rewrite, the language, and the words outside references."""
 
     texts: tuple[str, ...]
     rewrite: str

@@ -748,15 +748,16 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
 #   Remember "Ann..."  claims ent_ann   turn 4   runs beside both
 #   Memorize           claims ent_ann   turn 5   queued until the remember has ended
 #
-# Claims are kept until the operation ends. What one row claims is one turn. Of two rows, the later one claims
-# facts and entities alone (EN4.14), and what has these claims nothing more: so no operations wait for each
-# other in a circle.
+# Claims are kept until the operation ends. The claims of one row are one turn. If a table claims at two rows,
+# the later one claims facts and entities alone (EN4.14), and an operation that has those claims nothing more.
+# So no operations wait for each other in a circle.
 
 
 def must_wait(engine: Engine, operation: Operation, row: Step) -> bool:
     """Return whether this row claims what an earlier turn has claimed; then the operation is queued."""
-    if row.claims is not None:
-        # A plan that begins anew keeps its turns, so what is queued behind it cannot overtake it.
+    # Claimed by the first plan: a later one keeps its turns, so that what is queued behind it cannot overtake
+    # it. And it claims nothing more, though a load may read more facts by then: that could close a circle.
+    if row.claims is not None and operation.plan_number == 1:
         held = {claim for _, claim in operation.claims}
         wanted = row.claims(facts_of(operation), engine.view(operation, row))
         if more := tuple(it for it in dict.fromkeys(wanted) if it not in held):

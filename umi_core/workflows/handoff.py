@@ -199,10 +199,11 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 # swap: the session takes its place once its facts are stored.
 
 
-def take_swap(facts: Facts, answer: None, view: View) -> Learned:
+def take_swap(facts: Facts, answer: None, view: View) -> Taken:
     row, body, stored = facts[SESSION], body_of(facts), facts[STORED]
     loaded = decode(body.snapshot, view.now_ms, view.config)
-    assert not isinstance(loaded, Error)  # its bytes were read above, and less of it is alive by now
+    if isinstance(loaded, Error):  # its bytes were read above: only an edited saved memory comes here
+        return Rejection(loaded)
     drop_expired(view.tiers.working, view.now_ms)  # what has expired is counted, whatever takes its place
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier

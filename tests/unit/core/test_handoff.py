@@ -1,6 +1,7 @@
 """Goal: a session brings its next agent what its save declared: keys, messages, facts (M5)."""
 
 import json
+from typing import Any
 
 import msgpack
 import pytest
@@ -11,7 +12,7 @@ from tests.worlds import Pair, saying, verdict
 from umi_core.errors import BadOption, SessionNotFound
 from umi_core.ids import pack
 from umi_core.limits import SESSION_FACT_COUNT_MAX, TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
-from umi_core.messages.effects import ByIds, Commit, Done, Read, Refused
+from umi_core.messages.effects import ByIds, Commit, Done, Read, Refused, Unknown
 from umi_core.messages.requests import (
     Count,
     CreateSession,
@@ -28,6 +29,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Memorized, Recalled, Remembered, SessionLoaded, SessionSaved
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Entity, SessionRow
+from umi_core.state import Operation, Queued
 from umi_core.values import Scope, Turn
 from umi_core.workflows.handoff import last_fitting
 
@@ -156,6 +158,53 @@ def test_what_is_forgotten_while_it_is_loaded_is_not_carried() -> None:
     b.release()
     assert b.replies["l1"].outcome == Done(SessionLoaded(2, 0, left_out_count=1))
     assert contents(b) == []
+
+
+def in_flight(pair: Pair) -> Operation:
+    return next(it for it in pair.memory.state.operations.values() if it.workflow == "load_session")
+
+
+def test_a_load_waits_for_what_is_told_of_the_same_person() -> None:
+    a, b = opened()
+    told(a, "1", "Ann naps")
+    key = hand_over(a, "facts")
+    b.step(Remember("2", "Ann sings"))
+    b.hold(Commit)
+    b.step(LoadSession("3", key))
+    while b.pending:
+        b.answer()
+    assert isinstance(in_flight(b).progress, Queued)
+    b.release()
+    assert isinstance(b.run().replies["3"].outcome, Done)
+    assert contents(b) == ["naps", "sings"]
+
+
+def test_a_new_plan_of_a_load_claims_nothing_more_though_it_carries_more() -> None:
+    a, b = opened()
+    first, second = told(a, "1", "Ann naps"), told(a, "2", "Bob snores")
+    key = hand_over(a, "facts")
+    a.ask(Forget("3", second))
+    b.step(LoadSession("4", key))
+    b.until(Commit)
+    claims = in_flight(b).claims
+    told(a, "5", "Bob snores")
+    a.ask(Forget("6", first))
+    b.answer()  # the commit, a conflict
+    b.until(Commit)
+    assert (in_flight(b).plan_count, in_flight(b).claims) == (2, claims)
+    assert isinstance(b.run().replies["4"].outcome, Done)
+    assert contents(b) == ["snores"]
+
+
+def test_a_load_whose_session_was_edited_in_a_saved_memory_is_in_doubt_once_its_facts_are_stored() -> None:
+    a, b = opened()
+    told(a, "1", "Ann naps")
+    b.step(LoadSession("2", hand_over(a, "facts")))
+    b.until(Commit)
+    operation = in_flight(b)
+    row: Any = operation.facts["session"]
+    operation.facts["session"] = structs.replace(row, body=structs.replace(row.body, snapshot=b"x"))
+    assert b.run().replies["2"].outcome == Unknown()
 
 
 def test_what_has_ended_is_not_carried() -> None:

@@ -27,7 +27,7 @@ Message = tuple[str, str]  # a role and a text in one line
 
 
 class Declared(Owner):
-    """What one save declared. `agent` has saved it; `facts`: those of the session, by id."""
+    """The declaration of one save. `agent`: the one that saved; `facts`: those of the session, by id."""
 
     agent: str
     carries: tuple[str, ...]
@@ -35,7 +35,7 @@ class Declared(Owner):
 
 
 class Handoffs(Owner):
-    """What the loads of one agent may bring. `logs`: the archives of its user, by agent."""
+    """The facts and messages that loads of an agent may bring. `logs`: archives of its user, by agent."""
 
     scope: Scope
     surroundings: Surroundings

@@ -344,7 +344,9 @@ class Writes(ArchivePart):
         o1  candidates ............. batch: Ann lives in Rome
         o2  candidates ............................ batch: Ann lives in Oslo    o2 has missed the fact of o1
         """
-        if not isinstance(op.request, Remember | Memorize):
+        # A load that was planned again may bring facts that it has not claimed (EN4.14).
+        is_load = isinstance(op.request, LoadSession) and not op.past
+        if not (is_load or isinstance(op.request, Remember | Memorize)):
             return
         about = {key: it.name for it in map(batch.entity, batch.created) for key in it.about}
         searched = [it.position for it in batch.plan.tried("candidates") if it.answer is not None]
