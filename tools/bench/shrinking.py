@@ -131,7 +131,7 @@ def same_world(mutant: Mutant, lives_max: int) -> Hunted | None:
     seen: list[tuple[float, Verdict]] = []
 
     class Watched(machine(mutant.scenario, mutant=mutant.name)):  # type: ignore[misc]  # made at run time
-        def told(self, verdict: Verdict) -> str:
+        def report_failure(self, verdict: Verdict) -> str:
             seen.append((since(start), verdict))
             return ""
 
