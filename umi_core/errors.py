@@ -349,6 +349,14 @@ class TooManyMembers(Error):
     member_count_max: int
 
 
+class NotShared(Error):
+    """Nothing in it tells whether there is such an agent."""
+
+    tag = 651
+    sentence: ClassVar[str] = "no archive of agent {agent} is shared with this one"
+    agent: str
+
+
 # The world's faults, and the engine's.
 
 

@@ -456,6 +456,14 @@ class SessionRow(Body):
         return self.id
 
 
+class Grant(Body):
+    """The agents of the user that may read this archive, in order; there is no row where there is none."""
+
+    tag = 650
+    row_kind = "grant"
+    readers: Members
+
+
 class Reflection(Body):
     """The subject of a session that has ended.
 

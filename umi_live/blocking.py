@@ -136,6 +136,7 @@ class BlockingMemory:
     create_session = waiting(LiveMemory.create_session)
     save_session = waiting(LiveMemory.save_session)
     load_session = waiting(LiveMemory.load_session)
+    share = waiting(LiveMemory.share)
     evolve_category = waiting(LiveMemory.evolve_category)
     retrieve = waiting(LiveMemory.retrieve)
     search = waiting(LiveMemory.search)

@@ -291,15 +291,16 @@ def statement_of(name: str, content: str) -> str:
 @cli.command()
 @on_shown
 @click.option("--limit", type=int, help="How many at most.")
+@click.option("--shared", multiple=True, help="An agent of the user that shares its archive. Repeatable.")
 @click.argument("query")
-def recall(target: MemoryOptions, query: str, limit: int | None) -> None:
+def recall(target: MemoryOptions, query: str, limit: int | None, shared: tuple[str, ...]) -> None:
     """Find what is known: how well it answers, its name, what is said of it. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
-        hits = await memory.recall(query, limit=limit)
+        hits = await memory.recall(query, limit=limit, shared=shared)
         paths = await memory.paths_of([hit.id for hit in hits])
         for hit in hits:
-            line = statement_of(hit.name, hit.content)
+            line = statement_of(hit.name, hit.content) + (f"  ({hit.agent})" if hit.agent else "")
             lines = [f"{hit.score_ppm // 10_000:>3} %  {line}{topics_of(paths[hit.id])}"]
             lines += [f"       was:  {content}" for _, content in hit.replaced]
             lines += [f"       then: {hit.next_content}"] if hit.next_id else []
@@ -308,6 +309,20 @@ def recall(target: MemoryOptions, query: str, limit: int | None) -> None:
         tell(hits.degraded)
 
     asyncio.run(target.read(use))
+
+
+@cli.command()
+@on_shown
+@click.option("--none", is_flag=True, help="No agent any more.")
+@click.argument("agents", nargs=-1)
+def share(target: MemoryOptions, agents: tuple[str, ...], none: bool) -> None:
+    """Let AGENTS, and no others, recall from this archive, and list them. Without any: list who may."""
+
+    async def use(memory: LiveMemory) -> None:
+        for agent in await memory.share(agents if agents or none else None):
+            target.show(agent, {"agent": agent})
+
+    asyncio.run(target.work(use))
 
 
 @cli.command()

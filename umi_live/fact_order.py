@@ -1,8 +1,37 @@
 """The order of facts: when each happened, or was told, and when each ended."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
 
-from umi_core.rows import Ended, Entity, fact_of
+from umi_core.limits import PAGE_ROW_COUNT_MAX
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByIds, Query
+from umi_core.rows import Address, Ended, Entity, fact_of
+from umi_core.values import Scope
+
+FOLLOWED_MAX: Final = 64  # how far back the order of facts that were told together is looked for
+
+
+async def read_followed(
+    read: Callable[[Query], Awaitable[ReadDone]], scope: Scope, rows: Sequence[Entity | Ended]
+) -> list[Entity]:
+    """Return the facts that those of one time follow, one after the other, as far as they are needed."""
+    facts = [fact for row in rows if (fact := fact_of(row)) is not None]
+    times = Counter(it.time_ms for it in facts)
+    known, found = {it.id for it in facts}, list[Entity]()
+    last = [it for it in facts if times[it.time_ms] > 1]
+    for _ in range(FOLLOWED_MAX):
+        wanted = sorted({it.follows for it in last if it.follows is not None} - known)
+        if not wanted:
+            break
+        known |= set(wanted)
+        places = [Address(scope, kind, key) for key in wanted for kind in ("entity", "ended")]
+        parts = [places[at : at + PAGE_ROW_COUNT_MAX] for at in range(0, len(places), PAGE_ROW_COUNT_MAX)]
+        answers = [await read(ByIds(tuple(part))) for part in parts]
+        last = [fact for it in answers for row in it.rows if (fact := fact_of(row.body)) is not None]
+        found += last
+    return found
 
 
 def order_by_time(rows: Collection[Entity | Ended], before: Iterable[Entity] = ()) -> list[Entity | Ended]:

@@ -24,7 +24,7 @@ from umi_core.errors import Error
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.memory import Memory, list_misuses
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
-from umi_core.messages.effects import AskModel, Commit, Embed, Refused, Reply
+from umi_core.messages.effects import AskModel, ByVector, Commit, Embed, Read, Refused, Reply
 from umi_core.messages.requests import CoreRead, Request, WorkingRequest, bad_request
 from umi_live.deadlines import note_begun
 from umi_live.errors import Closed, FileTampered
@@ -189,8 +189,14 @@ class Host:
             elif isinstance(effect, AskModel | Embed):
                 self.ask_service(effect)
             else:
-                self.store.start(effect, self.hear)
+                self.store.start(effect, self.hear, self.embedder_for(effect))
         self.set_timer()
+
+    def embedder_for(self, effect: Read | Commit) -> str | None:
+        """Return the name of the embedder whose vectors a search in another scope must find."""
+        query = effect.query if isinstance(effect, Read) else None
+        is_elsewhere = isinstance(query, ByVector) and query.scope != self.memory.state.scope
+        return f"{self.embedder.name}:{self.embedder.dims}" if is_elsewhere else None
 
     def deliver_reply(self, reply: Reply) -> None:
         assert isinstance(reply.op_id, int)

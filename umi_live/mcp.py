@@ -105,6 +105,7 @@ def hit_line(hit: Hit, paths: tuple[str, ...]) -> Line:
     score_percent = hit.score_ppm // 10_000
     line: Line = {"id": hit.id, "name": hit.name, "content": hit.content, "score_percent": score_percent}
     line |= {"topics": ", ".join(paths)} if paths else {}
+    line |= {"agent": hit.agent} if hit.agent else {}
     line |= {"was": [content for _, content in hit.replaced]} if hit.replaced else {}
     return line | ({"then": hit.next_content} if hit.next_id else {})
 
@@ -140,10 +141,11 @@ class Tools(Data):
         said = {} if fact is None else {"name": fact.name, "content": fact.content}
         return {"id": key, "change": change, **said}
 
-    async def recall(self, query: str, limit: int = 10) -> list[Line]:
+    async def recall(self, query: str, limit: int = 10, shared: list[str] | None = None) -> list[Line]:
         """Find what is remembered about a question, the best first; `then`: what was told directly after it,
-        `topics`: the categories and groups that it is in."""
-        hits = await self.memory.recall(query, limit=limit)
+        `topics`: the categories and groups that it is in. `shared`: other agents of the user that let this
+        one read what they remember; `agent` says whose it is."""
+        hits = await self.memory.recall(query, limit=limit, shared=shared or ())
         paths = await self.memory.paths_of([hit.id for hit in hits])
         return [hit_line(hit, paths[hit.id]) for hit in hits]
 

@@ -10,7 +10,6 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 import asyncio
 import math
 import time
-from collections import Counter
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -39,7 +38,7 @@ from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
 from umi_core.messages.answers import EffectFailed, ModelReplied
-from umi_core.messages.effects import ByFilter, ByIds, CountRows
+from umi_core.messages.effects import ByFilter, CountRows
 from umi_core.messages.requests import (
     Blocks,
     Count,
@@ -67,12 +66,14 @@ from umi_core.messages.requests import (
     Search,
     Set,
     SetBlock,
+    ShareArchive,
     Summarise,
     Touch,
     UpdateEntity,
     request_name,
 )
 from umi_core.messages.results import (
+    ArchiveShared,
     BlockRemoved,
     BlockSet,
     Evolved,
@@ -92,7 +93,7 @@ from umi_core.messages.results import (
     Stored,
     Summarised,
 )
-from umi_core.rows import Address, Category, Ended, Entity, Row, fact_of
+from umi_core.rows import Category, Ended, Entity, Row
 from umi_core.text import show_value
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
@@ -111,7 +112,7 @@ from umi_live.errors import (
     StoreError,
     refusing,
 )
-from umi_live.fact_order import order_by_time
+from umi_live.fact_order import order_by_time, read_followed
 from umi_live.first_person import name_speaker, resolve_name
 from umi_live.host import Host, is_reading
 from umi_live.local import HashEmbedder, RuleModel
@@ -130,7 +131,6 @@ COUNTED: Final = {  # kinds of rows, by what people call them
     "groups": "subcategory", "reflections": "reflection", "messages": "message", "records": "archival",
 }  # fmt: skip
 OPEN_ALREADY: Final = "the memory is open already; open another one, or close this one first"
-FOLLOWED_MAX: Final = 64  # how far back the order of facts that were told together is looked for
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
 
@@ -363,6 +363,7 @@ class LiveMemory:
         resolve: bool = True,
         min_score_ppm: int | None = None,
         where: Sequence[Given] = (),
+        shared: Sequence[str] = (),
         timeout: Seconds = None,
     ) -> Hits:
         """Return the facts that fit a question, the best first.
@@ -370,6 +371,7 @@ class LiveMemory:
         `turns`: (role, text), oldest first, say who `he` is; None: those of the loaded session. `limit`,
         `min_score_ppm`: of the settings if None. `deep`: search paraphrases, too; if None, as the query asks.
         `time_range`: (start, end), milliseconds since 1970. `where`: of `umi_core.conditions.filter_of`.
+        `shared`: agents of this user whose archives are searched, too; each must share it with this one.
         """
         said = self.list_turns(turns)
         wanted = None if types is None else tuple(types)
@@ -378,7 +380,7 @@ class LiveMemory:
         between = arguments.as_tuples(time_range)
         request = Recall(
             0, query, limit, deep, between, wanted, said, resolve, min_score_ppm,
-            where=arguments.as_tuples(where),
+            where=arguments.as_tuples(where), shared=tuple(shared),
         )  # fmt: skip
         result = await self.ask(request, Recalled)
         found = result.value
@@ -550,6 +552,13 @@ class LiveMemory:
         return loaded
 
     @with_timeout
+    async def share(self, agents: Sequence[str] | None = None, *, timeout: Seconds = None) -> tuple[str, ...]:
+        """Let these agents of the user, and no others, `recall` from this archive; None changes nothing.
+        Returns those that may."""
+        wanted = None if agents is None else tuple(agents)
+        return (await self.ask(ShareArchive(0, wanted), ArchiveShared)).value.agents
+
+    @with_timeout
     async def evolve_category(
         self, category: str, *, force: bool = False, timeout: Seconds = None
     ) -> Result[Evolved]:
@@ -660,25 +669,8 @@ class LiveMemory:
         where = (Condition("about", "contains", key),)
         bodies = [row.body async for row in self.rows(kinds, where)]
         rows = [it for it in bodies if isinstance(it, Entity | Ended)]
-        return tuple(order_by_time(rows, await self.read_followed(rows)))
-
-    async def read_followed(self, rows: Sequence[Entity | Ended]) -> list[Entity]:
-        """Return the facts that those of one time follow, one after the other, as far as they are needed."""
-        facts = [fact for row in rows if (fact := fact_of(row)) is not None]
-        times = Counter(it.time_ms for it in facts)
-        known, found = {it.id for it in facts}, list[Entity]()
-        last = [it for it in facts if times[it.time_ms] > 1]
-        for _ in range(FOLLOWED_MAX):
-            wanted = sorted({it.follows for it in last if it.follows is not None} - known)
-            if not wanted or self.store is None:
-                break
-            known |= set(wanted)
-            places = [Address(self.scope, kind, key) for key in wanted for kind in ("entity", "ended")]
-            parts = [places[at : at + PAGE_ROW_COUNT_MAX] for at in range(0, len(places), PAGE_ROW_COUNT_MAX)]
-            read = [row for part in parts for row in (await self.store.read(ByIds(tuple(part)))).rows]
-            last = [fact for row in read if (fact := fact_of(row.body)) is not None]
-            found += last
-        return found
+        before = [] if self.store is None else await read_followed(self.store.read, self.scope, rows)
+        return tuple(order_by_time(rows, before))
 
     @with_timeout
     async def topics(self, *, timeout: Seconds = None) -> tuple[Topic, ...]:

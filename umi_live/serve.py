@@ -38,8 +38,8 @@ from umi_core.kelpie import wire
 from umi_core.kelpie.wire import HttpRequest, Malformed, route
 from umi_core.limits import DAY_MS
 from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
-from umi_core.messages.requests import Forget, Recall, Remember
-from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered
+from umi_core.messages.requests import Forget, Recall, Remember, ShareArchive
+from umi_core.messages.results import ArchiveShared, Forgotten, Hit, Recalled, Remembered
 from umi_core.rows import Entity, fact_of
 from umi_core.text import SURROGATE, show_value
 from umi_core.values import Turn
@@ -60,7 +60,7 @@ UNKNOWN_COUNT_MAX: Final = 10
 STATUSES: Final[Mapping[int, str]] = {
     400: "The request is malformed, or a value in it cannot be meant.",
     401: "No token, or an unknown one.",
-    403: "The token is not for this agent or user, or a model may not change this block.",
+    403: "The token is not for this agent or user, an archive is not shared, or a block is the user's.",
     404: "No such path, block, record or agent.",
     405: "The path has other methods; Allow lists them.",
     408: "The body came too slowly.",
@@ -107,9 +107,13 @@ def remember(op_id: OpId, it: HttpRequest) -> Remember:
 
 
 def recall(op_id: OpId, it: HttpRequest) -> Recall:
-    options = it.pick_fields("limit", "deep", "types", "min_score_ppm", "where")
+    options = it.pick_fields("limit", "deep", "types", "min_score_ppm", "where", "shared")
     turns, time_range = read_turns(it.body.get("turns")), read_time_range(it.body.get("time_range"))
     return Recall(op_id, it.body["query"], turns=turns, time_range=time_range, **options)
+
+
+def share(op_id: OpId, it: HttpRequest) -> ShareArchive:
+    return ShareArchive(op_id, **it.pick_fields("agents"))
 
 
 def read_turns(given: Any) -> tuple[Turn, ...]:
@@ -146,7 +150,11 @@ ROUTES: Final[wire.Table] = {
     ),
     ("POST", "recall", False): route(
         "Find facts, the best first.", recall, (Recall,), FactsFound,
-        needed="query", body="limit deep types turns min_score_ppm where time_range",
+        needed="query", body="limit deep types turns min_score_ppm where time_range shared",
+    ),
+    ("POST", "share", False): route(
+        "Say which agents may recall from this archive.", share, (ShareArchive,), ArchiveShared,
+        body="agents",
     ),
     ("DELETE", "facts", True): route(
         "Forget a fact.", lambda op_id, it: Forget(op_id, it.name, it.key), (Forget,), Forgotten
@@ -165,7 +173,7 @@ async def respond(memory: LiveMemory, outcome: Outcome) -> wire.Response:
             return wire.respond(Done(FactsWritten(rows, degraded, value.repeated)), as_json)
         case Done(value=Recalled() as value, degraded=degraded):
             return wire.respond(Done(FactsFound(value.hits, value.resolution.query, degraded)), as_json)
-        case Done(value=Forgotten()):
+        case Done(value=Forgotten() | ArchiveShared()):
             return wire.respond(outcome, as_json)
     return wire.respond(outcome)
 

@@ -60,7 +60,7 @@ LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity
 ABSENT: Final = (0, 0, 0)  # number, version, is it there
 OLDEST: Final = "select number, at_ms, versions from receipt order by number limit ?"
 CHUNK_COUNT: Final = PAGE_ROW_COUNT_MAX + 1  # rows of one statement: a page, and whether there is more
-TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership")
+TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership", "grant")
 REPLACING: Final = (
     "core",
     "change",

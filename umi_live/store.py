@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, TypeVar
 
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import Commit, Query, Read
+from umi_core.messages.effects import ByVector, Commit, Query, Read
 from umi_core.values import Scope
 from umi_live.addresses import is_address, show_path
 from umi_live.anchor import SealOptions
@@ -127,27 +127,36 @@ class Store:
         """`close`, without a loop that waits for what is still to be written."""
         await asyncio.shield(asyncio.to_thread(self.close))
 
-    def start(self, effect: Read | Commit, tell: Tell) -> None:
-        """Begin a read or a commit; `tell` is called in the thread of the store, with what came of it."""
+    def start(self, effect: Read | Commit, tell: Tell, embedder: str | None = None) -> None:
+        """Begin a read or a commit; `tell` is called in the thread of the store, with what came of it.
+
+        `embedder`: that of a search by vector in another scope, which is refused if it has another one.
+        """
         if isinstance(effect, Read):
-            self.thread.submit(self._tell_read, effect, tell)
+            self.thread.submit(self._tell_read, effect, tell, embedder)
         else:
             self.commits.append((effect, tell))
             # One flush for each commit: the first takes all that
             # wait, and the others find nothing, which is cheap.
             self.thread.submit(self._flush)
 
-    def _tell_read(self, read: Read, tell: Tell) -> None:
+    def _tell_read(self, read: Read, tell: Tell, embedder: str | None) -> None:
         try:
-            answer = self._read(read)
+            answer = self._read(read, embedder)
         except BaseException as error:
             tell(error)
         else:
             tell(answer)
 
-    def _read(self, read: Read) -> StoreAnswer:
+    def _read(self, read: Read, embedder: str | None = None) -> StoreAnswer:
+        query = read.query
         try:
-            return self.storage.read(read.request_id, read.query)
+            # Vectors of two embedders cannot be compared; the recall goes on with words, and says so.
+            if embedder and isinstance(query, ByVector):
+                made_by = self.storage.embedder_of(query.scope)
+                if made_by not in (None, embedder):
+                    return EffectFailed(read.request_id, "refused")
+            return self.storage.read(read.request_id, query)
         except self.storage.errors as error:
             self.failed = error
             return EffectFailed(read.request_id, self.storage.failure(error, commit=False))

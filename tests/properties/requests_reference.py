@@ -22,7 +22,15 @@ from umi_core.declared import Incomplete
 from umi_core.errors import BadFilterValue, BadOption, Error, UnknownField, UnknownOperator
 from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages
 from umi_core.kelpie.requests import SearchMessages
-from umi_core.messages.requests import ALL, Memorize, Request, SetBlock, arguments_of
+from umi_core.messages.requests import (
+    ALL,
+    Memorize,
+    Recall,
+    Request,
+    SetBlock,
+    ShareArchive,
+    arguments_of,
+)
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
 from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE
 
@@ -370,7 +378,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "importance": number(lambda name, value: errors.BadImportance(value), 0, 1_000_000),
     "form": one_word("xml", "markdown"),
     **dict.fromkeys(IDS, short_text(errors.BadId, PARTS, len)),
-    "members": members,
+    **dict.fromkeys(("members", "readers", "shared_by"), members),
     "carries": carries,
     **dict.fromkeys(("text", "document"), body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)),
     **dict.fromkeys(
@@ -450,6 +458,9 @@ def wrong_together(request: Request) -> Error | None:
         if mute:
             return errors.UnreadableMessages(len(mute), total, places(mute))
         return None if "".join(lines_of(request.text, "conversation")).strip() else errors.EmptyText()
+    if isinstance(request, ShareArchive | Recall):
+        count = len({*((request.shared if isinstance(request, Recall) else request.agents) or ())})
+        return errors.TooManyMembers(count, 16) if count > 16 else None
     if not isinstance(request, SetBlock):
         return None
     size_bytes = byte_count(tidy(request.label)) + byte_count(line_ends(request.text))

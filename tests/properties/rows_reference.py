@@ -197,6 +197,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "saved_by": WORD, "snapshot": BYTES, "carries": are_carried, "told": each(is_text),
         "left_out_count": COUNT,
     },
+    "grant": {"readers": each(is_member)},
     "sheet": {
         "id": is_id, "kind": word(*BLOCK_KINDS), "label": is_label, "version": VERSION, "text_hash": WORD,
         "description": text(4_096), "limit_bytes": COUNT, "read_only": of_type(bool), "created_ms": TIME,

@@ -1,6 +1,7 @@
 """delete_agent and open_agent: the agent's row says whether it is open; and purge, which removes what it had.
 
-    DeleteAgent     the row says closed, under the next version: no commit of before lands any more
+    DeleteAgent     the row says closed, under the next version: no commit of before lands any more, and no
+                    other agent may read the archive
     purge           one page of rows in one commit, until there is none
     OpenAgent       the row says open again; its logs go on with their next numbers
 
@@ -22,7 +23,7 @@ from umi_core.kelpie.rows import Log
 from umi_core.limits import PURGE_ROW_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
-from umi_core.rows import BODIES, Epoch, Row
+from umi_core.rows import BODIES, Epoch, Grant, Row
 from umi_core.tiers import dues
 from umi_core.workflows.commits import (
     LOST,
@@ -48,7 +49,7 @@ PURGED: Final = tuple(sorted(kind for kind in BODIES if kind not in (*KEPT, "ses
 
 def ask_agent(facts: Facts, view: View) -> Read:
     logs = (address(view.scope, "log", name) for name in LOGS)
-    return Read(ByIds((address(view.scope, "epoch"), *logs)))
+    return Read(ByIds((address(view.scope, "epoch"), address(view.scope, "grant"), *logs)))
 
 
 def take_agent(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -69,8 +70,10 @@ def take_switch(facts: Facts, answer: None, view: View) -> Taken:
     # The row gets its next version: a batch that was sent before expects the old one, and conflicts.
     after = Write(address(view.scope, "epoch"), Epoch(claimed_ms, is_deleted, view.epoch))
     logs = (begin_log_anew(row) for row in facts[ROWS] if not is_deleted)
+    # In the same batch, as the other rows go page by page: no other agent reads what is left of them.
+    grants = (Write(row.address, None) for row in facts[ROWS] if isinstance(row.body, Grant))
     value = AgentSwitched("closed" if is_deleted else "opened", view.now_ms)
-    return Learned(PLAN(Plan(view.now_ms, (after, *(it for it in logs if it)), value=value)))
+    return Learned(PLAN(Plan(view.now_ms, (after, *grants, *(it for it in logs if it)), value=value)))
 
 
 def begin_log_anew(row: Row) -> Write | None:

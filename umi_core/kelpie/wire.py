@@ -451,7 +451,7 @@ ROUTES: Final[Table] = {
 # To HTTP.
 
 STATUS: Final[Mapping[type, int]] = {
-    api_errors.ReadOnly: 403, api_errors.NotFound: 404,
+    api_errors.ReadOnly: 403, errors.NotShared: 403, api_errors.NotFound: 404,
     **dict.fromkeys((api_errors.LabelTaken, api_errors.VersionConflict, errors.TooBusy), 409),
     **dict.fromkeys(
         (api_errors.BadLabel, api_errors.AboveLimit, api_errors.TextNotFound, api_errors.TextAmbiguous,

@@ -55,9 +55,11 @@ from umi_core.domains import (
     NewFactText,
     Query,
     Ranker,
+    Readers,
     RequestKey,
     Score,
     SessionId,
+    SharedBy,
     Source,
     Speaker,
     StoredKey,
@@ -77,10 +79,10 @@ from umi_core.domains import (
     domain_of,
     plain_type,
 )
-from umi_core.errors import BlockTooLarge, EmptyText, Error, UnreadableMessages
+from umi_core.errors import BlockTooLarge, EmptyText, Error, TooManyMembers, UnreadableMessages
 from umi_core.kelpie import requests as api_requests
 from umi_core.kelpie.domains import Author
-from umi_core.limits import BLOCK_BYTES_MAX
+from umi_core.limits import BLOCK_BYTES_MAX, SESSION_MEMBER_COUNT_MAX
 from umi_core.messages.request import CoreRead as CoreRead
 from umi_core.messages.request import Request as Request
 from umi_core.messages.request import WorkflowRequest as WorkflowRequest
@@ -300,6 +302,25 @@ class LoadSession(WorkflowRequest):
     session_id: SessionId
 
 
+def too_many(agents: tuple[str, ...]) -> Error | None:
+    """Return the error of more agents than an archive is shared with, or a recall searches beside its own."""
+    count = len(dict.fromkeys(agents))
+    return TooManyMembers(count, SESSION_MEMBER_COUNT_MAX) if count > SESSION_MEMBER_COUNT_MAX else None
+
+
+class ShareArchive(WorkflowRequest):
+    """Let these agents of the user, and no others, read the archive of this one; None changes nothing."""
+
+    tag = 652
+    workflow = "share_archive"
+    is_common = False
+    agents: Readers | None = None
+
+    def contradiction(self) -> Error | None:
+        """Check that they are not too many."""
+        return too_many(self.agents or ())
+
+
 class Remember(WorkflowRequest):
     """Store each statement of a text as a fact, and end the facts that it replaces."""
 
@@ -322,6 +343,7 @@ class Recall(WorkflowRequest):
     """Search the facts that fit a query, the best first.
 
     `force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds.
+    `shared`: agents of the user whose archives are searched beside the own one; each must have allowed it.
     """
 
     tag = 64
@@ -337,6 +359,11 @@ class Recall(WorkflowRequest):
     min_score_ppm: Score | None = None
     force: Wish = False
     where: RowFilter = ()
+    shared: SharedBy = ()
+
+    def contradiction(self) -> Error | None:
+        """Check that they are not too many."""
+        return too_many(self.shared)
 
 
 class Forget(WorkflowRequest):

@@ -84,6 +84,7 @@ class Hit(Data):
 
     `time_ms`: when it happened, or since when it is current. `next_id`, `next_content`: the fact that was
     told directly after it, if it is no hit itself. `replaced`: id and content of the facts that it has ended.
+    `agent`: in whose archive it is; empty: in one's own.
     """
 
     tag = 77
@@ -99,6 +100,7 @@ class Hit(Data):
     next_id: str | None = None
     next_content: str = ""
     replaced: tuple[tuple[str, str], ...] = ()
+    agent: str = ""
 
 
 ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]
@@ -364,6 +366,13 @@ class SessionLoaded(Data):
     turns: Turns = ()
     facts: Remembered | None = None
     left_out_count: Count = 0
+
+
+class ArchiveShared(Data):
+    """The agents of the user that may read the archive from now on, in order."""
+
+    tag = 653
+    agents: tuple[str, ...]
 
 
 class Rebalanced(Data):

@@ -43,6 +43,7 @@ from umi_core.workflows.reflect import REFLECT
 from umi_core.workflows.remember import REMEMBER
 from umi_core.workflows.retrieve import RETRIEVE
 from umi_core.workflows.sessions import CREATE_SESSION, SAVE_SESSION
+from umi_core.workflows.sharing import SHARE_ARCHIVE
 from umi_core.workflows.summarise import SUMMARISE
 from umi_core.workflows.telling import CategorisedFact
 from umi_core.workflows.update_entity import UPDATE_ENTITY
@@ -52,6 +53,7 @@ __all__ = ["BUILT_IN", "WORKFLOWS"]
 
 WORKFLOWS: Final[tuple[Workflow, ...]] = (
     REMEMBER, RECALL, FORGET, GET_ENTITY, COUNT, WRITE_BLOCK, CREATE_SESSION, SAVE_SESSION, LOAD_SESSION,
+    SHARE_ARCHIVE,
     MEMORIZE, CREATE_ENTITY, UPDATE_ENTITY, SUMMARISE, EVOLVE_CATEGORY, REFLECT, LIST, RETRIEVE, REBALANCE,
     RECOVER, UPKEEP,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,

@@ -5,7 +5,11 @@ filters before it cuts; the memory asks for twice the limit of each list. Law 3.
 that any list gave it; ties go to the smaller id. Law 4. What fails and is optional is named in the reply: the
 original query, a single variant, words only, nothing beside the hits. Without words the read failed: an
 error, never an empty result. Law 5. Other facts that a hit shows hold the filter, too. Law 6. Dates of a
-query only add hits, and never take one away.
+query only add hits, and never take one away. Law 7. Archives of other agents are searched by the same steps,
+between two looks at what their owners allow, so each hit is as it was while it could be read:
+
+    owner    allows it                   allows it no more   remembers a secret
+    reader              grants: allowed                                          searches   regrants: refused
 """
 
 from collections.abc import Mapping
@@ -18,6 +22,7 @@ from umi_core.engine.workflow import (
     Degrade,
     Law,
     Learned,
+    Rejection,
     Step,
     Taken,
     Unusable,
@@ -26,6 +31,7 @@ from umi_core.engine.workflow import (
     degrade,
     retry,
 )
+from umi_core.errors import Error
 from umi_core.language import replies
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.rewriting import (
@@ -48,6 +54,7 @@ from umi_core.tiers.session import record_recall
 from umi_core.values import Scope
 from umi_core.workflows.commits import entity_ids
 from umi_core.workflows.dating import ASKED_ON, DATE, list_texts
+from umi_core.workflows.sharing import ask_grants, find_unshared, list_owners
 
 REQUEST: Final = Fact("request", Recall)
 RESOLUTION: Final = Fact("resolution", Resolution)
@@ -55,10 +62,15 @@ VARIANTS: Final = Fact("variants", tuple[str, ...])
 SearchedText = tuple[int, str]  # the place of a variant, and a text by which it is searched for words
 TEXTS: Final = Fact("texts", tuple[SearchedText, ...])  # of each variant in order
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of the variants, in order
-VECTOR_LISTS: Final = Fact("vector_lists", tuple[tuple[Row, ...], ...], ("entity",))  # of each the best first
+ARCHIVES: Final = Fact("archives", tuple[Scope, ...])  # those that are searched
+NearSearch = tuple[Scope, tuple[int, ...] | None]
+WordSearch = tuple[Scope, str]
+NEAR: Final = Fact("near", tuple[NearSearch, ...])  # of each archive in order: the vectors
+WORDED: Final = Fact("worded", tuple[WordSearch, ...])  # and the texts
+VECTOR_LISTS: Final = Fact("vector_lists", tuple[tuple[Row, ...], ...], ("entity",))  # the best first
 WORD_LISTS: Final = Fact("word_lists", tuple[tuple[Row, ...], ...], ("entity",))
-CONTEXT: Final = Fact("context", tuple[Row, ...], ("entity",))  # what was told directly after the hits
-REPLACED: Final = Fact("replaced", tuple[Row, ...], ("ended",))  # what the hits have ended
+CONTEXT: Final = Fact("context", tuple[tuple[Row, ...], ...], ("entity",))  # what was told after the hits
+REPLACED: Final = Fact("replaced", tuple[tuple[Row, ...], ...], ("ended",))  # what they have ended
 
 
 # resolve: what the query refers to.
@@ -141,7 +153,7 @@ def are_texts(facts: Facts, scope: Scope) -> bool:
     return facts[TEXTS] == texts_of(facts[VARIANTS], facts[ASKED_ON])
 
 
-# embed, by_vector, by_words: a list by vector per variant, and one by words per text.
+# embed, by_vector, by_words: of each archive a list by vector per variant, and one by words per text.
 
 
 def limit_of(facts: Facts, view: View) -> int:
@@ -158,9 +170,10 @@ def where_of(facts: Facts) -> Where:
     return (*given, *conditions_of(request.where))
 
 
-def is_about_some(facts: Facts, view: View) -> bool:
-    """Check whether the filter can match an entity; if not, nothing is searched."""
-    return reaches(facts[REQUEST].where, "entity", view.scope)
+def list_archives(request: Recall, scope: Scope) -> tuple[Scope, ...]:
+    """Return the archives of which the filter can match an entity, the own one first."""
+    every = (scope, *list_owners(request, scope))
+    return tuple(it for it in every if reaches(request.where, "entity", it))
 
 
 def score_min(facts: Facts, view: View) -> int:
@@ -170,7 +183,7 @@ def score_min(facts: Facts, view: View) -> int:
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
-    return Embed(facts[VARIANTS]) if is_about_some(facts, view) else None
+    return Embed(facts[VARIANTS]) if list_archives(facts[REQUEST], view.scope) else None
 
 
 def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
@@ -191,50 +204,79 @@ def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return VECTORS((None,) * len(facts[VARIANTS]))
 
 
+def ask_shared(facts: Facts, view: View) -> Read | None:
+    return ask_grants(list_owners(facts[REQUEST], view.scope))
+
+
+def take_grants(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
+    error = find_refusal(facts, answer, view)
+    archives = list_archives(facts[REQUEST], view.scope)
+    searches = NEAR(list_near(archives, facts)) | WORDED(list_worded(archives, facts))
+    return Learned(ARCHIVES(archives) | searches) if error is None else Rejection(error)
+
+
+def find_refusal(facts: Facts, answer: ReadDone | None, view: View) -> Error | None:
+    rows = answer.rows if answer is not None else ()
+    return find_unshared(list_owners(facts[REQUEST], view.scope), rows, view.scope.agent)
+
+
+def list_near(archives: tuple[Scope, ...], facts: Facts) -> tuple[NearSearch, ...]:
+    return tuple((archive, vector) for archive in archives for vector in facts[VECTORS])
+
+
+def list_worded(archives: tuple[Scope, ...], facts: Facts) -> tuple[WordSearch, ...]:
+    return tuple((archive, text) for archive in archives for _, text in facts[TEXTS])
+
+
+def are_searches(facts: Facts, scope: Scope) -> bool:
+    archives = list_archives(facts[REQUEST], scope)
+    found = facts[ARCHIVES], facts[NEAR], facts[WORDED]
+    return found == (archives, list_near(archives, facts), list_worded(archives, facts))
+
+
 def ask_by_vector(facts: Facts, view: View) -> Read | None:
-    vector = facts.unit(VECTORS)
+    archive, vector = facts.unit(NEAR)
     if vector is None:
         return None
-    query = ByVector(view.scope, vector, where_of(facts), 2 * limit_of(facts, view), score_min(facts, view))
-    return Read(query)
+    return Read(ByVector(archive, vector, where_of(facts), 2 * limit_of(facts, view), score_min(facts, view)))
 
 
-def ask_by_words(facts: Facts, view: View) -> Read | None:
-    if not is_about_some(facts, view):
-        return None
-    (_, text), limit = facts.unit(TEXTS), 2 * limit_of(facts, view)
-    return Read(ByWords(view.scope, text, where_of(facts), limit, score_min(facts, view)))
+def ask_by_words(facts: Facts, view: View) -> Read:
+    (archive, text), limit = facts.unit(WORDED), 2 * limit_of(facts, view)
+    return Read(ByWords(archive, text, where_of(facts), limit, score_min(facts, view)))
 
 
 def take_vector_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     return Learned(VECTOR_LISTS.unit(answer.rows if answer is not None else ()))
 
 
-def take_word_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(WORD_LISTS.unit(answer.rows if answer is not None else ()))
+def take_word_list(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(WORD_LISTS.unit(answer.rows))
 
 
 # context and replaced: what was told directly after each hit, and what it has ended.
 
 
 def hit_ids(facts: Facts, view: View) -> tuple[str, ...]:
-    return tuple(it.row.address.id for it in ranking(facts, view))
+    """Return the ids of the hits in the archive that is asked now."""
+    archive = facts.unit(ARCHIVES)
+    return tuple(it.row.address.id for it in ranking(facts, view) if it.row.address.scope == archive)
 
 
 def ask_context(facts: Facts, view: View) -> Read | None:
     ids = hit_ids(facts, view)
     # A hit that follows another hit is shown already, so it is no context of it.
     where = (Condition("follows", "in", ids), Condition("id", "not_in", ids), *where_of(facts))
-    return Read(ByFilter(view.scope, ("entity",), where)) if ids else None
+    return Read(ByFilter(facts.unit(ARCHIVES), ("entity",), where)) if ids else None
 
 
 def take_context(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(CONTEXT(answer.rows if answer is not None else ()))
+    return Learned(CONTEXT.unit(answer.rows if answer is not None else ()))
 
 
-def find_followers(rows: tuple[Row, ...]) -> Mapping[str, Entity]:
+def find_followers(lists: tuple[tuple[Row, ...], ...]) -> Mapping[str, Entity]:
     """Return by the id of a fact the first one that was told after it."""
-    bodies = [row.body for row in rows]
+    bodies = [row.body for rows in lists for row in rows]
     found: dict[str, Entity] = {}
     # Two remembers at once may both follow one fact: the one that was stored first is shown.
     for it in sorted((it for it in bodies if isinstance(it, Entity)), key=lambda it: (it.created_ms, it.id)):
@@ -244,16 +286,19 @@ def find_followers(rows: tuple[Row, ...]) -> Mapping[str, Entity]:
 
 def ask_replaced(facts: Facts, view: View) -> Read | None:
     ids = hit_ids(facts, view)
-    return Read(ByFilter(view.scope, ("ended",), (Condition("by", "in", ids),))) if ids else None
+    where = (Condition("by", "in", ids),)
+    return Read(ByFilter(facts.unit(ARCHIVES), ("ended",), where)) if ids else None
 
 
 def take_replaced(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(REPLACED(answer.rows if answer is not None else ()))
+    return Learned(REPLACED.unit(answer.rows if answer is not None else ()))
 
 
-def list_replaced(rows: tuple[Row, ...], where: Where) -> Mapping[str, tuple[tuple[str, str], ...]]:
+def list_replaced(
+    lists: tuple[tuple[Row, ...], ...], where: Where
+) -> Mapping[str, tuple[tuple[str, str], ...]]:
     """Return by the id of a fact those that it has ended, in order; only what the filter leaves."""
-    bodies = [row.body for row in rows]
+    bodies = [row.body for rows in lists for row in rows]
     ended = [it for it in bodies if isinstance(it, Ended) and admits(where, it.fact)]
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     for it in sorted(ended, key=lambda it: (it.at_ms, it.id)):
@@ -261,29 +306,40 @@ def list_replaced(rows: tuple[Row, ...], where: Where) -> Mapping[str, tuple[tup
     return found
 
 
+# regrants: the owners allow it still.
+
+
+def take_regrants(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
+    error = find_refusal(facts, answer, view)
+    return Learned() if error is None else Rejection(error)
+
+
 # rank: one list of all.
 
 
 def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     ranked = ranking(facts, view)
-    entities = [it.row.body for it in ranked if isinstance(it.row.body, Entity)]
+    own = (it.row.body for it in ranked if it.row.address.scope == view.scope)
+    entities = [it for it in own if isinstance(it, Entity)]
     tiers = view.tiers
     tiers.access = tiers.access.record_recall(entities, view.now_ms, entity_ids(tiers.core))
-    if is_about_some(facts, view):
+    if facts[ARCHIVES]:
         tiers.session = record_recall(tiers.session, facts[REQUEST].query)
     after, before = find_followers(facts[CONTEXT]), list_replaced(facts[REPLACED], where_of(facts))
     keys = [it.row.address.id for it in ranked]
     hits = tuple(
-        hit_of(it, after.get(key), before.get(key, ())) for it, key in zip(ranked, keys, strict=True)
+        hit_of(it, after.get(key), before.get(key, ()), view.scope)
+        for it, key in zip(ranked, keys, strict=True)
     )
     return Learned(OUTCOME(Done(Recalled(hits, facts[RESOLUTION], facts[VARIANTS]))))
 
 
 def ranking(facts: Facts, view: View) -> tuple[Ranked, ...]:
-    vector_lists, word_lists, limit = facts[VECTOR_LISTS], facts[WORD_LISTS], limit_of(facts, view)
+    vector_lists = pool_lists(facts[VECTOR_LISTS], len(facts[VARIANTS]))
+    word_lists, limit = pool_lists(facts[WORD_LISTS], len(facts[TEXTS])), limit_of(facts, view)
     lists = current((*vector_lists, *word_lists))
-    texts, word_lists = facts[TEXTS], tuple(lists[len(vector_lists) :])
-    worded = [*zip(texts, word_lists, strict=True)]
+    texts = facts[TEXTS]
+    worded = [*zip(texts, lists[len(vector_lists) :], strict=True)]
     by_words = [
         join_lists((rows for (of, _), rows in worded if of == at), score_min(facts, view))
         for at in range(len(vector_lists))
@@ -292,17 +348,23 @@ def ranking(facts: Facts, view: View) -> tuple[Ranked, ...]:
     return fuse_lists([unite_lists(*pair, 2 * limit) for pair in pairs], limit)
 
 
-def hit_of(it: Ranked, after: Entity | None, replaced: tuple[tuple[str, str], ...]) -> Hit:
-    entity = it.row.body
+def pool_lists(lists: tuple[tuple[Row, ...], ...], count: int) -> list[tuple[Row, ...]]:
+    """Return so many lists, each with the rows of all archives."""
+    # two archives, three texts: lists 0, 1, 2 are of the one and 3, 4, 5 of the other; 0 and 3 of one text
+    return [tuple(row for rows in lists[at::count] for row in rows) for at in range(count)]
+
+
+def hit_of(it: Ranked, after: Entity | None, replaced: tuple[tuple[str, str], ...], own: Scope) -> Hit:
+    entity, archive = it.row.body, it.row.address.scope
     assert isinstance(entity, Entity)
     return Hit(
         entity.id, entity.version, entity.type, entity.name, entity.content, it.score_ppm, it.relevance_ppm,
         entity.time_ms, entity.contradicts, after.id if after else None, after.content if after else "",
-        replaced,
+        replaced, "" if archive == own else archive.agent,
     )  # fmt: skip
 
 
-RANKED_FROM: Final = (TEXTS, VECTOR_LISTS, WORD_LISTS)
+RANKED_FROM: Final = (ARCHIVES, VARIANTS, TEXTS, VECTOR_LISTS, WORD_LISTS)
 
 RECALL = Workflow(
     "recall",
@@ -316,20 +378,24 @@ RECALL = Workflow(
              **asks(AskModel, ask_variants, take_variants, retry(2, then=Degrade("single", single)))),
         Step("embed", requires=(REQUEST, VARIANTS), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("words_only", no_vectors)))),
-        Step("by_vector", each=VECTORS, requires=(REQUEST,), produces=(VECTOR_LISTS,),
+        Step("grants", requires=(REQUEST, TEXTS, VECTORS), produces=(ARCHIVES, NEAR, WORDED),
+             **asks(Read, ask_shared, take_grants, retry(3))),
+        Step("by_vector", each=NEAR, requires=(REQUEST,), produces=(VECTOR_LISTS,),
              **asks(Read, ask_by_vector, take_vector_list,
                     retry(2, then=degrade("words_only", VECTOR_LISTS.unit(()))))),
-        Step("by_words", each=TEXTS, requires=(REQUEST,), produces=(WORD_LISTS,),
+        Step("by_words", each=WORDED, requires=(REQUEST,), produces=(WORD_LISTS,),
              **asks(Read, ask_by_words, take_word_list, retry(3))),
-        Step("context", requires=(REQUEST, *RANKED_FROM), produces=(CONTEXT,),
-             **asks(Read, ask_context, take_context, retry(2, then=degrade("none", CONTEXT(()))))),
-        Step("replaced", requires=(REQUEST, *RANKED_FROM), produces=(REPLACED,),
-             **asks(Read, ask_replaced, take_replaced, retry(2, then=degrade("none", REPLACED(()))))),
-        Step("rank", requires=(REQUEST, RESOLUTION, VARIANTS, *RANKED_FROM, CONTEXT, REPLACED),
+        Step("context", each=ARCHIVES, requires=(REQUEST, *RANKED_FROM), produces=(CONTEXT,),
+             **asks(Read, ask_context, take_context, retry(2, then=degrade("none", CONTEXT.unit(()))))),
+        Step("replaced", each=ARCHIVES, requires=(REQUEST, *RANKED_FROM), produces=(REPLACED,),
+             **asks(Read, ask_replaced, take_replaced, retry(2, then=degrade("none", REPLACED.unit(()))))),
+        Step("regrants", requires=(REQUEST,), **asks(Read, ask_shared, take_regrants, retry(3))),
+        Step("rank", requires=(REQUEST, RESOLUTION, *RANKED_FROM, CONTEXT, REPLACED),
              produces=(OUTCOME,), take=take_hits),
     ),
     laws=(
         Law("a vector or none for each variant", (VARIANTS, VECTORS), are_of_variants),
         Law("each variant with its dates", (ASKED_ON, VARIANTS, TEXTS), are_texts),
+        Law("each archive with each vector and text", (TEXTS, VECTORS, ARCHIVES, NEAR, WORDED), are_searches),
     ),
 )  # fmt: skip

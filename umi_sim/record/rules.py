@@ -276,6 +276,9 @@ SESSION_MEMBERS_ONLY: Final = Rule(
 HANDOFF_AS_DECLARED: Final = Rule(
     "handoff-as-declared", "ISO-5", "a load brings what its save declared, and nothing else", ORACLE, CHEAP
 )
+SHARED_AS_GRANTED: Final = Rule(
+    "shared-as-granted", "ISO-6", "an archive is read as its owner allows", ORACLE, CHEAP
+)
 
 # Workflows.
 

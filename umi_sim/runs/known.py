@@ -38,6 +38,9 @@ class RunKnowledge(Owner):
     def other_agents(self, agent: str) -> Sequence[str]:
         return self.inspector.oracle.other_agents(agent)
 
+    def sharing_agents(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.sharing_agents(agent)
+
     def deadlines(self, agent: str) -> Sequence[int]:
         assert self.world is not None
         machine = self.world.agents[agent].machine

@@ -44,6 +44,7 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "core": turned_text,
     "receipt": lambda body: structs.replace(body, plan_digest=body.plan_digest[::-1]),
     "session": lambda body: structs.replace(body, members=(), saved_ms=0),
+    "grant": lambda body: structs.replace(body, readers=body.readers[1:]),
     "resource": lambda body: structs.replace(body, text=LIE, extracted_types=(), first_line=7),
     "reflection": lambda body: structs.replace(body, text=LIE, sources=(), session_id=body.id),
     "category": lambda body: structs.replace(body, member_count=I64_MAX, summary=LIE),

@@ -104,6 +104,7 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *put("request_digest", "text"), *put("plan_digest", None), *put("at_ms", -1),
         *put("by", (1,), (-1, 0)),
     ),
+    "grant": put("readers", None, ("",), "b"),
     "session": (
         *put("user", 7), *put("creator", HALF), *put("members", ("",), None), *put("saved_ms", ENDLESS),
         *put("saved_by", None), *put("snapshot", "text"),

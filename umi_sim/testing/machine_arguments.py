@@ -79,6 +79,8 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "told_in": SESSIONS,
     "resource_id": Mostly(ENTITIES, pools.HOSTILE_IDS),
     "members": Mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
+    "readers": Mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
+    "shared_by": Mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
     "carries": Mostly(st.sampled_from(pools.CARRIES), {"none": pools.HOSTILE_CARRIES["none"]}),
     "text": Mostly(st.sampled_from(FACTS), pools.NASTY),
     "document": Mostly(st.sampled_from((*FACTS, " ".join(FACTS), TALK)), pools.NASTY),

@@ -80,6 +80,8 @@ HABITS: Final[dict[str, Habit]] = {
     "told_in": habit(User.talk, pools.HOSTILE_IDS, OFTEN, is_late=True),
     "ended_session": habit(User.talk, pools.HOSTILE_IDS),
     "members": habit(User.members, pools.HOSTILE_MEMBERS, OFTEN),
+    "readers": habit(User.readers, pools.HOSTILE_MEMBERS, MOSTLY),
+    "shared_by": habit(User.owners, pools.HOSTILE_MEMBERS, OFTEN, is_late=True),
     "carries": habit(pools.CARRIES, pools.HOSTILE_CARRIES, MOSTLY, is_late=True),
     "text": habit(User.text, User.bad_text),
     "document": habit(User.document, User.bad_document),

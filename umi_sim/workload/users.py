@@ -71,6 +71,7 @@ class UserKnowledge(Protocol):
     def resource_ids(self, agent: str) -> Sequence[str]: ...
     def keys(self, agent: str) -> Sequence[str]: ...
     def other_agents(self, agent: str) -> Sequence[str]: ...
+    def sharing_agents(self, agent: str) -> Sequence[str]: ...
 
 
 NAMED: Final[Mapping[str, Callable[[UserKnowledge, str], Sequence[object]]]] = {
@@ -106,6 +107,8 @@ class User:
         self.edges, self.short_blocks, self.media = config.edges, config.short_blocks, config.media
         self.retold, self.said = config.retold, deque[str](maxlen=SAID_COUNT_MAX)
         self.keys = (*pools.KEYS, *(f"k{n}" for n in range(config.key_count)))[: config.key_count]
+        self.may_share = bool(config.weights.get("share_archive"))
+        self.agent_names = tuple(dict.fromkeys(it.scope.agent for it in config.agents))
         self.other_ids = ids_of_cast(tuple(it.scope for it in config.agents))
         self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
         self.asked: deque[Question] = deque(maxlen=ASKED_COUNT_MAX)
@@ -309,6 +312,17 @@ class User:
 
     def members(self, stream: Stream) -> object:
         return tuple(stream.subset(self.known.other_agents(self.agent), 1, 2))
+
+    def owners(self, stream: Stream) -> object:
+        """Draw agents that share their archive with this one, at times others; None where none can share."""
+        names = self.agent_names if stream.chance(1, 4) else self.known.sharing_agents(self.agent)
+        count = 2 if stream.chance(1, 8) else 1
+        return tuple(stream.pick(names) for _ in range(count)) if self.may_share and names else None
+
+    def readers(self, stream: Stream) -> object:
+        """Draw other agents of this user, in one of four cases none."""
+        others = self.known.other_agents(self.agent)
+        return tuple(stream.subset(others, 3, 4)) if stream.chance(3, 4) else ()
 
     def lacks(self, name: str) -> bool:
         """Check whether this request names something of which this user knows none."""

@@ -63,6 +63,7 @@ FIELDS: Final = {
     ("receipt", 2): "key request_digest plan_digest value at_ms by",
     ("session", 1): "id user creator members saved_ms saved_by snapshot",
     ("session", 2): "id user creator members saved_ms saved_by snapshot carries told left_out_count",
+    ("grant", 1): "readers",
     ("sheet", 1): """id kind label version text_hash description limit_bytes read_only created_ms
                      updated_ms""",
     ("change", 1): "block_id version change author at_ms size_bytes text is_erased",
@@ -103,6 +104,7 @@ HELD: Final = {
     results.BlockRemoved: "text evicted",
     results.SessionCreated: "session_id started_ms dropped_count",
     results.SessionSaved: "session_id version saved_ms left_out_count",
+    results.ArchiveShared: "agents",
     results.Rebalanced: "promoted evicted repaired pruned cursor scanned_count",
 }
 

@@ -1,7 +1,8 @@
 """What a life was asked, as it is asked again in another world.
 
 Law 1. Of a kind of requests the first few, in their order; none that is refused for what it says itself.
-Law 2. What names something that is not in the other world names something that is.
+Law 2. What names something that is not in the other world names something that is; there, no other agent has
+an archive to share.
 """
 
 from collections import Counter
@@ -81,6 +82,8 @@ def order_of(request: Any) -> int:
 
 def widen_request(request: Any, draw: Stream) -> Any:
     options = next((most for cls, most in WIDE.items() if isinstance(request, cls)), {})
+    if isinstance(request, Recall):
+        request = structs.replace(request, shared=())
     if not options or draw.chance(1, 2):
         return request
     fewer = {"limit_per_level": 1} if isinstance(request, Descent) and draw.chance(1, 2) else {}

@@ -5,7 +5,7 @@ nothing were stored; a read of another scope finds nothing either, as long as no
 expect may name a row of others as well. Tasks of the model are free: a workflow of your own may have its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from umi_core.conditions import Condition
@@ -31,7 +31,13 @@ from umi_sim.record.broken import demand
 from umi_sim.target.machine import Machine
 
 NAMED_BY_USERS: Final = ("archival",)  # whatever a user calls a record is looked up
-LOADS: Final = "load_session"  # brings facts and messages from the archive of another agent of the user
+Kinds = tuple[str, ...]
+OF_OTHERS: Final[Mapping[str, tuple[Kinds, Kinds]]] = {
+    "load_session": (("entity",), ("resource",)), "recall": (("grant",), ("entity", "ended")),
+}  # fmt: skip
+"""By workflow, the kinds of rows of another agent of the user that it may ask for by id, and by a search.
+Which of them, the oracle judges (umi_sim/judge/oracle/handoffs.py, archive/sharing.py there)."""
+NONE: Final[tuple[Kinds, Kinds]] = ((), ())
 FIELDS_OF: Final = {kind: {*cls.derived, *cls.__struct_fields__} for kind, cls in BODIES.items()}
 
 
@@ -40,26 +46,27 @@ class ServiceQuestions(Observer):
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         for effect in effects:
-            is_load = isinstance(effect, Read | Commit) and machine.origin_of(effect).workflow == LOADS
+            workflow = machine.origin_of(effect).workflow if isinstance(effect, Read | Commit) else ""
+            of_others = OF_OTHERS.get(workflow, NONE)
             match effect:
                 case Read():
-                    check_query(effect.query, scope, is_load=is_load)
+                    check_query(effect.query, scope, of_others)
                 case Commit():
-                    check_expects(effect.expects, scope, is_load=is_load)
+                    check_expects(effect.expects, scope, of_others)
                 case AskModel():
                     is_word = effect.task != "" and not is_broken(effect.task)
                     demand(is_word, rules.WHOLE_VALUES, "a task that is no word", "a word", effect.task)
 
 
-def check_query(query: Query, scope: Scope, *, is_load: bool = False) -> None:
+def check_query(query: Query, scope: Scope, of_others: tuple[Kinds, Kinds] = NONE) -> None:
     check_types(query)
     if isinstance(query, ByIds):
-        check_addresses(query.addresses, scope, is_load=is_load)
+        check_addresses(query.addresses, scope, of_others)
         return
     kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
-    is_texts = is_load and kinds == ("resource",) and query.scope.user == scope.user
+    is_allowed = query.scope.user == scope.user and all(kind in of_others[1] for kind in kinds)
     message = "a read asks for rows of another scope"
-    demand(is_texts or query.scope == scope, rules.SCOPE_APART, message, scope, query.scope)
+    demand(is_allowed or query.scope == scope, rules.SCOPE_APART, message, scope, query.scope)
     check_kinds(kinds)
     for condition in query.where:
         check_condition(condition, kinds)
@@ -71,21 +78,24 @@ def check_types(asked: object) -> None:
     demand(not wrong, rules.WHOLE_VALUES, "what is asked for is of another type", "", wrong)
 
 
-def check_expects(expects: tuple[Expect, ...], scope: Scope, *, is_load: bool = False) -> None:
+def check_expects(expects: tuple[Expect, ...], scope: Scope, of_others: tuple[Kinds, Kinds] = NONE) -> None:
     check_types(expects)
     if expects:
-        check_addresses(tuple(it.address for it in expects), scope, is_load=is_load)
+        check_addresses(tuple(it.address for it in expects), scope, of_others)
     below = [it for it in expects if it.version < 0]
     demand(not below, rules.WHOLE_VALUES, "a commit expects versions that no row has", [], below)
 
 
-def check_addresses(addresses: tuple[Address, ...], scope: Scope, *, is_load: bool = False) -> None:
+def check_addresses(
+    addresses: tuple[Address, ...], scope: Scope, of_others: tuple[Kinds, Kinds] = NONE
+) -> None:
     if addresses and all(is_fit(it, scope) for it in addresses):
         return
     check_kinds([it.kind for it in addresses])
     nameless = [it for it in addresses if not is_named(it)]
     demand(not nameless, rules.WHOLE_VALUES, "rows are asked for by what is no id", [], nameless)
-    others = [it for it in addresses if not is_own(it, scope) and not (is_load and is_carried(it, scope))]
+    strange = [it for it in addresses if not is_own(it, scope)]
+    others = [it for it in strange if it.scope.user != scope.user or it.kind not in of_others[0]]
     demand(not others, rules.SCOPE_APART, f"rows of others are asked for in {scope}", [], others)
 
 
@@ -102,12 +112,6 @@ def is_own(address: Address, scope: Scope) -> bool:
     # user u, agent a, session s: its row is in the scope (u, s), for all agents of u
     of = address.scope
     return of is scope or of == scope or (address.kind == "session" and of == Scope(scope.user, address.id))
-
-
-def is_carried(address: Address, scope: Scope) -> bool:
-    """Return True if a load may ask for a row of another agent: a fact; whether it was declared, the oracle
-    judges (umi_sim/judge/oracle/handoffs.py)."""
-    return address.kind == "entity" and address.scope.user == scope.user
 
 
 def is_broken(text: str) -> bool:

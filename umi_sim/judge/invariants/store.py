@@ -24,6 +24,7 @@ from umi_core.rows import (
     Ended,
     Entity,
     Epoch,
+    Grant,
     Head,
     Membership,
     Receipt,
@@ -64,6 +65,7 @@ def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) ->
     for row in storage.live_rows(state.scope):
         own, key = row.address.id, key_of(row)
         demand(own == key, rules.UNIQUE_ROWS, f"a {row.address.kind} row under another key", key, own)
+        check_grant(row.body, state.scope)
         rows.put(row)
     # Its rows go page by page, each with or before what belongs to it, so none of the rules below holds.
     if is_closed(storage, state.scope):
@@ -83,6 +85,14 @@ def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) ->
     check_xml(state.tiers.core)
     check_records(state.tiers.access)
     check_sessions(storage, state)
+
+
+def check_grant(body: object, scope: Scope) -> None:
+    """Demand that the agents that may read an archive are others than its own, in order, and not too many."""
+    if isinstance(body, Grant):
+        due = tuple(sorted({*body.readers} - {scope.agent}))
+        is_fit = body.readers == due and 0 < len(due) <= limits.SESSION_MEMBER_COUNT_MAX
+        demand(is_fit, rules.SHARED_AS_GRANTED, "agents that may read an archive", due, body.readers)
 
 
 def check_records(access: AccessTable) -> None:
@@ -113,7 +123,7 @@ def key_of(row: Row) -> str:
             return entity_id
         case Receipt(key=key):
             return key
-        case Core() | Epoch() | Head():
+        case Core() | Epoch() | Head() | Grant():
             return row.address.kind
     return row.address.id
 

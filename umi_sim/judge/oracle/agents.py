@@ -407,8 +407,10 @@ class Tampered(Owner):
         is_once = len({hit.id: None for hit in value.hits}) == len(order) <= limit
         holds = is_once and order == sorted(order)
         demand(holds, rules.HITS_ORDERED, "hits are out of order, or too many", limit, order)
+        strange = [hit for hit in value.hits if hit.agent not in ("", *request.shared)]
+        demand(not strange, rules.SHARED_AS_GRANTED, "hits of archives that are not named", [], strange)
         for hit in value.hits:
-            self.must_be_of(scope, hit.id)
+            self.must_be_of(Scope(scope.user, hit.agent or scope.agent), hit.id)
 
     def must_be_of(self, scope: Scope, entity_id: str) -> None:
         owners = self.ids.get(entity_id, {})

@@ -168,7 +168,8 @@ class Oracle:
         for name, agent in self.agents.items():
             agent.archive.context.is_elsewhere = partial(self.is_elsewhere, name)
             agent.api.others = partial(self.other_apis, name)
-            agent.sessions.handoffs.logs = partial(self.logs_of, agent.config.scope.user)
+            logs = partial(self.logs_of, agent.config.scope.user)
+            agent.sessions.handoffs.logs = agent.archive.sharing.logs = logs
 
     def model_agent(self, agent: AgentConfig) -> AgentModel:
         scope, run, surroundings, sessions = agent.scope, self.config, self.surroundings, self.sessions
@@ -396,6 +397,10 @@ class Oracle:
         scope = self.agents[agent].config.scope
         others = (other.config.scope for other in self.agents.values())
         return tuple(other.agent for other in others if other.user == scope.user and other != scope)
+
+    def sharing_agents(self, agent: str) -> Sequence[str]:
+        """List the agents that let this one read their archive."""
+        return self.agents[agent].archive.sharing.list_granting()
 
     def audit(self, agent: str) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """List the requests, by name, whose replies show what the archive of this agent holds."""

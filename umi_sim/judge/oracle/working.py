@@ -564,7 +564,8 @@ class WorkingModel(OracleModel):
         if value is None:
             return False
         if isinstance(request, requests.Recall):
-            return may_hold(request.where, "entities", self.scope)
+            scopes = [self.scope, *(Scope(self.scope.user, agent) for agent in request.shared)]
+            return any(may_hold(request.where, "entities", it) for it in scopes)
         return getattr(value, "stop_reason", "") != "nothing_asked"
 
     def count_remember(self, op_id: str, request: requests.Remember) -> None:

@@ -137,6 +137,7 @@ TYPES: Final[Mapping[type, Any]] = {
     requests.Rebalance: results.Rebalanced,
     requests.CreateSession: results.SessionCreated, requests.SaveSession: results.SessionSaved,
     requests.LoadSession: results.SessionLoaded, requests.EndSession: results.Reflected,
+    requests.ShareArchive: results.ArchiveShared,
     requests.Remember: results.Remembered, requests.Recall: results.Recalled,
     requests.Forget: results.Forgotten, requests.GetEntity: Entity | Ended | None, requests.Count: int,
     requests.Memorize: results.Memorized, requests.List: results.Listed,

@@ -219,7 +219,7 @@ def count_accesses(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping
     """Count the accesses per id that an `outcome` reports, in the step that brought it."""
     value = outcome.value if isinstance(outcome, Done) else None
     if isinstance(value, Recalled):
-        return Counter(hit.id for hit in value.hits)
+        return Counter(hit.id for hit in value.hits if not hit.agent)
     if isinstance(value, Retrieved):
         return Counter(hit.id for hit in value.hits if hit.level == "entities")
     if isinstance(value, RecordAdded):

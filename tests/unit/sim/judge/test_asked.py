@@ -108,6 +108,21 @@ def test_a_load_may_ask_for_facts_and_texts_of_other_agents_of_its_user() -> Non
         look(effect, "load_session")
 
 
+def test_a_recall_may_ask_for_grants_and_facts_of_other_agents_of_its_user() -> None:
+    grant = structs.replace(OF_OTHER, kind="grant", id="grant")
+    for effect in (
+        Read(ByIds((grant,))), Read(ByFilter(OTHER, ("ended",), ())),
+        Read(structs.replace(WORDS, scope=OTHER)),
+    ):  # fmt: skip
+        look(effect, "recall")
+    for effect in (
+        Read(ByIds((OF_OTHER,))), Read(ByFilter(OTHER, ("resource",), ())),
+        Read(structs.replace(WORDS, scope=OF_ANOTHER_USER.scope)),
+    ):  # fmt: skip
+        with pytest.raises(Broken, match="scope-apart"):
+            look(effect, "recall")
+
+
 @pytest.mark.parametrize(
     "effect",
     [

@@ -78,7 +78,7 @@ FROZEN: Final = """
     whole-values STO-10 |
     once-only IDEM-1 | keys-differ IDEM-2 | late-is-inert DET-4 |
     scope-apart ISO-1 | filter-narrows ISO-2 | equal-names-apart ISO-3 | session-members-only ISO-4 |
-    handoff-as-declared ISO-5 |
+    handoff-as-declared ISO-5 | shared-as-granted ISO-6 |
     degradation-named WF-1 | workflow-contract WF-2 | revision-pinned WF-3 |
     failure-has-a-cause WF-4 | error-says-it ERR-1 | same-seed-same-trace DET-1 |
     stream-independence DET-2 | copied-state-continues DET-3 | step-stays-inside DET-5 |

@@ -1,6 +1,7 @@
 """Goal: after tampering the judge demands what is certain, and sees each of it broken."""
 
 import pytest
+from msgspec import structs
 
 from tests.worlds import SCOPE
 from umi_core.config import Config
@@ -57,6 +58,15 @@ def test_what_is_shown_is_of_this_scope() -> None:
     assert broken(judge(), ASK, shown("theirs")) == rules.SCOPE_APART.name
     theirs = Entity("theirs", "note", "x", "x", 1, 0, 0, "scratch", 0, 0)
     assert broken(judge(), GetEntity("o1", "theirs"), Done(theirs)) == rules.SCOPE_APART.name
+
+
+def test_a_hit_of_another_archive_is_of_one_that_was_named() -> None:
+    ask, [mine, theirs] = structs.replace(ASK, shared=("a2",)), shown("mine", "theirs").value.hits  # type: ignore[attr-defined]
+    of_others = [structs.replace(it, agent="a2") for it in (theirs, mine)]
+    fair, wrong = (Done(Recalled((it,), Resolution("unchanged", "tea"), ("tea",))) for it in of_others)
+    reply(judge(), ask, fair)
+    assert broken(judge(), ask, wrong) == rules.SCOPE_APART.name
+    assert broken(judge(), ASK, fair) == rules.SHARED_AS_GRANTED.name
 
 
 @pytest.mark.parametrize("ids", [("b", "a"), ("a", "a"), ("a", "b", "c")])

@@ -125,6 +125,9 @@ class Everything:
     def other_agents(self, agent: str) -> Sequence[str]:
         return ("b", "c")
 
+    def sharing_agents(self, agent: str) -> Sequence[str]:
+        return ("b",)
+
 
 class Nothing:
     """A world that has just begun."""
@@ -132,7 +135,8 @@ class Nothing:
     def nothing(self, agent: str) -> Sequence[Any]:
         return ()
 
-    entity_ids = session_ids = joined_ids = record_ids = resource_ids = blocks = keys = other_agents = nothing
+    entity_ids = session_ids = joined_ids = record_ids = resource_ids = blocks = keys = nothing
+    other_agents = sharing_agents = nothing
 
 
 def workload(agent: str = "a", **changes: Any) -> Workload:

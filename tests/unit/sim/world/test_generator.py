@@ -53,7 +53,8 @@ class Life:
     def nothing(self, agent: str) -> Sequence[Any]:
         return ()
 
-    entity_ids = session_ids = joined_ids = record_ids = resource_ids = blocks = keys = other_agents = nothing
+    entity_ids = session_ids = joined_ids = record_ids = resource_ids = blocks = keys = nothing
+    other_agents = sharing_agents = nothing
 
 
 def asked(life: Life, **changes: Any) -> list[Op]:

@@ -35,6 +35,7 @@ from umi_core.messages.requests import (
     Memorize,
     Rebalance,
     Remember,
+    ShareArchive,
     Summarise,
     UpdateEntity,
 )
@@ -42,7 +43,7 @@ from umi_core.messages.results import Stored
 from umi_core.policies.routing import table_decision
 from umi_core.rows import Ended, Entity, Relation, fact_of
 from umi_core.text import cut, size
-from umi_core.values import RoutingDecision
+from umi_core.values import RoutingDecision, Scope
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.operations import (
     NOT_ASKED,
@@ -97,8 +98,8 @@ class Batch(Owner):
     `at_ms`: when, by the world's time. `did`: by id, in the order of the reply; `order`: as the text has
     them. `states`: what lies under each id from now on. `relations` are the new ones, `lost` those that
     left; `dropped_count`: no room for more. `resources`, `categories`, `reflections`: what is stored of
-    them from now on. `twins`: what else it may have been, which made the same rows. `is_told`: a reply
-    has told of it.
+    them from now on. `readers`: under `grant`, the agents that may read the archive. `twins`:
+    what else it may have been, which made the same rows. `is_told`: a reply has told of it.
     """
 
     op: ArchiveOperation
@@ -116,6 +117,7 @@ class Batch(Owner):
     resources: dict[str, MemorizedText | None] = {}
     categories: dict[str, CategoryState] = {}
     reflections: dict[str, ReflectionState | None] = {}
+    readers: dict[str, tuple[str, ...]] = {}
     twins: list["Batch"] = []
     past: list[str] = []  # new facts that have ended as they came
     is_told: bool = False
@@ -172,6 +174,7 @@ class BatchLog(ArchivePart):
     resources: Timeline[MemorizedText | None] = msgspec.field(default_factory=lambda: Timeline(None))
     categories: Timeline[CategoryState] = msgspec.field(default_factory=lambda: Timeline(CategoryState()))
     reflections: Timeline[ReflectionState | None] = msgspec.field(default_factory=lambda: Timeline(None))
+    readers: Timeline[tuple[str, ...]] = msgspec.field(default_factory=lambda: Timeline(()))
     relations: dict[str, Relation] = {}
     said: dict[tuple[str, Given], dict[Description, None]] = {}
     known: dict[str, None] = {}
@@ -208,6 +211,7 @@ class BatchLog(ArchivePart):
         self.resources.put_all(batch.position, batch.resources)
         self.categories.put_all(batch.position, batch.categories)
         self.reflections.put_all(batch.position, batch.reflections)
+        self.readers.put_all(batch.position, batch.readers)
         self.relations |= {it.id: it for it in batch.relations}
         for relation in batch.lost:
             del self.relations[relation.id]
@@ -231,7 +235,9 @@ class BatchLog(ArchivePart):
     def empty(self) -> None:
         """Let nothing be there any more; versions begin anew."""
         self.advance()
-        timelines: tuple[Timeline[Any], ...] = self.facts, self.resources, self.categories, self.reflections
+        timelines: tuple[Timeline[Any], ...] = (
+            self.facts, self.resources, self.categories, self.reflections, self.readers,
+        )  # fmt: skip
         for timeline in timelines:
             timeline.put_all(self.position, dict.fromkeys(timeline.entries, timeline.nothing))
         self.relations.clear()
@@ -260,6 +266,10 @@ class BatchLog(ArchivePart):
                 self.forget_source(batch, source)
             case DeleteArchival(record_id=source):
                 self.forget_source(batch, source)
+            case ShareArchive() as request:
+                readers = list_readers(request, op.scope)
+                if readers not in (None, self.readers.now("grant")):
+                    batch.readers, batch.did = {"grant": readers or ()}, {"grant": (0, "shared")}
         return batch
 
     def read(self, batch: Batch, key: str) -> FactState:
@@ -557,12 +567,14 @@ class BatchLog(ArchivePart):
 
     def positions(self, op: ArchiveOperation, lag_ms: int = 0) -> range:
         """Return the positions that a read may show; of a search also those that were so shortly before."""
-        first = op.position
+        return self.positions_from(op.position, self.position, op.asked_ms, lag_ms)
+
+    def positions_from(self, first: int, last: int, asked_ms: int, lag_ms: int) -> range:
         # lag 50, asked at 100, position 3; batches at 20, 60, 90
         # 60 + 50 > 100: position 2 may be shown, and position 1, which is before the batch of 60
-        while lag_ms and first and self.times[first - 1] + lag_ms > op.asked_ms:
+        while lag_ms and first and self.times[first - 1] + lag_ms > asked_ms:
             first -= 1
-        return range(first, self.position + 1)
+        return range(first, last + 1)
 
     def find_own_batch(self, op: ArchiveOperation) -> Batch | None:
         """Return the batch that counts for an operation: the first, until its receipt is forgotten."""
@@ -620,6 +632,12 @@ class BatchLog(ArchivePart):
         """Return whether this id and others were changed last by a batch that no reply has told of."""
         batch = self.by_id.get(key)
         return batch is not None and not batch.is_told and len(batch.did) > 1
+
+
+def list_readers(request: ShareArchive, scope: Scope) -> tuple[str, ...] | None:
+    """Return the agents that may read an archive after this request, in order; None if it changes none."""
+    agents = request.agents
+    return None if agents is None else tuple(sorted({*agents} - {scope.agent}, key=str.encode))
 
 
 def say_besides(fact: Entity) -> Remember:

@@ -34,6 +34,7 @@ from umi_core.messages.requests import (
     Remember,
     Retrieve,
     Search,
+    ShareArchive,
     Summarise,
     UpdateEntity,
     bad_request,
@@ -60,10 +61,11 @@ from umi_sim.judge.oracle.archive.operations import (
 )
 from umi_sim.judge.oracle.archive.reads import LISTED, Reads
 from umi_sim.judge.oracle.archive.searches import Searches
+from umi_sim.judge.oracle.archive.sharing import Sharing
 from umi_sim.judge.oracle.archive.states import FactState, find_moved_id, make_fact_id
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
-from umi_sim.judge.plain.requests import is_gone, is_same, may_hold, refuse_unlisted
+from umi_sim.judge.plain.requests import is_gone, is_same, refuse_unlisted
 from umi_sim.judge.plain.scores import fit_alone
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER
@@ -72,6 +74,7 @@ from umi_sim.services.calls import Call
 TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
 WRITING: Final = (
     *TELLING, LoadSession, Forget, ForgetResource, DeleteArchival, Summarise, EvolveCategory, EndSession,
+    ShareArchive,
 )  # fmt: skip
 OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
 TENDED: Final = ("upkeep", "memorize", "summarise", "reflect")  # workflows that a memory begins by itself
@@ -90,7 +93,7 @@ class ArchiveModel(OracleModel):
 
     judges = (
         Remember, Recall, Forget, GetEntity, Count, Memorize, CreateEntity, UpdateEntity, List, Summarise,
-        EvolveCategory, RecentEntities, Retrieve, Search, EndSession, ForgetResource,
+        EvolveCategory, RecentEntities, Retrieve, Search, EndSession, ForgetResource, ShareArchive,
     )  # fmt: skip
     watches = (*OF_RECORDS, LoadSession)
 
@@ -108,7 +111,8 @@ class ArchiveModel(OracleModel):
         self.degradations = Degradations(context)
         self.writes = Writes(context, log)
         self.reads = Reads(context, log)
-        self.searches = Searches(context, self.degradations, log)
+        self.sharing = Sharing(context, log)
+        self.searches = Searches(context, self.degradations, log, self.sharing)
         self.life = 0
         self.told = dict[str, None]()
         self.lacking = dict[str, Resource]()
@@ -139,6 +143,7 @@ class ArchiveModel(OracleModel):
             request, error, context.tick, self.log.position, now_ms, context.now_ms, scope=context.scope,
             record=record, listed=listed, is_unasked=is_unasked,
         )  # fmt: skip
+        self.sharing.begin(op)
         self.log.ops[op_id] = op
         return op
 
@@ -170,6 +175,7 @@ class ArchiveModel(OracleModel):
         if op is not None:
             self.context.see(now_ms)
             op.sent(call.step, call.event, call.effect, self.context.seen_ms)
+            self.sharing.judge_question(op, call.effect)
             if isinstance(call.effect, AskModel):
                 self.log.judge_times(op, op.attempts[-1])
 
@@ -317,14 +323,15 @@ class ArchiveModel(OracleModel):
             demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, told)
         # How many requests are in flight Promises knows, and whether the agent is closed Closing.
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
-            due = op.error or self.find_lack(op)
+            due = op.error or self.find_lack(op, error)
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
             is_fair = is_same(due, error) or (op.error is None and is_unknown)  # which sessions judge
-            demand(is_fair, rules.REFERENCE_AGREES, "refused without a reason", op.error, error)
+            rule = rules.SHARED_AS_GRANTED if isinstance(error, errors.NotShared) else rules.REFERENCE_AGREES
+            demand(is_fair, rule, "refused without a reason", op.error, error)
         op.is_refuted, told = True, "refused or failed, and is durable"
         demand(batch is None or not batch.did, rules.REFERENCE_AGREES, told, batch and batch.did, outcome)
 
-    def find_lack(self, op: ArchiveOperation) -> errors.Error | None:
+    def find_lack(self, op: ArchiveOperation, error: errors.Error) -> errors.Error | None:
         """Return why a request may be refused that lacks what it names: a current fact, or a category that is
         listed no more, and was never stored for all that is known."""
         match op.request:
@@ -337,6 +344,8 @@ class ArchiveModel(OracleModel):
                 # loses rows may have lost the last of them.
                 is_stored = bool(self.log.members(name)) and not self.context.surroundings.atlas.losses
                 return None if is_stored else errors.BadOption("category", show_value(name), "")
+            case Recall():
+                return self.sharing.find_refusal(op, error)
         return None
 
     def judge_done(self, op: ArchiveOperation, outcome: Done) -> None:
@@ -356,8 +365,7 @@ class ArchiveModel(OracleModel):
         match request:
             case Recall():
                 self.searches.judge_recall(op, value, names)
-                is_any = may_hold(request.where, "entities", op.scope)
-                count = len(value.variants) if is_any else 0
+                count = len(value.variants) if self.sharing.list_archives(op) else 0
             case Retrieve() | Search():
                 self.searches.judge_retrieve(op, value, names)
             case GetEntity():
@@ -367,6 +375,8 @@ class ArchiveModel(OracleModel):
             case LoadSession() if value is None:
                 own = self.log.find_own_batch(op)
                 demand(own is None, rules.HANDOFF_AS_DECLARED, "facts are stored, and not named", None, own)
+            case ShareArchive():
+                self.sharing.judge_shared(op, value, self.writes.find_batch(op, value))
             case _:
                 batch = self.writes.find_batch(op, value)
                 count = len(batch.created) if batch is not None and getattr(request, "embed", True) else 0
@@ -406,6 +416,7 @@ class ArchiveModel(OracleModel):
             ("count", {}), *(("list", {"kind": kind, "limit": most}) for kind in kinds),
             *(("get_entity", {"entity_id": key}) for key in spread([*known], AUDIT_ENTITY_COUNT_MAX)),
             *(("recall", {"query": it, "limit": most}) for it in spread([*names], AUDIT_SEARCH_COUNT_MAX)),
+            *(("recall", args) for args in self.sharing.audit()),
         )  # fmt: skip
 
 

@@ -157,7 +157,8 @@ class ArchiveOperation(Owner):
     archival record, whose text is remembered. `is_unasked`: of upkeep, which brings back no text that another
     has replaced. `attempts`: those that its present plan rests on; `past`: those of earlier plans.
     `planned_ms`: when the present plan was sent first; `first_ms`: when its first question was. `plans`: by
-    the event of each batch that was sent.
+    the event of each batch that was sent. `elsewhere`: how many batches of other agents were durable when it
+    was issued, if it is about their archives.
     """
 
     request: Any
@@ -175,6 +176,7 @@ class ArchiveOperation(Owner):
     planned_ms: int | None = None
     first_ms: int | None = None
     plans: dict[str, BatchContext] = {}
+    elsewhere: Mapping[str, int] = {}
     ended: int | None = None
     is_turned_away: bool = False
     is_refuted: bool = False

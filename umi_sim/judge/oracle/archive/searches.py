@@ -2,10 +2,10 @@
 
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
 for the same words after the same turns. Law 2. The hits of a recall are those that are due at some position
-between request and reply; while searches lag, without some that changed shortly before. What lies beside a
-hit was so at a position, too. Law 3. A retrieve is lived again from its answers alone, by nothing of the
-memory's own table: after enough, and where nothing is needed, nothing is asked; the hits are what the answers
-gave.
+of each archive that it searches; while searches lag, without some that changed shortly before. What lies
+beside a hit was so at a position, too. Law 3. A retrieve is lived again from its answers alone, by nothing of
+the memory's own table: after enough, and where nothing is needed, nothing is asked; the hits are what the
+answers gave.
 """
 
 from collections import Counter
@@ -50,6 +50,7 @@ from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.degradations import STORAGE_MADE, Degradations, tell_failure
 from umi_sim.judge.oracle.archive.log import BatchLog, choose_rule_of_relations
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, list_texts
+from umi_sim.judge.oracle.archive.sharing import Archive, Sharing
 from umi_sim.judge.oracle.archive.states import FactState, Vector
 from umi_sim.judge.plain.levels import (
     ALL,
@@ -76,7 +77,8 @@ KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
 FRESH_MAX: Final = 3  # facts that may be hidden or not: 2 ** 3 sets at each position
 VIEWS_MAX: Final = 8  # that a recall may have; of one with more its hits are true, each by itself
-View = tuple[int, tuple[str, ...]]  # a position, and facts that searches do not know yet
+Sight = tuple[Archive, int, tuple[str, ...]]  # an archive at a position, and facts that searches lack yet
+View = tuple[Sight, ...]  # of each archive
 Asking = Recall | Descent
 Scores = dict[str, int]  # by the id of a fact
 
@@ -300,6 +302,7 @@ class Searches(ArchivePart):
 
     degradations: Degradations
     log: BatchLog
+    sharing: Sharing
     rewrites: dict[tuple[str, tuple[Turn, ...]], list[ExpectedRewrite]] = {}
 
     def judge_recall(self, op: ArchiveOperation, value: Recalled, names: list[str]) -> None:
@@ -311,30 +314,45 @@ class Searches(ArchivePart):
         is_fair = value.variants == due and (is_wanted or not op.plan.heard("expand"))
         self.demand(is_fair, rules.DEEP_BY_TRIGGER, "variants", due, value.variants)
         is_asked = bool(op.plan.heard("by_words") or op.plan.heard("by_vector"))
-        is_any = may_hold(request.where, "entities", self.context.scope)
+        self.sharing.judge_recall(op)
+        archives = self.sharing.list_archives(op)
         told = "searched, and the filter leaves nothing"
-        self.demand(is_any or not is_asked, rules.FILTER_NARROWS, told, request.where)
+        self.demand(archives or not is_asked, rules.FILTER_NARROWS, told, request.where)
         texts = [list_texts(it, op, self.context.config) for it in value.variants]
         every, asked = [text for each in texts for text in each], op.plan.tried("by_words")
         got, told = list(dict.fromkeys(map(find_text, asked))), "the texts that are searched for"
         is_right = not asked or op.is_turned_away or got == list(dict.fromkeys(every))
         self.demand(is_right, rules.REFERENCE_AGREES, told, every, got)
+        searched, scopes = list(dict.fromkeys(map(find_scope, asked))), [it.scope for it in archives]
+        is_right, told = (
+            not asked or op.is_turned_away or searched == scopes,
+            "the archives that are searched",
+        )
+        self.demand(is_right, rules.SHARED_AS_GRANTED, told, scopes, searched)
         limit, order = self.limit_of(request), [(-hit.score_ppm, hit.id) for hit in value.hits]
         is_sound = order == sorted(order) and len({hit.id: None for hit in value.hits}) == len(order) <= limit
         told = "hits are out of order, twice there, or too many"
         self.demand(is_sound, rules.HITS_ORDERED, told, limit, order)
+        by_agent = {it.agent: it for it in archives}
         for hit in value.hits:
-            self.judge_hit(op, hit, is_fused=len(value.variants) > 1)
+            told = "a hit of an archive that was not to be searched"
+            self.demand(hit.agent in by_agent, rules.SHARED_AS_GRANTED, told, [*by_agent], hit)
+            if hit.agent in by_agent:
+                self.judge_hit(op, hit, by_agent[hit.agent], is_fused=len(value.variants) > 1)
         if self.context.surroundings.atlas.losses or any(name in STORAGE_MADE for name in names):
             return
-        views = self.list_views(op)
+        views = self.list_views(op, archives)
         # Each list of each variant may have been read at another view: with
         # two variants and three views there are 3 ** 4 combinations. So with
         # several texts only the case of one view is compared as a whole.
         if 0 < len(views) <= (1 if len(every) > 1 else VIEWS_MAX):
             self.judge_due(op, value, names, views, texts)
-        for step in ("context", "replaced"):
-            self.judge_beside(op, value.hits, step, is_lost=f"{step}:none" in names)
+        for archive, step in product(archives, ("context", "replaced")):
+            hits = [it for it in value.hits if it.agent == archive.agent]
+            # Each archive is asked by itself, and the name does not tell which of them did not answer.
+            is_lost = f"{step}:none" in names
+            if hits and (not is_lost or len(archives) == 1):
+                self.judge_beside(op, hits, step, archive, is_lost=is_lost)
 
     # What the query was taken for.
 
@@ -403,12 +421,12 @@ class Searches(ArchivePart):
 
     # Hits.
 
-    def leaves(self, request: Recall, it: Entity) -> bool:
+    def leaves(self, request: Recall, it: Entity, scope: Scope) -> bool:
         """Return whether the caller's filter leaves a fact; both ends of a range belong to it."""
         start_ms, end_ms = request.time_range or (None, None)
         is_in_time = (start_ms is None or start_ms <= it.time_ms) and (end_ms is None or it.time_ms <= end_ms)
         is_typed = request.types is None or it.type in request.types
-        is_any = may_hold(request.where, "entities", self.context.scope)
+        is_any = may_hold(request.where, "entities", scope)
         return is_in_time and is_typed and is_any and meets(request.where, fields_of(it)) is True
 
     def limit_of(self, request: Recall) -> int:
@@ -418,7 +436,7 @@ class Searches(ArchivePart):
         floor_ppm = self.context.config.recall_min_score_ppm
         return max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
 
-    def judge_hit(self, op: ArchiveOperation, hit: Hit, *, is_fused: bool) -> None:
+    def judge_hit(self, op: ArchiveOperation, hit: Hit, archive: Archive, *, is_fused: bool) -> None:
         """Demand that what a hit shows was so at some position, and that the request asks for it."""
         floor_ppm, ppm = self.floor_of(op.request), hit.relevance_ppm
         told = f"{hit.id} is not relevant enough"
@@ -428,29 +446,41 @@ class Searches(ArchivePart):
         low, high = (fused_ppm(ppm, rank_ppm) for rank_ppm in (0, limits.PPM)) if is_fused else (ppm, ppm)
         told = f"{hit.id} scores otherwise"
         self.demand(low <= hit.score_ppm <= high, rules.FUSION_RULE, told, ppm, hit.score_ppm)
-        states, names = self.log.states_since(hit.id, op), ("version", "type", "name", "content", "time_ms")
-        facts = [it.entity for it in states if it.entity is not None]
-        shown = [it for it in facts if all(getattr(it, name) == getattr(hit, name) for name in names)]
-        rule, told = self.log.choose_rule(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
+        states = archive.states(hit.id)
+        shown = [it.entity for it in states if it.entity is not None and is_shown(hit, it.entity)]
+        rule, told = archive.log.choose_rule(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
         # Other rules of `choose_rule` speak of writes; a hit that never was so is a fault of the search.
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
-        rule = rules.SCOPE_APART if not shown and self.context.is_elsewhere(hit.id) else rule
+        is_elsewhere = archive.log is self.log and self.context.is_elsewhere(hit.id)
+        rule = rules.SCOPE_APART if not shown and is_elsewhere else rule
+        if archive.agent and any(is_shown(hit, it.entity) for it in archive.log.facts.since(hit.id, 0)):
+            rule = rules.SHARED_AS_GRANTED  # it was there while the archive was not to be read
         self.demand(shown, rule, told, states[:3], hit)
         known, told = [it.contradicts for it in shown], f"what {hit.id} contradicts"
         rule = choose_rule_of_relations([FactState(entity=it) for it in shown], hit.contradicts)
         self.demand(hit.contradicts in known, rule, told, known, hit)
-        is_meant, told = any(self.leaves(op.request, it) for it in shown), f"{hit.id} is not of the filter"
+        is_meant = any(self.leaves(op.request, it, archive.scope) for it in shown)
+        told = f"{hit.id} is not of the filter"
         self.demand(is_meant, rules.FILTER_NARROWS, told, op.request, hit)
 
-    def list_views(self, op: ArchiveOperation) -> list[View]:
-        """Return what searches may show: while they lag, some facts that have changed shortly before, or
-        since, are missing. Nothing, if these are too many."""
-        lag_ms, entries = self.context.surroundings.lag_since(op.asked_ms), self.log.facts.entries
-        first = self.log.positions(op, lag_ms)[0]
+    def list_views(self, op: ArchiveOperation, archives: list[Archive]) -> list[View]:
+        """Return what searches may show of all archives, each at a position of its own. Nothing, if that is
+        too much."""
+        each = [self.list_sights(op, archive) for archive in archives]
+        views = list[View]([()])
+        for sights in each:
+            views = [(*view, sight) for view in views for sight in sights][: VIEWS_MAX + 1]
+        return views
+
+    def list_sights(self, op: ArchiveOperation, archive: Archive) -> list[Sight]:
+        """Return what searches may show of an archive: while they lag, some facts that have changed shortly
+        before, or since, are missing. Nothing, if these are too many."""
+        lag_ms, entries = self.context.surroundings.lag_since(op.asked_ms), archive.log.facts.entries
+        first = archive.positions(op.asked_ms, lag_ms)[0]
         fresh = [key for key, changes in entries.items() if lag_ms and changes[-1][0] > first]
         counts = range(len(fresh) + 1) if len(fresh) <= FRESH_MAX else ()
         hidden = [some for count in counts for some in combinations(fresh, count)]
-        return list(product(self.log.positions(op), hidden))
+        return list(product([archive], archive.positions(), hidden))
 
     def judge_due(
         self, op: ArchiveOperation, value: Recalled, names: list[str], views: list[View],
@@ -462,8 +492,8 @@ class Searches(ArchivePart):
         """
         request, count, limit = op.request, len(value.variants), self.limit_of(op.request)
         is_worded = "by_vector:words_only" in names
-        if is_worded and count > 1:
-            return  # some variants have vectors and some have not
+        if is_worded and count * len(views[0]) > 1:
+            return  # some variants, or some archives, have vectors and some have not
         vectors = op.plan.vectors(0 if is_worded else count, self.context.config.embedding_dims)
         by_vector, by_words = (
             [[self.list_variant(request, at, some, it, 2 * limit) for some, it in each] for at in views]
@@ -471,7 +501,7 @@ class Searches(ArchivePart):
         )
         due = list[list[tuple[str, int, int]]]()
         lists = product(zip(views, by_vector, strict=True), zip(views, by_words, strict=True))
-        for ((at, _), near), ((to, _), said) in lists:
+        for (at, near), (to, said) in lists:
             pairs = [self.unite_lists(*each, at, to) for each in zip(near, said, strict=True)]
             due.append(fuse_lists([rank_variant(it.items(), limit) for it in pairs], limit))
         got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in value.hits]
@@ -481,12 +511,17 @@ class Searches(ArchivePart):
         rule = rule if got else rules.ERROR_IS_NOT_EMPTY
         self.demand(got in due, rule, "other hits than are due", due[-1], got)
 
-    def unite_lists(self, near: Scores, said: Scores, at: int, to: int) -> Scores:
+    def unite_lists(self, near: Scores, said: Scores, near_view: View, said_view: View) -> Scores:
         """Return what two lists of these positions give; a row that was written between them counts as it
         was later."""
         united = dict[str, int]()
         for key in near | said:
-            is_same = self.log.facts.at(key, at).entity == self.log.facts.at(key, to).entity
+            log, at, to = next(
+                (archive.log, at, to)
+                for (archive, at, _), (_, to, _) in zip(near_view, said_view, strict=True)
+                if key in archive.log.facts.entries
+            )
+            is_same = log.facts.at(key, at).entity == log.facts.at(key, to).entity
             # A fact that was rewritten between the two reads (vectors at position 4, words at 5) is shown as
             # at 5, so the score of its older version does not count.
             is_one = is_same or key not in near or key not in said
@@ -497,14 +532,18 @@ class Searches(ArchivePart):
     def list_variant(
         self, request: Recall, view: View, texts: tuple[str, ...], vector: Vector, most: int
     ) -> Scores:
-        """Return what a variant finds by these texts, or by its vector if there are none."""
-        lists = [self.list_facts(request, view, text, vector, most) for text in texts or ("",)]
-        return join_scores(lists, self.floor_of(request))
+        """Return what a variant finds in all archives by these texts, or by its vector if there are none."""
+        found = Scores()
+        for sight in view:
+            lists = [self.list_facts(request, sight, text, vector, most) for text in texts or ("",)]
+            found |= join_scores(lists, self.floor_of(request))
+        return found
 
-    def list_facts(self, request: Recall, view: View, text: str, vector: Vector, most: int) -> Scores:
+    def list_facts(self, request: Recall, sight: Sight, text: str, vector: Vector, most: int) -> Scores:
         """Return one list of a variant: the best so many facts, of equal ones those of the lower ids."""
-        position, hidden = view
-        known = [self.log.facts.at(key, position) for key in self.log.facts.entries if key not in hidden]
+        archive, position, hidden = sight
+        entries = archive.log.facts.entries
+        known = [archive.log.facts.at(key, position) for key in entries if key not in hidden]
         states = [it for it in known if it.entity is not None]
         facts = [it.entity for it in states if it.entity is not None]
         scores = score_rows(text, [it.name_and_text() for it in facts]) if text else [
@@ -512,36 +551,43 @@ class Searches(ArchivePart):
         ]  # fmt: skip
         floor_ppm = self.floor_of(request)
         pairs = zip(facts, scores, strict=True)
-        found = [(-ppm, it.id) for it, ppm in pairs if ppm >= floor_ppm and self.leaves(request, it)]
+        scope = archive.scope
+        found = [(-ppm, it.id) for it, ppm in pairs if ppm >= floor_ppm and self.leaves(request, it, scope)]
         return {key: -ppm for ppm, key in sorted(found)[:most]}
 
-    def judge_beside(self, op: ArchiveOperation, hits: tuple[Hit, ...], step: str, *, is_lost: bool) -> None:
+    def judge_beside(
+        self, op: ArchiveOperation, hits: list[Hit], step: str, archive: Archive, *, is_lost: bool
+    ) -> None:
         """Demand of each hit what was told after it, or what it has ended, as it was at some position."""
         is_next, ids, request = step == "context", [it.id for it in hits], op.request
         got = [(it.next_id, it.next_content) if is_next else it.replaced for it in hits]
         find, empty = (self.find_next, (None, "")) if is_next else (self.find_replaced, ())
         find = (lambda *_: [empty for _ in hits]) if is_lost else find
-        positions = self.log.positions(op)
-        due = [find(request, ids, at) for at in positions]
+        positions = archive.positions()
+        due = [find(request, ids, archive, at) for at in positions]
         # Right but for the filter? Then it is the filter that was forgotten, and its rule is named.
         bare = structs.replace(request, where=(), types=None, time_range=None)
-        is_filtered = got in due or got not in [find(bare, ids, at) for at in positions]
+        is_filtered = got in due or got not in [find(bare, ids, archive, at) for at in positions]
         rule = rules.HITS_ORDERED if is_filtered else rules.FILTER_NARROWS
         self.demand(got in due, rule, f"{step} of the hits", due[-1], got)
 
-    def find_next(self, request: Recall, ids: list[str], position: int) -> list[object]:
+    def find_next(self, request: Recall, ids: list[str], archive: Archive, position: int) -> list[object]:
         """Return of each fact the first one that was told after it, if that is none of them."""
-        found = {key: self.log.facts.at(key, position).entity for key in self.log.facts.entries}
-        facts = [it for key, it in found.items() if it and key not in ids and self.leaves(request, it)]
+        facts, scope = archive.log.facts, archive.scope
+        found = {key: facts.at(key, position).entity for key in facts.entries}
+        others = [
+            it for key, it in found.items() if it and key not in ids and self.leaves(request, it, scope)
+        ]
         # Newest first, so that the dict keeps the oldest of those that follow the same fact.
-        firsts = sorted(facts, key=lambda it: (it.created_ms, it.id), reverse=True)
+        firsts = sorted(others, key=lambda it: (it.created_ms, it.id), reverse=True)
         after = {it.follows: (it.id, it.content) for it in firsts}
         return [after.get(key, (None, "")) for key in ids]
 
-    def find_replaced(self, request: Recall, ids: list[str], position: int) -> list[object]:
+    def find_replaced(self, request: Recall, ids: list[str], archive: Archive, position: int) -> list[object]:
         """Return of each fact what it has ended, in order."""
-        found = [self.log.facts.at(key, position).ended for key in self.log.facts.entries]
-        ended = [it for it in found if it is not None and self.leaves(request, it.fact)]
+        facts, scope = archive.log.facts, archive.scope
+        found = [facts.at(key, position).ended for key in facts.entries]
+        ended = [it for it in found if it is not None and self.leaves(request, it.fact, scope)]
         ended.sort(key=lambda it: (it.at_ms, it.id))
         return [tuple((it.id, it.fact.content) for it in ended if it.by == key) for key in ids]
 
@@ -624,10 +670,22 @@ class Searches(ArchivePart):
         self.demand(read_shown(value.context) == shown, rules.REFERENCE_AGREES, told, shown, value.context)
 
 
+def is_shown(hit: Hit, fact: Entity | None) -> bool:
+    """Return whether a hit shows this fact."""
+    names = "version", "type", "name", "content", "time_ms"
+    return fact is not None and all(getattr(fact, name) == getattr(hit, name) for name in names)
+
+
 def find_text(it: Exchange) -> str | None:
     """Return the text whose words are searched."""
     query = it.effect.query if isinstance(it.effect, Read) else None
     return query.text if isinstance(query, ByWords) else None
+
+
+def find_scope(it: Exchange) -> Scope | None:
+    """Return whose words are searched."""
+    query = it.effect.query if isinstance(it.effect, Read) else None
+    return query.scope if isinstance(query, ByWords) else None
 
 
 def describe_question(it: Exchange, due: Any) -> object:

@@ -51,12 +51,12 @@ class Timeline(Generic[Value], Owner):
         count = bisect_right(entries, position, key=itemgetter(0))
         return entries[count - 1][1] if count else self.nothing
 
-    def since(self, key: str, position: int) -> tuple[Value, ...]:
-        """Return what has lain there since this position, oldest first, each once."""
+    def since(self, key: str, position: int, last: int | None = None) -> tuple[Value, ...]:
+        """Return what has lain there since this position, up to the last one, oldest first, each once."""
         entries = self.entries.get(key)
         if not entries or entries[-1][0] <= position:
             return (self.now(key),)
-        later = (it for at, it in entries if at > position)
+        later = (it for at, it in entries if at > position and (last is None or at <= last))
         return tuple(dict.fromkeys((self.at(key, position), *later)))
 
     def put(self, key: str, position: int, value: Value) -> None:

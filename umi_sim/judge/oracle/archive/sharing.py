@@ -1,0 +1,163 @@
+"""Shared archives: which of them a recall may search, and at which positions it may have seen them.
+
+Law 1. Whom an owner lets read is part of its log, so it has one value at each position. Law 2. What is shown
+of another archive was so between two positions at which its owner let this agent read it; without any such
+position the recall is refused, in words that any unknown agent is refused with as well.
+
+    owner      1 share: b    2 remember x    3 share: none    4 remember y    5 share: b
+    request of b between 2 and 4: positions 2 to 2, so x may be a hit; refused if it looked at 3 or 4
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from umi_core import limits
+from umi_core.data import Owner
+from umi_core.errors import Error, NotShared
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByIds, Read
+from umi_core.messages.requests import Recall
+from umi_core.messages.results import ArchiveShared
+from umi_core.values import Scope
+from umi_sim.judge.oracle.archive.context import ArchivePart
+from umi_sim.judge.oracle.archive.log import Batch, BatchLog, list_readers
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation
+from umi_sim.judge.oracle.archive.states import FactState
+from umi_sim.judge.plain.requests import may_hold
+from umi_sim.record import rules
+
+AUDIT_COUNT_MAX: Final = 2
+GRANT: Final = "grant"  # the kind of the row that says whom an owner lets read
+
+
+class Archive(Owner):
+    """An archive that a recall may have searched, and the first and last position that it may have seen.
+
+    `agent`: as hits name it; empty for one's own.
+    """
+
+    agent: str
+    scope: Scope
+    log: BatchLog
+    first: int
+    last: int
+
+    def states(self, key: str) -> tuple[FactState, ...]:
+        """Return the states of a fact that may be shown."""
+        return self.log.facts.since(key, self.first, self.last)
+
+    def positions(self, asked_ms: int = 0, lag_ms: int = 0) -> range:
+        """Return the positions that may be shown; of a search also those that were so shortly before."""
+        return self.log.positions_from(self.first, self.last, asked_ms, lag_ms)
+
+
+class Sharing(ArchivePart):
+    """Judges requests that share an archive, and what a recall asks and shows of those that are shared."""
+
+    log: BatchLog
+    logs: Callable[[], Mapping[str, BatchLog]] = dict  # archives of the user, by agent
+
+    def begin(self, op: ArchiveOperation) -> None:
+        """Note how many batches are durable in each archive that a recall names."""
+        named = self.list_named(op.request) if isinstance(op.request, Recall) and op.error is None else ()
+        logs = self.logs() if named else {}
+        op.elsewhere = {agent: logs[agent].position for agent in named if agent in logs}
+
+    def list_named(self, request: Recall) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(it for it in request.shared if it != self.context.scope.agent))
+
+    def find_granted(self, op: ArchiveOperation, agent: str) -> list[int]:
+        """Return the positions since the request at which this agent lets the own one read its archive."""
+        if agent not in op.elsewhere:
+            return []
+        log, reader = self.logs()[agent], self.context.scope.agent
+        positions = range(op.elsewhere[agent], log.position + 1)
+        return [at for at in positions if reader in log.readers.at(GRANT, at)]
+
+    def list_archives(self, op: ArchiveOperation) -> list[Archive]:
+        """Return the archives of which the filter can match a fact, the own one first."""
+        own, request, logs = self.context.scope, op.request, self.logs
+        found = [Archive("", own, self.log, op.position, self.log.position)]
+        for agent in self.list_named(request):
+            granted = self.find_granted(op, agent)
+            # A world that has lost rows may have lost this one, or the batch that took it back.
+            if not granted and agent in op.elsewhere and self.context.surroundings.atlas.losses:
+                granted = [op.elsewhere[agent], logs()[agent].position]
+            if granted:
+                found.append(Archive(agent, Scope(own.user, agent), logs()[agent], granted[0], granted[-1]))
+        return [it for it in found if may_hold(request.where, "entities", it.scope)]
+
+    def list_granting(self) -> tuple[str, ...]:
+        """Return the agents that let the own one read their archive."""
+        own, logs = self.context.scope.agent, self.logs()
+        return tuple(it for it, log in logs.items() if own in log.readers.now(GRANT))
+
+    def audit(self) -> Iterator[Mapping[str, object]]:
+        """Yield the arguments of recalls of all that is shared, and of an archive that is not."""
+        logs, granting, most = self.logs(), self.list_granting(), limits.RECALL_LIMIT_MAX
+        facts = [(log, key) for agent in granting for log in [logs[agent]] for key in log.facts.entries]
+        names = dict.fromkeys(it.name for log, key in facts if (it := log.state(key).entity) is not None)
+        for name in [*names][:AUDIT_COUNT_MAX]:
+            yield {"query": name, "limit": most, "shared": granting}
+        for agent in [it for it in logs if it not in (*granting, self.context.scope.agent)][:1]:
+            yield {"query": agent, "shared": (*granting, agent)}
+
+    # What is asked.
+
+    def judge_question(self, op: ArchiveOperation, effect: object) -> None:
+        """Demand that a recall reads nothing but its own archive and those that it names."""
+        if not isinstance(op.request, Recall) or not isinstance(effect, Read):
+            return
+        own, query = self.context.scope, effect.query
+        scopes = [it.scope for it in query.addresses] if isinstance(query, ByIds) else [query.scope]
+        named = [own, *(Scope(own.user, agent) for agent in self.list_named(op.request))]
+        others = [it for it in scopes if it not in named]
+        self.demand(
+            not others, rules.SCOPE_APART, "a recall reads an archive that it does not name", named, others
+        )
+
+    def judge_recall(self, op: ArchiveOperation) -> None:
+        """Demand of a recall that is done that each owner let it read, and that it asked before and after."""
+        named = self.list_named(op.request)
+        if not named:
+            return
+        if not self.context.surroundings.atlas.losses:
+            denied = [agent for agent in named if not self.find_granted(op, agent)]
+            self.demand(not denied, rules.SHARED_AS_GRANTED, "archives that nobody let it read", [], denied)
+        done = [it.effect for it in op.attempts if isinstance(it.answer, ReadDone)]
+        asked = [it.query for it in done if isinstance(it, Read)]
+        order = [is_of_grants(query) for query in asked if is_of_grants(query) or self.is_of_others(query)]
+        told = "archives of others were not read between two looks at what their owners allow"
+        is_between = op.is_turned_away or (len(order) > 1 and order[0] and order[-1])
+        self.demand(is_between, rules.SHARED_AS_GRANTED, told, "grants first and last", order)
+
+    def is_of_others(self, query: Any) -> bool:
+        return not isinstance(query, ByIds) and query.scope != self.context.scope
+
+    # What is replied.
+
+    def judge_shared(self, op: ArchiveOperation, value: ArchiveShared, batch: Batch | None) -> None:
+        """Demand that a reply names the agents that may read from now on."""
+        known = self.log.readers.since(GRANT, op.position)
+        due = known if batch is None else (self.log.readers.at(GRANT, batch.position),)
+        wanted = list_readers(op.request, self.context.scope)
+        due = due if wanted is None else tuple(it for it in due if it == wanted)
+        if self.context.surroundings.atlas.losses and wanted is not None:
+            due = (wanted,)
+        told = "whom an archive is shared with"
+        self.demand(value.agents in due, rules.SHARED_AS_GRANTED, told, due or known, value.agents)
+
+    def find_refusal(self, op: ArchiveOperation, error: Error | None) -> Error | None:
+        """Return the error that a recall may be refused with, if an owner did not let it read some time."""
+        if not isinstance(error, NotShared) or error.agent not in self.list_named(op.request):
+            return None
+        log = self.logs().get(error.agent)
+        if log is None or self.context.surroundings.atlas.losses:
+            return error
+        reader = self.context.scope.agent
+        states = log.readers.since(GRANT, op.elsewhere[error.agent])
+        return error if any(reader not in it for it in states) else None
+
+
+def is_of_grants(query: Any) -> bool:
+    return isinstance(query, ByIds) and all(it.kind == GRANT for it in query.addresses)
