@@ -434,3 +434,18 @@ def test_a_text_of_many_facts_is_stored_whole(model: RuleModel | None, count: in
         assert not_compared == ([("compare:partial", count - 1_000)] if count > 1_000 else [])
         assert (told.value.pending, len(told.value.entities)) == ((), count)
         assert {content for content, _ in facts_of(told, memory)} == set(lines)
+
+
+@pytest.mark.parametrize("how", ["remember", "memorize"])
+@pytest.mark.parametrize("text", ["I live in Porto. I moved to Lisbon.", "Ich wohne in Porto. Ich bin nach Lissabon gezogen."])
+def test_what_a_text_takes_back_itself_is_over(text: str, how: str, tmp_path: Path) -> None:
+    """The rules say so without a model, and told again the text changes nothing."""
+    first, second = divide_sentences(text)
+    with open_blocking(tmp_path / "a.db", user="ann", agent="a") as memory:
+        for _ in range(2):
+            memory.remember(text) if how == "remember" else memory.memorize(text)
+            hits = memory.recall("Where do I live?")
+            assert [(it.content, it.version) for it in hits] == [(second, 1)]
+            assert [it.content for _, it in []] == []
+            (before,) = memory.list("ended")
+            assert (before.fact.content, before.fact.version, before.by) == (first, 1, hits[0].id)

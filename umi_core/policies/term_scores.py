@@ -17,7 +17,7 @@ kind alone, and on all of them, whatever a search filters.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isqrt
 from typing import Final
 
@@ -84,6 +84,31 @@ def score_rows(query: str, rows: Iterable[tuple[str, str]]) -> list[int]:
         statistics.add(counts)
     weights = statistics.weigh_query(query)
     return [statistics.score_row(weights, counts) for counts in counted]
+
+
+def score_among(
+    queries: Iterable[str], rows: Iterable[tuple[str, str]], least_ppm: int
+) -> Iterator[dict[int, int]]:
+    """Yield for each query, by place, the scores of `score_rows` that are at least `least_ppm`, above 0."""
+    counted, statistics = [count_terms(*row) for row in rows], TermStatistics()
+    for counts in counted:
+        statistics.add(counts)
+    parts = dict[str, dict[int, int]]()
+    for at, counts in enumerate(counted):
+        length = relative_length(sum(counts.values()), statistics.row_count, statistics.term_count)
+        for term, count in counts.items():
+            parts.setdefault(term, {})[at] = part_ppm(count, length)
+    for query in queries:
+        weights, earned = statistics.weigh_query(query), dict[int, int]()
+        left = total = sum(weights.values())
+        # The rarest terms first: most rows have only common ones, by which alone no row scores enough.
+        for term in sorted(weights, key=lambda it: -weights[it]):
+            found, may_open = parts.get(term, {}), score_share(left * PPM, total) >= least_ppm
+            for at in found if may_open else earned:
+                earned[at] = earned.get(at, 0) + weights[term] * found.get(at, 0)
+            left -= weights[term]
+        scores = {at: score_share(it, total) for at, it in earned.items()}
+        yield {at: score_ppm for at, score_ppm in scores.items() if score_ppm >= least_ppm}
 
 
 def score_alone(query: str, name: str, text: str) -> int:
