@@ -42,7 +42,7 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Read
 from umi_core.messages.requests import LoadSession, Memorize, Remember
 from umi_core.policies.ranking import relevance
-from umi_core.policies.term_scores import score_among
+from umi_core.policies.term_scores import score_others
 from umi_core.rows import Entity, Row
 from umi_core.values import Scope
 from umi_core.workflows.drafting import (
@@ -181,8 +181,9 @@ def compared_facts(facts: Facts) -> Mapping[str, Entity]:
 def list_near(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[int, Entity]]]:
     """Yield for each new fact those of this text with which it is compared, each with its score."""
     told = [draft for draft in facts[DRAFTS] if not draft.stays_ended]
-    fresh, texts = facts[FRESH], [draft.entity.name_and_text() for draft in told]
-    scored = score_among((text_before(it.entity) for it in fresh), texts, CANDIDATE_SCORE_MIN_PPM)
+    rows, fresh = {draft.entity.id: at for at, draft in enumerate(told)}, facts[FRESH]
+    queries = ((rows[it.entity.id], text_before(it.entity)) for it in fresh)
+    scored = score_others(queries, (it.entity.name_and_text() for it in told), CANDIDATE_SCORE_MIN_PPM)
     for draft, scores in zip(fresh, scored, strict=True):
         found = [(score_ppm, told[at]) for at, score_ppm in scores.items()]
         # Two new facts meet where the later one is compared; one that is known may stand before or behind.

@@ -55,10 +55,12 @@ def list_pairs(
         query = "\n".join(
             (cut("\n".join(fact.name_and_text()), EMBED_TEXT_BYTES_MAX), *words_before(fact.content))
         )
-        lines = {other: it.fact.name_and_text() for other, it in facts.items() if not it.is_past}
+        lines = {
+            other: it.fact.name_and_text() for other, it in facts.items() if not it.is_past and other != key
+        }
         scores = dict(zip(lines, score_rows(query, lines.values()), strict=True))
         # Two new facts meet once, where the later one is compared; a known one has no turn of its own.
-        others = [it for it in lines if it != key and (it in earlier or not facts[it].is_new)]
+        others = [it for it in lines if it in earlier or not facts[it].is_new]
         best = sorted([(-ppm, it) for ppm, it in known] + [(-scores[it], it) for it in others])
         near = [it for ppm, it in best if ppm <= -LEAST_PPM or it not in facts][:EVOLVE_CANDIDATE_COUNT_MAX]
         pairs += [(it, key) if it in facts and it not in earlier else (key, it) for it in near]
