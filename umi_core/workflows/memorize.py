@@ -141,7 +141,7 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
             groups.setdefault(norm(memory.content), []).append(told)
             shapes += shape
     all_told = tuple(told for group in groups.values() for told in unite_facts(group))
-    return Learned(TOLD(all_told) | STATED(facts[REQUEST].text), shapes=tuple(dict.fromkeys(shapes)))
+    return Learned(TOLD(all_told), shapes=tuple(dict.fromkeys(shapes)))
 
 
 def read(memory: ExtractedFact, unit: Unit, view: View) -> tuple[CategorisedFact, list[str]]:
@@ -412,8 +412,7 @@ MEMORIZE: Final = Workflow(
         SEGMENT,
         LIST_UNITS,
         EXTRACT,
-        Step("gather", requires=(REQUEST, UNITS, FOUND), produces=(TOLD, STATED),
-             otherwise=nothing(TOLD, STATED), take=take_told),
+        Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
         Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD, STATED),
              produces=(DRAFTS, SHELF, UNSHELVED, CORE), otherwise=nothing(DRAFTS, SHELF, UNSHELVED, CORE),
              claims=claim_told, **asks(Read, ask_lookup, take_lookup, retry(3))),
