@@ -159,6 +159,7 @@ PURE: Final = (  # functions of values, which judges may import as well
     "umi_core.language.segments",
     "umi_core.language.summaries",
     "umi_core.language.times",
+    "umi_core.language.wordings",
     "umi_core.language.words",
     "umi_core.policies.ranking.united_ppm",
     "umi_core.policies.routing",

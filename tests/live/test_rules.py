@@ -243,6 +243,9 @@ def test_only_what_is_no_longer_true_is_ended_in_a_memory(old: str, new: str, is
         assert memory.remember(old).value.ended == ()
         is_right = bool(memory.remember(new).value.ended) == is_ended
         assert is_right is (f"{old} > {new}" not in WRONG)
+    with open_blocking(":memory:", user="ann", agent="helper") as memory:  # and so in one text
+        told = memory.remember(f"{old} {new}").value
+        assert len(told.ended) == int(is_ended is is_right)
 
 
 @pytest.mark.parametrize(("year", "is_ended"), [("2010", True), ("2011", False), ("", False)])
@@ -434,3 +437,26 @@ def test_a_text_of_many_facts_is_stored_whole(model: RuleModel | None, count: in
         assert not_compared == ([("compare:partial", count - 1_000)] if count > 1_000 else [])
         assert (told.value.pending, len(told.value.entities)) == ((), count)
         assert {content for content, _ in facts_of(told, memory)} == set(lines)
+
+
+TAKEN_BACK: Final = (
+    ("I live in Porto.", "I moved to Lisbon."), ("Ich wohne in Porto.", "Ich bin nach Lissabon gezogen."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second"), TAKEN_BACK)
+@pytest.mark.parametrize("is_chat", [False, True])
+def test_what_a_text_takes_back_itself_is_over_and_told_again_nothing_changes(
+    first: str, second: str, is_chat: bool
+) -> None:
+    text, chat = f"{first} {second}", f"[user]: {first}\n[assistant]: Nice!\n[user]: {second}"
+    with open_blocking(":memory:", user="ann", agent="helper") as memory:
+        for n in range(2):
+            told = memory.memorize(chat, uri=f"chat/{n}") if is_chat else memory.remember(text)
+            old, new = told.value.entities
+            (current,), (before,) = (memory.list(kind).value.rows for kind in ("entity", "ended"))
+            assert isinstance(current, Entity)
+            assert isinstance(before, Ended)
+            assert (current.content, current.version, current.id) == (second, 1, new.id)
+            assert (before.fact.content, before.fact.version, before.id) == (first, 1, old.id)
+            assert before.by == new.id

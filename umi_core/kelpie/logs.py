@@ -405,7 +405,7 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
 ADD_ARCHIVAL: Final = replace_steps(
     remember.REMEMBER, "add_archival", (ADD, REQUEST_KEY),
     structs.replace(evolving.EXTRACT, take=take_facts),
-    Step("lookup", requires=(ADD, MENTIONS), produces=(DRAFTS, CORE, LOG),
+    Step("lookup", requires=(ADD, STATED, MENTIONS), produces=(DRAFTS, CORE, LOG),
          otherwise=nothing(DRAFTS, CORE, LOG), claims=claim_turn,
          **asks(Read, ask_known, take_known, retry(3))),
     Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,),

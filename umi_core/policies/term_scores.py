@@ -17,7 +17,7 @@ kind alone, and on all of them, whatever a search filters.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isqrt
 from typing import Final
 
@@ -84,6 +84,37 @@ def score_rows(query: str, rows: Iterable[tuple[str, str]]) -> list[int]:
         statistics.add(counts)
     weights = statistics.weigh_query(query)
     return [statistics.score_row(weights, counts) for counts in counted]
+
+
+def score_others(
+    queries: Iterable[tuple[int, str]], rows: Iterable[tuple[str, str]], least_ppm: int
+) -> Iterator[dict[int, int]]:
+    """Yield for each row that is given by its place, with its query, the scores of the other rows by theirs.
+
+    They are those of `score_rows` without this row, but for scores of 0 or less than `least_ppm`.
+    """
+    counted, statistics = [count_terms(*row) for row in rows], TermStatistics()
+    holding = dict[str, list[int]]()
+    for at, counts in enumerate(counted):
+        statistics.add(counts)
+        for term in counts:
+            holding.setdefault(term, []).append(at)
+    lengths = [sum(counts.values()) for counts in counted]
+    for own, query in queries:
+        statistics.remove(counted[own])
+        weights, earned = statistics.weigh_query(query), dict[int, int]()
+        left = total = sum(weights.values())
+        # The rarest terms first: most rows have only common ones, by which alone no row scores enough.
+        for term in sorted(weights, key=lambda it: -weights[it]):
+            may_open = score_share(left * PPM, total) >= least_ppm
+            for at in holding.get(term, ()) if may_open else earned:
+                length = relative_length(lengths[at], statistics.row_count, statistics.term_count)
+                part = part_ppm(counted[at].get(term, 0), length)
+                earned[at] = earned.get(at, 0) + weights[term] * part
+            left -= weights[term]
+        statistics.add(counted[own])
+        scores = {at: score_share(it, total) for at, it in earned.items() if at != own}
+        yield {at: score_ppm for at, score_ppm in scores.items() if score_ppm >= least_ppm}
 
 
 def score_alone(query: str, name: str, text: str) -> int:

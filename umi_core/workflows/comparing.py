@@ -1,6 +1,6 @@
-"""Comparing: what the new facts of a text make of known ones, as one batch writes it.
+"""Comparing: what the new facts of a text make of known ones, and of each other, as one batch writes it.
 
-Law. A new fact is compared with what is known, whichever request tells it.
+Law. A new fact is compared with what is known, and with what its text tells, whichever request tells it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,6 +21,7 @@ from umi_core.workflows.ending import (
     SHELVES,
     ended_rows,
     expected_homes,
+    find_last,
     put_ended,
     successors,
 )
@@ -34,15 +35,16 @@ COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
 class Comparison(Data):
     """The drafts with their new relations, and what is written of known facts.
 
-    `past`: by id of each draft that ends as it arrives, the write of its row. `current`: the facts of the
-    other drafts; only these are counted as used, and get a block. `ended`: the ids of all facts that end.
-    `heirs`: by the id of each known one of them the new fact that ends it, if that is current.
+    `past`: by id of each draft that ends, its writes, none of a known one, which `writes` has. `current`: the
+    facts of the drafts that have not ended; only these are counted as used, and get a block. `ended`: the ids
+    of all facts that end. `heirs`: by the id of each known one of them the fact of this text that is current
+    in its place.
     """
 
     drafts: tuple[Drafted, ...]
     relations: tuple[Relation, ...]
     dropped_count: int
-    past: Mapping[str, Write]
+    past: Mapping[str, tuple[Write, ...]]
     current: tuple[Entity, ...]
     ended: tuple[str, ...]
     heirs: Mapping[str, Entity | None]
@@ -53,20 +55,17 @@ class Comparison(Data):
 def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison:
     """Return what the verdicts on these drafts come to."""
     relating, before = relate_facts(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
-    ended, after = successors(facts), {draft.entity.id: draft.entity for draft in relating.drafts}
+    ended, after = successors(facts), {draft.entity.id: draft for draft in relating.drafts}
+    heirs = {it.id: before.get(find_last(it.id, ended)) for it in facts[ENDING]}
     past = {
-        key: put_ended(fact, ended[key].entity.id, ended[key].how, view)
-        for key, fact in after.items()
+        key: () if key in heirs else (put_ended(it.entity, ended[key].entity.id, ended[key].how, view),)
+        for key, it in after.items()
         if key in ended
     }
-    heirs = {
-        key: None if it.entity.id in past else before[it.entity.id]
-        for key, it in ended.items()
-        if key not in after
-    }
-    current = tuple(it for it in after.values() if it.id not in past)
+    current = tuple(it.entity for key, it in after.items() if key not in past and not it.stays_ended)
     return Comparison(
-        relating.drafts, relating.relations, relating.dropped_count, past, current, (*past, *heirs), heirs,
+        relating.drafts, relating.relations, relating.dropped_count, past, current,
+        tuple(dict.fromkeys((*past, *heirs))), heirs,
         tuple(known_rows(relating, facts, view)), expected_homes(facts, view),
     )  # fmt: skip
 
@@ -77,4 +76,5 @@ def known_rows(relating: Related, facts: Facts, view: View) -> Iterator[Write]:
     others, ended = {it.id: it for _, it in relating.others}, successors(facts)
     # A fact that ends is written as an ended row, with its new relation, and not as a current one.
     yield from (put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
-    yield from ended_rows(others, facts, view)
+    told = {draft.entity.id: draft.entity for draft in relating.drafts}
+    yield from ended_rows({**others, **told}, facts, view)

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Protocol
 from msgspec import structs
 
 from umi_core.data import Data
-from umi_core.domains import Domain, Flag
+from umi_core.domains import Domain
 from umi_core.engine.facts import Fact, View
 from umi_core.errors import BadOption, Error
 from umi_core.ids import entity_id, fact_id
@@ -42,14 +42,22 @@ PLACES: Final = ("entity", "ended")  # the kinds of the rows that may lie under 
 class Drafted(Data):
     """One fact as it will be, with what the rows said when it was planned.
 
-    `old`: the stored one, if it is current. `has_ended`: the row under its id is that of an ended fact, which
-    goes.
+    `old`: the stored one, if it is known. `past`: the row under its id, if that is of an ended fact: it goes,
+    unless the fact is known as one that has ended.
     """
 
     entity: Draft
     is_row_changed: bool
-    has_ended: Flag = False
+    past: Ended | None = None
     old: Entity | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.past is not None
+
+    @property
+    def stays_ended(self) -> bool:
+        return self.past is not None and self.old is not None
 
     @property
     def change(self) -> str:
@@ -128,12 +136,31 @@ def create_fact(mention: Mention, request: Options, rows: Mapping[Address, Row],
     if past is not None and isinstance(past.body, Ended):
         old = past.body.fact
         again = structs.replace(old, version=old.version + 1, updated_ms=view.now_ms)
-        return Drafted(with_options(again, request), True, has_ended=True)
+        return Drafted(with_options(again, request), True, past.body)
     entity = Entity(
         key, mention.type, mention.name, mention.content, 1, 500_000, mention.confidence_ppm, "",
         view.now_ms, view.now_ms, about=about_of(mention, view.scope), others=mention.others,
     )  # fmt: skip
     return Drafted(with_options(entity, request), True)
+
+
+def keep_ended(drafts: Sequence[Drafted], text: str) -> tuple[Drafted, ...]:
+    """Return the drafts; a fact that a later one of this text has ended stays so, as the text says both."""
+    order = order_by_text((draft.entity for draft in drafts), text)
+    places = {key: at for at, key in enumerate(order)}
+    return tuple(
+        keep_past(draft, draft.past)
+        if draft.past is not None and places.get(draft.past.by, -1) > places[draft.entity.id]
+        else draft
+        for draft in drafts
+    )
+
+
+def keep_past(draft: Drafted, past: Ended) -> Drafted:
+    """Return the draft of a fact that would be current again as one that is known, and has ended."""
+    old = past.fact
+    entity = structs.replace(draft.entity, version=old.version, updated_ms=old.updated_ms, block=old.block)
+    return structs.replace(draft, entity=entity, is_row_changed=entity != old, old=old)
 
 
 def with_options(entity: Entity, request: Options) -> Entity:

@@ -5,8 +5,8 @@
 
 Law 1. A verdict ends one of the two facts that it is about, and no other: the one that happened first. So an
 old chat that is imported ends nothing that came after it, and what it says arrives as the past that it is.
-It does not end a text that is longer than what the model is shown. Law 2. An ended fact is in nothing that is
-searched, listed by category, summarised or shown in core.
+It does not end a text that is longer than what the model is shown, nor close a circle of facts that end each
+other. Law 2. An ended fact is in nothing that is searched, listed by category, summarised or shown in core.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,11 +23,11 @@ from umi_core.rows import Ended, Entity, Membership, Row
 from umi_core.text import size
 from umi_core.values import ENDING_KINDS
 from umi_core.workflows.commits import address, put
-from umi_core.workflows.drafting import DRAFTS, ref
-from umi_core.workflows.evolving import CANDIDATES, VERDICTS, all_verdicts, candidate_rows
+from umi_core.workflows.drafting import DRAFTS
+from umi_core.workflows.evolving import CANDIDATES, VERDICTS, all_verdicts, candidate_rows, compared_facts
 from umi_core.workflows.linking import expect_memberships, unlink_members
 
-ENDING: Final = Fact("ending", tuple[Row, ...], ("entity",))  # the rows of the facts that end
+ENDING: Final = Fact("ending", tuple[Entity, ...])  # the known facts that end
 MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each of them
 SHELVES: Final = Fact("shelves", tuple[Row, ...])  # the categories that they are members of
 
@@ -42,29 +42,34 @@ class Successor(Data):
 def successors(facts: Facts) -> Mapping[str, Successor]:
     """Return by the id of each fact that ends what ends it: of several facts the first that was named.
 
-    What ends is a known fact, or a new one that happened before the known one.
+    What ends is the old fact of a pair, or a new one that happened before it.
     """
-    drafts = facts[DRAFTS]
-    entities = {ref(draft.entity): draft.entity for draft in drafts}
-    bodies = [row.body for row in candidate_rows(facts).values()]
-    entities |= {ref(body): body for body in bodies if isinstance(body, Entity)}
-    found: dict[str, Successor] = {}
+    entities, found = compared_facts(facts), dict[str, Successor]()
     for (new_ref, known_ref), verdict in all_verdicts(facts):
         new, known = entities[new_ref], entities[known_ref]
         first, last = (new, known) if new.happened_before(known) else (known, new)
         # The model has seen only the beginning of a longer fact, so its verdict is not about the whole.
-        if verdict.kind in ENDING_KINDS and size(first.content) <= EXTRACT_CONTENT_BYTES_MAX:
+        is_ending = verdict.kind in ENDING_KINDS and size(first.content) <= EXTRACT_CONTENT_BYTES_MAX
+        if is_ending and find_last(last.id, found) != first.id:
             found.setdefault(first.id, Successor(last, verdict.kind))
     return found
 
 
+def find_last(key: str, by_id: Mapping[str, Successor]) -> str:
+    """Return the id of what is current in the place of a fact: what ends it, or what ends that, and so on."""
+    while key in by_id:
+        key = by_id[key].entity.id
+    return key
+
+
 def take_ending(facts: Facts, answer: None, view: View) -> Learned:
-    rows = candidate_rows(facts)
-    return Learned(ENDING(tuple(rows[key] for key in successors(facts) if key in rows)))
+    known = {key: row.body for key, row in candidate_rows(facts).items()}
+    known |= {draft.entity.id: draft.old for draft in facts[DRAFTS] if not draft.is_changed}
+    return Learned(ENDING(tuple(it for key in successors(facts) if isinstance(it := known.get(key), Entity))))
 
 
 def ask_memberships(facts: Facts, view: View) -> Read:
-    where = (Condition("touches", "contains", facts.unit(ENDING).address.id),)
+    where = (Condition("touches", "contains", facts.unit(ENDING).id),)
     return Read(ByFilter(view.scope, ("membership",), where))
 
 
@@ -115,11 +120,9 @@ def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterato
     """Yield the writes that end facts; `after`: by id the facts as they are with their new relations."""
     by_id = successors(facts)
     ending, found, shelves = facts[ENDING], facts[MEMBERSHIPS], facts[SHELVES]
-    for row in ending:
-        key, fact = row.address.id, row.body
-        it = by_id[key]
-        assert isinstance(fact, Entity)
-        yield from end_fact(after.get(key, fact), it.entity.id, it.how, view)
+    for fact in ending:
+        it = by_id[fact.id]
+        yield from end_fact(after.get(fact.id, fact), it.entity.id, it.how, view)
     memberships = [row for rows in found for row in rows]
     # An ended fact is in no category: told again, it is linked again as a new one is.
     yield from (Write(row.address, None) for row in memberships)
@@ -130,4 +133,4 @@ def expected_homes(facts: Facts, view: View) -> tuple[Expect, ...]:
     """Return what must still hold of the memberships of the facts that end."""
     ending, found = facts[ENDING], facts[MEMBERSHIPS]
     pairs = zip(ending, found, strict=True)
-    return tuple(it for row, rows in pairs for it in expect_memberships(row.address.id, rows, view))
+    return tuple(it for fact, rows in pairs for it in expect_memberships(fact.id, rows, view))

@@ -2,11 +2,12 @@
 
 Both are asked of the model before anything is written.
 
-Law 1. Asked pairs: each new fact with its candidates, by rank, a few in one question. Law 2. Without a model,
-or without a verdict, nothing that is known changes. Law 3. New facts that are not compared are counted.
+Law 1. Asked pairs: each new fact with its candidates, by rank, a few in one question. What its text tells
+before it is a candidate as well, as if one had been told after the other. Law 2. Without a model, or without
+a verdict, nothing that is known changes. Law 3. New facts that are not compared are counted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Final
 
@@ -40,12 +41,15 @@ from umi_core.limits import (
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Read
 from umi_core.messages.requests import LoadSession, Memorize, Remember
+from umi_core.policies.ranking import relevance
+from umi_core.policies.term_scores import score_others
 from umi_core.rows import Entity, Row
 from umi_core.values import Scope
 from umi_core.workflows.drafting import (
     DRAFTS,
     Drafted,
     embedded_text,
+    order_by_text,
     ref,
     statement_of,
 )
@@ -114,7 +118,7 @@ CANDIDATE_SCORE_MIN_PPM: Final = 200_000
 Verdicts = tuple[tuple[Pair, StatementVerdict], ...]
 
 COMPARED: Final = Fact("request", Telling | Memorize | LoadSession)
-FRESH: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts that are compared
+FRESH: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts that are compared, as the text has them
 CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # the rows found for each of them
 PAIRS: Final = Fact("pairs", tuple[tuple[Pair, ...], ...])  # of each question
 VERDICTS: Final = Fact("verdicts", tuple[Verdicts, ...])  # of each answer
@@ -127,20 +131,30 @@ def take_fresh(facts: Facts, answer: None, view: View) -> Learned:
     request = facts[COMPARED]
     if not isinstance(request, Memorize) and not request.evolve:
         return Learned(FRESH(()))
-    fresh = tuple(draft for draft in facts[DRAFTS] if draft.is_changed)
+    drafts = {draft.entity.id: draft for draft in facts[DRAFTS]}
+    fresh = tuple(drafts[key] for key in list_order(facts) if drafts[key].is_changed)
     left_count = len(fresh) - EVOLVE_FACT_COUNT_MAX
     partial = (("partial", "too_many", left_count),) if left_count > 0 else ()
     return Learned(FRESH(fresh[:EVOLVE_FACT_COUNT_MAX]), degraded=partial)
 
 
+def list_order(facts: Facts) -> list[str]:
+    """Return the ids of the facts of this text, in its order."""
+    return order_by_text((draft.entity for draft in facts[DRAFTS]), facts[STATED])
+
+
 def ask_candidates(facts: Facts, view: View) -> Read:
     told = tuple(it.entity.id for it in facts[DRAFTS])
-    fact = facts.unit(FRESH).entity
-    text = "\n".join((embedded_text(fact), *words_before(fact.content)))
+    text = text_before(facts.unit(FRESH).entity)
+    # By words: the new facts have no vectors yet. `others`: what this text tells itself `take_pairs` adds.
     others = (Condition("id", "not_in", told),)
-    # By words: the new facts have no vectors yet. `others`: what this text tells itself is no candidate.
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
     return Read(query)
+
+
+def text_before(fact: Entity) -> str:
+    """Return the text by which older facts are found that this one may end."""
+    return "\n".join((embedded_text(fact), *words_before(fact.content)))
 
 
 def take_candidates(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -157,24 +171,47 @@ def candidate_rows(facts: Facts) -> Mapping[str, Row]:
 # pairs and evolve: what a new fact does to a known one, in questions of a few pairs each.
 
 
+def compared_facts(facts: Facts) -> Mapping[str, Entity]:
+    """Return by ref the facts that pairs may name: the candidates, and what this text tells."""
+    bodies = [row.body for row in candidate_rows(facts).values()]
+    told = (draft.entity for draft in facts[DRAFTS])
+    return {ref(it): it for it in (*bodies, *told) if isinstance(it, Entity)}
+
+
+def list_near(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[int, Entity]]]:
+    """Yield for each new fact those of this text with which it is compared, each with its score."""
+    told = [draft for draft in facts[DRAFTS] if not draft.stays_ended]
+    rows, fresh = {draft.entity.id: at for at, draft in enumerate(told)}, facts[FRESH]
+    queries = ((rows[it.entity.id], text_before(it.entity)) for it in fresh)
+    scored = score_others(queries, (it.entity.name_and_text() for it in told), CANDIDATE_SCORE_MIN_PPM)
+    for draft, scores in zip(fresh, scored, strict=True):
+        found = [(score_ppm, told[at]) for at, score_ppm in scores.items()]
+        # Two new facts meet where the later one is compared; one that is known may stand before or behind.
+        yield [
+            (score_ppm, it.entity)
+            for score_ppm, it in found
+            if places[it.entity.id] < places[draft.entity.id] or not it.is_changed
+        ]
+
+
 def take_pairs(facts: Facts, answer: None, view: View) -> Learned:
     fresh, candidates, newest = facts[FRESH], facts[CANDIDATES], candidate_rows(facts)
-    pairs = tuple(
-        (ref(draft.entity), ref(body))
-        for draft, rows in zip(fresh, candidates, strict=True)
-        for row in rows
-        if isinstance(body := newest[row.address.id].body, Entity)
-    )
+    places, pairs = {key: at for at, key in enumerate(list_order(facts))}, list[Pair]()
+    for draft, rows, near in zip(fresh, candidates, list_near(facts, places), strict=True):
+        found = ((relevance(row), newest[row.address.id].body) for row in rows)
+        known = [(score_ppm, body) for score_ppm, body in found if isinstance(body, Entity)]
+        best = sorted((*known, *near), key=lambda it: (-it[0], it[1].id))[:EVOLVE_CANDIDATE_COUNT_MAX]
+        for _, it in best:
+            both, is_later = (ref(draft.entity), ref(it)), places.get(it.id, -1) > places[draft.entity.id]
+            pairs.append(both[::-1] if is_later else both)
     starts = range(0, len(pairs), EVOLVE_PAIR_COUNT_MAX)
-    return Learned(PAIRS(tuple(pairs[at : at + EVOLVE_PAIR_COUNT_MAX] for at in starts)))
+    return Learned(PAIRS(tuple(tuple(pairs[at : at + EVOLVE_PAIR_COUNT_MAX]) for at in starts)))
 
 
 def ask_evolution(facts: Facts, view: View) -> AskModel:
-    pairs, bodies = facts.unit(PAIRS), [row.body for row in candidate_rows(facts).values()]
-    new = {ref(draft.entity): statement_of(draft.entity) for draft in facts[FRESH]}
-    old = {ref(body): statement_of(body) for body in bodies if isinstance(body, Entity)}
-    shown_new = tuple(new[key] for key in dict.fromkeys(key for key, _ in pairs))
-    shown_old = tuple(old[key] for key in dict.fromkeys(key for _, key in pairs))
+    pairs, entities = facts.unit(PAIRS), compared_facts(facts)
+    new, old = dict.fromkeys(key for key, _ in pairs), dict.fromkeys(key for _, key in pairs)
+    shown_new, shown_old = (tuple(statement_of(entities[key]) for key in keys) for keys in (new, old))
     return AskModel("evolve", ask_evolve(shown_new, shown_old, pairs))
 
 
@@ -198,9 +235,9 @@ def are_drafts(facts: Facts, scope: Scope) -> bool:
 
 
 def are_of_candidates(facts: Facts, scope: Scope) -> bool:
-    new = {ref(draft.entity) for draft in facts[FRESH]}
-    old = {ref(row.body) for row in candidate_rows(facts).values() if isinstance(row.body, Entity)}
-    return all(one in new and other in old for pairs in facts[PAIRS] for one, other in pairs)
+    new, entities = {ref(draft.entity) for draft in facts[FRESH]}, compared_facts(facts)
+    pairs = [pair for asked in facts[PAIRS] for pair in asked]
+    return all(set(pair) <= entities.keys() and not new.isdisjoint(pair) for pair in pairs)
 
 
 def are_of_pairs(facts: Facts, scope: Scope) -> bool:
@@ -211,20 +248,20 @@ def are_of_pairs(facts: Facts, scope: Scope) -> bool:
 
 COMPARE_LAWS: Final = (
     Law("new facts among the drafts", (DRAFTS, FRESH), are_drafts),
-    Law("pairs of new facts and candidates", (FRESH, CANDIDATES, PAIRS), are_of_candidates),
+    Law("pairs of new facts and candidates", (DRAFTS, FRESH, CANDIDATES, PAIRS), are_of_candidates),
     Law("verdicts on pairs", (PAIRS, VERDICTS), are_of_pairs),
 )
 
 
 COMPARE_STEPS: Final = (
-    Step("compare", requires=(COMPARED, DRAFTS), produces=(FRESH,), otherwise=nothing(FRESH),
+    Step("compare", requires=(COMPARED, STATED, DRAFTS), produces=(FRESH,), otherwise=nothing(FRESH),
          take=take_fresh),
     Step("candidates", each=FRESH, requires=(DRAFTS,), produces=(CANDIDATES,), otherwise=nothing(CANDIDATES),
          **asks(Read, ask_candidates, take_candidates,
                 retry(2, then=degrade("none", CANDIDATES.unit(()))))),
-    Step("pairs", requires=(FRESH, CANDIDATES), produces=(PAIRS,), otherwise=nothing(PAIRS),
+    Step("pairs", requires=(STATED, DRAFTS, FRESH, CANDIDATES), produces=(PAIRS,), otherwise=nothing(PAIRS),
          take=take_pairs),
-    Step("evolve", each=PAIRS, requires=(FRESH, CANDIDATES), produces=(VERDICTS,),
+    Step("evolve", each=PAIRS, requires=(DRAFTS, CANDIDATES), produces=(VERDICTS,),
          otherwise=nothing(VERDICTS), config=(("profile", "default"),),
          **asks(AskModel, ask_evolution, take_evolution,
                 retry(2, then=degrade("none", VERDICTS.unit(()))))),

@@ -52,6 +52,7 @@ from umi_core.workflows.drafting import (
     SharedOptions,
     chain_drafts,
     draft_fact,
+    keep_ended,
 )
 from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED, STATED_ON
 from umi_core.workflows.sessions import put_in_place, session_address
@@ -177,18 +178,18 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    drafts = tuple(draft_carried(fact, rows, view) for fact in facts[CARRIED])
+    carried = facts[CARRIED]
+    bare = [draft_fact(mention_of(it), SharedOptions(), rows, view) for it in carried]
+    pairs = zip(carried, keep_ended(bare, facts[STATED]), strict=True)
+    drafts = tuple(it if it.old is not None else draft_carried(fact, rows, view) for fact, it in pairs)
     return Learned(DRAFTS(drafts) | CORE(core))
 
 
 def draft_carried(fact: Entity, rows: Mapping[Address, Row], view: View) -> Drafted:
-    """Return the draft of a carried fact; only a new one takes over what was said of it besides."""
-    mention = mention_of(fact)
-    known = draft_fact(mention, SharedOptions(), rows, view)
-    if known.old is not None:
-        return known
+    """Return the draft of a carried fact that is new, so that it takes over what was said of it besides."""
     # Its time is that of its first telling: what this agent was told since is newer, and stays.
-    return draft_fact(mention, SharedOptions(fact.time_ms, fact.importance_ppm, fact.metadata), rows, view)
+    options = SharedOptions(fact.time_ms, fact.importance_ppm, fact.metadata)
+    return draft_fact(mention_of(fact), options, rows, view)
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
@@ -239,7 +240,7 @@ LOAD_SESSION: Final = Workflow(
              **asks(Read, ask_messages, take_messages, retry(3))),
         Step("facts", requires=(SESSION,), produces=(CARRIED, MENTIONS, DROPPED, STATED, STATED_ON),
              skips_to=("swap",), **asks(Read, ask_facts, take_facts, retry(3))),
-        Step("lookup", requires=(LOAD, MENTIONS, CARRIED), produces=(DRAFTS, CORE),
+        Step("lookup", requires=(LOAD, STATED, MENTIONS, CARRIED), produces=(DRAFTS, CORE),
              otherwise=nothing(DRAFTS, CORE), claims=remember.claim_entities,
              **asks(Read, remember.ask_lookup, take_lookup, retry(3))),
         *BETWEEN,

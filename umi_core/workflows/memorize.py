@@ -2,8 +2,8 @@
 
 Law 1. No failure of model or embedder loses the text; a unit that fails costs only that unit.
 Law 2. All of it is stored, or nothing is. Law 3. Memorizing again what was memorized changes nothing; a fact
-that another resource tells as well is reinforced, not stored twice. Law 4. New facts are compared with what
-is known, as those of a remember are.
+that another resource tells as well is reinforced, not stored twice. Law 4. New facts are compared as those of
+a remember are.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,10 +58,11 @@ from umi_core.workflows.drafting import (
     chain_drafts,
     claim_mentions,
     id_of,
+    keep_ended,
     look_up_fact,
 )
 from umi_core.workflows.ending import SHELVES
-from umi_core.workflows.evolving import COMPARE_LAWS
+from umi_core.workflows.evolving import COMPARE_LAWS, STATED
 from umi_core.workflows.giving import add_source
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, choose_categories, link_facts
@@ -192,7 +193,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    drafts = tuple(draft_of(told, rows, facts, view) for told in facts[TOLD])
+    drafts = keep_ended([draft_of(told, rows, facts, view) for told in facts[TOLD]], facts[STATED])
     shelf = tuple(row for row in answer.rows if row.address.kind in SHELVED)
     names = [name for told in facts[TOLD] for name in told.categories]
     lacking = list_unembedded(captions(facts, view.scope), names, rows, view)
@@ -234,12 +235,13 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     core = facts[CORE]
-    compared = compare(chain_drafts(mark_missing_vectors(facts), facts[REQUEST].text, None), facts, view)
+    compared = compare(chain_drafts(mark_missing_vectors(facts), facts[STATED], None), facts, view)
     drafts, ended, entities = compared.drafts, compared.ended, compared.current
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     after = show_successors(core, compared.heirs, access, view)
     is_moved = after.blocks != core.blocks
-    current = (it for it in links_of(facts, drafts, view) if it.entity_id not in compared.past)
+    there = {it.id: None for it in entities}
+    current = (it for it in links_of(facts, drafts, view) if it.entity_id in there)
     links = link_facts(current, with_leaving(compared.writes, facts, shelf), view)
     resources = resources_of(facts, shelf, view)
     pending = pending_of(facts, shelf, view)
@@ -411,7 +413,7 @@ MEMORIZE: Final = Workflow(
         LIST_UNITS,
         EXTRACT,
         Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
-        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD),
+        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD, STATED),
              produces=(DRAFTS, SHELF, UNSHELVED, CORE), otherwise=nothing(DRAFTS, SHELF, UNSHELVED, CORE),
              claims=claim_told, **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
@@ -422,7 +424,7 @@ MEMORIZE: Final = Workflow(
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",
-             requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, DRAFTS,
+             requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, STATED, DRAFTS,
                        SHELF, NEWER, *COMPARED_FROM, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         # The units stay as they were read: a conflict does not ask the model again.

@@ -34,6 +34,7 @@ from umi_core.rows import Address, Resource, Row
 from umi_core.text import size
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import address, index_rows
+from umi_core.workflows.evolving import STATED
 from umi_core.workflows.grouping import SHELF
 from umi_core.workflows.shelving import EMBED
 
@@ -287,7 +288,8 @@ def take_units(facts: Facts, answer: None, view: View) -> Learned:
         if segment.text.strip() and kind not in extracted_before(key, known, facts[REQUEST])
     ]
     # Each unit once: a text that repeats a paragraph asks about it once.
-    return Learned(SEGMENTS(segments) | UNITS(tuple(dict.fromkeys(units))))
+    learned = SEGMENTS(segments) | UNITS(tuple(dict.fromkeys(units)))
+    return Learned(learned | STATED(facts[REQUEST].text))
 
 
 def segment_ids(segments: tuple[Segment, ...], facts: Facts, scope: Scope) -> list[str]:
@@ -308,8 +310,8 @@ def extracted_before(key: str, known: Mapping[str, Resource], request: Memorize)
 
 
 LIST_UNITS: Final = Step(
-    "units", requires=(REQUEST, RESOURCE, PARTS, CONTENT, SPANS), produces=(SEGMENTS, UNITS),
-    otherwise=nothing(SEGMENTS, UNITS), take=take_units,
+    "units", requires=(REQUEST, RESOURCE, PARTS, CONTENT, SPANS), produces=(SEGMENTS, UNITS, STATED),
+    otherwise=nothing(SEGMENTS, UNITS, STATED), take=take_units,
 )  # fmt: skip
 
 

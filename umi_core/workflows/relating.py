@@ -1,6 +1,6 @@
 """Relating: the relations that a remember adds, and what they change at both their ends.
 
-Law 1. A relation leads from a known statement to a new one, or from what ends to what ends it. Both ends
+Law 1. A relation leads from an older statement to a new one, or from what ends to what ends it. Both ends
 exist, because the commit rewrites both: one that forgets an end meanwhile conflicts. Law 2. A fact at its
 limit takes no more; what is left out is counted.
 """
@@ -16,8 +16,8 @@ from umi_core.language.evolution import StatementVerdict
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.rows import Entity, Relation, Row
 from umi_core.values import ENDING_KINDS
-from umi_core.workflows.drafting import Drafted, ref, with_entity
-from umi_core.workflows.evolving import all_verdicts, candidate_rows
+from umi_core.workflows.drafting import Drafted, with_entity
+from umi_core.workflows.evolving import all_verdicts, candidate_rows, compared_facts
 
 End = tuple[str, int]
 
@@ -37,7 +37,7 @@ def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Relat
     entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
     entities |= {draft.entity.id: draft.entity for draft in drafts}
     kept: list[Relation] = []
-    wanted = tuple(verdict_relations(facts, drafts, view))
+    wanted = tuple(verdict_relations(facts, view))
     for relation in wanted:
         ends = (relation.source[0], relation.target[0])
         # Both ends count the relation, so it needs room at both.
@@ -82,11 +82,9 @@ def build_relation(source: End, target: End, verdict: StatementVerdict, view: Vi
     )
 
 
-def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Relation]:
-    """Yield the relations between candidates and new statements."""
-    entities = {ref(draft.entity): draft.entity for draft in drafts}
-    bodies = [row.body for row in candidate_rows(facts).values()]
-    entities |= {ref(body): body for body in bodies if isinstance(body, Entity)}
+def verdict_relations(facts: Facts, view: View) -> Iterator[Relation]:
+    """Yield the relations between the statements of each pair."""
+    entities = compared_facts(facts)
     for (new_ref, known_ref), verdict in all_verdicts(facts):
         new, known = entities[new_ref], entities[known_ref]
         is_past = verdict.kind in ENDING_KINDS and new.happened_before(known)

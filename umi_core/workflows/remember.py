@@ -68,6 +68,7 @@ from umi_core.workflows.drafting import (
     draft_fact,
     embedded_text,
     id_of,
+    keep_ended,
     look_up_fact,
     order_by_text,
 )
@@ -155,7 +156,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
         if isinstance(request, Remember)
         else tuple(look_up_fact(it, SharedOptions(), rows, view) for it in mentions)
     )
-    return Learned(DRAFTS(drafts) | CORE(core))
+    return Learned(DRAFTS(keep_ended(drafts, facts[STATED])) | CORE(core))
 
 
 # embed and route: for what changed.
@@ -281,17 +282,22 @@ def keep_block(entity: Entity) -> RoutingDecision:
 
 
 def entity_rows(
-    drafts: Iterable[Drafted], facts: Facts, view: View, past: Mapping[str, Write] = MappingProxyType({})
+    drafts: Iterable[Drafted],
+    facts: Facts,
+    view: View,
+    past: Mapping[str, tuple[Write, ...]] = MappingProxyType({}),
 ) -> tuple[Write, ...]:
     """Return the rows of these facts, with the vectors of the new ones; `past`: those of facts that end."""
-    writes = ((past[it.entity.id],) if it.entity.id in past else rows_of(it, facts, view) for it in drafts)
+    writes = (past[it.entity.id] if it.entity.id in past else rows_of(it, facts, view) for it in drafts)
     return tuple(chain.from_iterable(writes))
 
 
 def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
     """Yield the row of one fact, and its vector if the fact is new."""
     entity, scope = draft.entity, view.scope
-    if draft.is_row_changed:
+    if draft.is_row_changed and draft.past is not None and draft.stays_ended:
+        yield put(scope, "ended", entity.id, structs.replace(draft.past, fact=entity))
+    elif draft.is_row_changed:
         yield put(scope, "entity", entity.id, entity)
     if not draft.is_changed:
         return
@@ -352,7 +358,7 @@ REMEMBER = Workflow(
         DATE,
         SEEN,
         EXTRACT,
-        Step("lookup", requires=(REQUEST, MENTIONS), produces=(DRAFTS, CORE),
+        Step("lookup", requires=(REQUEST, STATED, MENTIONS), produces=(DRAFTS, CORE),
              otherwise=nothing(DRAFTS, CORE), claims=claim_entities,
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         *COMPARE,

@@ -139,10 +139,13 @@ def test_the_pairs_of_a_fact_are_its_candidates_by_rank() -> None:
 
 
 def test_a_statement_is_shown_once_however_many_pairs_name_it() -> None:
-    pair = told("Carol snores")
+    """The fact about Alice stands on both sides: new beside what is known, old beside what follows it."""
+    pair, alice = told("Carol snores"), f"{id_of_fact('Alice', 'snores')}@1"
     asked = until_evolve(pair, Remember(1, "Alice snores. Bob snores"))
-    assert [it["old"] for it in input_of(asked.prompt, "pairs")] == [f"{CAROL}@1"] * 2
-    assert [it["ref"] for it in input_of(asked.prompt, "old")] == [f"{CAROL}@1"]
+    pairs = [(it["new"], it["old"]) for it in input_of(asked.prompt, "pairs")]
+    assert pairs == [(alice, f"{CAROL}@1"), (f"{BOB}@1", f"{CAROL}@1"), (f"{BOB}@1", alice)]
+    assert [it["ref"] for it in input_of(asked.prompt, "new")] == [alice, f"{BOB}@1"]
+    assert [it["ref"] for it in input_of(asked.prompt, "old")] == [f"{CAROL}@1", alice]
 
 
 def test_one_question_has_at_most_twenty_pairs_and_another_one_the_rest() -> None:

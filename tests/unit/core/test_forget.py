@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from tests.unit.core.test_ending import on
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, saying, verdict
 from umi_core.errors import Rejected, StorageFailed, StorageFull
 from umi_core.memory import Memory
@@ -172,9 +173,10 @@ def test_the_same_request_key_forgets_once() -> None:
 
 def joined(kind: str = "derive") -> Pair:
     """Alice snores: so the facts about Bob and Carol are joined to this one, and not to each other."""
-    pair = Pair(model=saying(evolve=verdict(kind))).run()
+    pair = Pair(model=saying(evolve=on(kind, ALICE))).run()
     pair.ask(Remember(1, "Alice snores"))
     pair.ask(Remember(2, "Bob snores. Carol snores"))
+    pair.model = saying(evolve=verdict(kind))
     return pair
 
 

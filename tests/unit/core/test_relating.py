@@ -115,7 +115,7 @@ def test_an_end_that_is_forgotten_meanwhile_leaves_no_relation_behind() -> None:
 def test_of_one_text_two_verdicts_on_one_candidate_count_twice_there() -> None:
     pair = carol_snores("derive")
     pair.ask(Remember(1, "Alice snores. Bob snores"))
-    assert counts(pair, ALICE, BOB, CAROL) == [1, 1, 2]
+    assert counts(pair, ALICE, BOB, CAROL) == [2, 2, 2]  # and one to each other
 
 
 def test_a_verdict_that_a_hook_gives_on_no_candidate_is_passed_over() -> None:
@@ -158,8 +158,8 @@ def test_within_one_text_the_last_place_is_given_once() -> None:
     pair = carol_snores("derive")
     crowded(pair, CAROL, RELATION_COUNT_MAX - 1)
     value = remembered(pair.ask(Remember(1, "Alice snores. Bob snores")))
-    assert [it.target[0] for it in value.relations] == [ALICE]
-    assert (value.relation_dropped_count, counts(pair, ALICE, BOB, CAROL)) == (1, [1, 0, 100])
+    assert [(it.source[0], it.target[0]) for it in value.relations] == [(CAROL, ALICE), (ALICE, BOB)]
+    assert (value.relation_dropped_count, counts(pair, ALICE, BOB, CAROL)) == (1, [2, 1, 100])
 
 
 def test_a_full_fact_may_still_end() -> None:

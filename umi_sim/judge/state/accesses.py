@@ -7,7 +7,7 @@ records, and which of them are candidates follows from record and time alone. La
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import structs
@@ -228,10 +228,20 @@ def count_accesses(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping
     if heard is None or not isinstance(heard.asked, Commit):
         return {}
     if isinstance(value, Remembered | Memorized):
-        return {} if getattr(value, "repeated", False) else Counter(stored.id for stored in value.entities)
+        kept = [*list_kept(heard.facts)]
+        stored = (it.id for it in value.entities if it.id not in kept)
+        return {} if getattr(value, "repeated", False) else Counter(stored)
     if isinstance(value, Stored):
         return {value.id: 1}
     return {}
+
+
+def list_kept(facts: Mapping[str, object]) -> Iterator[str]:
+    """Yield the ids of the facts of a text that had ended before, and stay so, which is no access."""
+    drafts = facts.get("drafts")
+    for draft in drafts if isinstance(drafts, tuple) else ():
+        if None not in (draft.old, draft.past):
+            yield draft.entity.id
 
 
 def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, DeleteBlock
-from umi_core.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX, EVOLVE_FACT_COUNT_MAX
+from umi_core.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import (
     Forget,
@@ -31,6 +31,7 @@ from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
 from umi_core.values import ENDING_KINDS, EVOLUTION_KINDS, RoutingDecision, Scope
+from umi_sim.judge.plain.pairs import ToldFact, list_new, list_pairs
 from umi_sim.judge.state.accesses import check_recorded, prune_fault
 from umi_sim.judge.state.homes import check_homes
 from umi_sim.judge.state.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
@@ -61,6 +62,7 @@ class RememberDraft(Protocol):
 
     entity: Entity
     old: Entity | None
+    past: Ended | None
 
 
 def check_new_plan(operation: Operation, state: State, access_before: AccessTable) -> None:
@@ -87,25 +89,17 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
 
 
 def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """Demand that each new relation is between a statement of this plan and a candidate of it."""
-    drafts, candidates = facts.get("fresh"), facts.get("candidates")
-    if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
+    """Demand that each new relation is between two facts that a model was asked about."""
+    questions = facts.get("pairs")
+    if not isinstance(questions, tuple):
         return
-    read = sorted((row for rows in candidates for row in rows), key=lambda row: row.version)
-    newest = {row.address.id: row for row in read}  # one may have been read twice, before and after a change
-    pairs = {
-        ends: None
-        for draft, rows in zip(drafts, candidates, strict=True)
-        for ends in list_asked_ends(draft, [newest[row.address.id] for row in rows])
-    }
+    asked = {(read_ref(old), read_ref(new)): None for pairs in questions for new, old in pairs}
     for relation in (write.body for write in writes):
         if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:
             ends = relation.source, relation.target
-            is_past = relation.kind in ENDING_KINDS and relation.source in {new for _, new in pairs}
-            ends = ends[::-1] if is_past else ends  # a new fact that a known one ends
-            demand(
-                ends in pairs, rules.RELATION_ENDS, "a relation that was not asked about", list(pairs), ends
-            )
+            # A new fact that a known one ends is the source.
+            is_asked = ends in asked or (relation.kind in ENDING_KINDS and ends[::-1] in asked)
+            demand(is_asked, rules.RELATION_ENDS, "a relation that was not asked about", list(asked), ends)
 
 
 def check_compared(facts: Mapping[str, object]) -> None:
@@ -113,14 +107,16 @@ def check_compared(facts: Mapping[str, object]) -> None:
     request, drafts, candidates = (facts.get(name) for name in ("request", "drafts", "candidates"))
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
-    is_wanted = getattr(request, "evolve", True)
-    due = [it.entity.id for it in drafts if it.old is None and is_wanted][:EVOLVE_FACT_COUNT_MAX]
+    stated, is_wanted = str(facts.get("stated")), getattr(request, "evolve", True)
+    told = [ToldFact(it.entity, it.old is None, None not in (it.old, it.past)) for it in drafts]
+    due = list_new(told, stated) if is_wanted else []
     fresh, pairs = facts.get("fresh"), facts.get("pairs")
     got = [it.entity.id for it in fresh] if isinstance(fresh, tuple) else []
     demand(got == due, rules.COMPARED, "the new facts that are compared", due, got)
     asked_about = [pair for question in pairs for pair in question] if isinstance(pairs, tuple) else []
-    wanted = [(key, row.address.id) for key, rows in zip(due, candidates, strict=True) for row in rows]
-    ends = [(new.partition("@")[0], old.partition("@")[0]) for new, old in asked_about]
+    found = [[(row.score_ppm or 0, row.address.id) for row in rows] for rows in candidates]
+    wanted = list_pairs(told, stated, found) if is_wanted else []
+    ends = [(read_ref(new)[0], read_ref(old)[0]) for new, old in asked_about]
     demand(ends == wanted, rules.COMPARED, "the pairs that a model is asked about", wanted, ends)
 
 
@@ -137,11 +133,10 @@ def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
             demand(holds, rules.INDEX_FOLLOWS_ROW, f"{key} lacks a vector and is marked so", is_due, entity)
 
 
-def list_asked_ends(draft: RememberDraft, rows: Iterable[Row]) -> Iterable[tuple[RowVersion, RowVersion]]:
-    """List the ends of the relations that may lead to this draft."""
-    candidates = (row.body for row in rows if isinstance(row.body, Entity))
-    for old in candidates:
-        yield (old.id, old.version), (draft.entity.id, draft.entity.version)
+def read_ref(ref: str) -> RowVersion:
+    """Return the id and the version of a fact that is named in a question."""
+    key, _, version = ref.partition("@")
+    return key, int(version)
 
 
 def check_plan(
@@ -385,10 +380,17 @@ def candidates_of(change: CoreChange, facts: Mapping[str, object], access: Acces
 def successors_of(change: CoreChange, access: AccessTable) -> list[Seat]:
     """Return the facts that end one in core, once each, in the order in which they ask for its place."""
     entities, inside = {entity.id: entity for entity in change.plan.accessed}, ids_of(change.before)
-    by = [new for old, new in change.endings.items() if old in inside and new not in change.endings]
+    by = [find_last(new, change.endings) for old, new in change.endings.items() if old in inside]
     # A forget that takes a relation from a fact that ended earlier ends nothing: nothing asks for its place.
     asking = dict.fromkeys(new for new in by if new not in inside and new in entities)
     return seats_for([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
+
+
+def find_last(key: str, endings: Mapping[str, str]) -> str:
+    """Return what is current in the place of a fact that may have ended in the same commit."""
+    for _ in endings:
+        key = endings.get(key, key)
+    return key
 
 
 def seats_for(wanting: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int) -> list[Seat]:

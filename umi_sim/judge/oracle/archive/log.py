@@ -20,7 +20,7 @@ from umi_core.kelpie.requests import DeleteArchival
 from umi_core.kelpie.rows import Log as RecordLog
 from umi_core.language.descriptions import Description
 from umi_core.language.evolution import Evolution, StatementVerdict, parse_evolution
-from umi_core.language.extraction import Extraction
+from umi_core.language.extraction import Extraction, Mention
 from umi_core.language.routing import Routes, parse_routes
 from umi_core.language.summaries import parse_summary
 from umi_core.language.times import minute_of
@@ -81,6 +81,7 @@ from umi_sim.judge.oracle.archive.states import (
     tell_fact,
     update_fact,
 )
+from umi_sim.judge.plain.pairs import order_by_text
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
@@ -119,7 +120,7 @@ class Batch(Owner):
     reflections: dict[str, ReflectionState | None] = {}
     readers: dict[str, tuple[str, ...]] = {}
     twins: list["Batch"] = []
-    past: list[str] = []  # new facts that have ended as they came
+    past: list[str] = []  # facts of its text that end, most of them as they come
     is_told: bool = False
 
     def entity(self, key: str) -> Entity:
@@ -141,7 +142,7 @@ class Batch(Owner):
         """Let a fact end: it is a member of no category, and is not found."""
         assert state.entity is not None
         self.states[key] = FactState(ended=Ended(key, state.entity, by, how, self.plan.at_ms))
-        if key in self.created:
+        if key in self.did:
             self.past.append(key)
         else:
             self.did[key] = state.version, "ended"
@@ -149,6 +150,16 @@ class Batch(Owner):
     @property
     def created(self) -> list[str]:
         return [key for key, (_, change) in self.did.items() if change == "created"]
+
+    @property
+    def current(self) -> list[str]:
+        """Return the ids of the facts of its text that are current."""
+        return [it.id for it in self.stored if self.states[it.id].ended is None]
+
+    @property
+    def kept(self) -> list[str]:
+        """Return the ids of the facts of its text that had ended before, and stay so."""
+        return [it.id for it in self.stored if it.id not in (*self.past, *self.current)]
 
     @property
     def stored(self) -> tuple[Stored, ...]:
@@ -302,17 +313,23 @@ class BatchLog(ArchivePart):
             # `options` is where `tell_fact` reads what a caller
             # stated: of these requests that is the time alone.
             options = Remember(0, request.text, event_time_ms=request.happened_ms)
+        stated = read_stated(op, self.context.config) if isinstance(request, Remember) else options.text
+        batch.order = self.order_told({key: mention for key, (mention, _) in told.items()}, stated)
         for key, (mention, categories) in told.items():
-            before = self.state(key)
+            before, past = self.state(key), self.find_past(key, batch.order)
+            if past is not None:
+                before = FactState(past.fact)
             # A fact that a session carries says of itself when it happened; one that is known here stays.
             given = besides.get(key, options) if before.entity is None else options
             later = tell_fact(before, key, mention, given, at_ms, scope)
             later = add_source(source, before, later, reinforced_ms)
             is_bare = isinstance(request, Remember | LoadSession)
-            batch.states[key] = later if is_bare else add_categories(later, before, mention, categories)
+            later = later if is_bare else add_categories(later, before, mention, categories)
+            if past is not None:
+                later = FactState(ended=structs.replace(past, fact=later.entity))
+            batch.states[key] = later
             batch.did[key] = later.version, "unchanged" if before.entity else "created"
-        stated = read_stated(op, self.context.config) if isinstance(request, Remember) else options.text
-        self.chain(batch, stated)
+        self.chain(batch)
         if isinstance(request, Remember | LoadSession):
             self.route(batch)
         self.embed(batch, is_wanted=options.embed)
@@ -327,9 +344,18 @@ class BatchLog(ArchivePart):
         batch.resources[key] = MemorizedText(given, session)
         return True
 
-    def chain(self, batch: Batch, text: str) -> None:
+    def order_told(self, told: Mapping[str, Mention], text: str) -> list[str]:
+        """Return the ids of the facts of a text in its order; what is stored is written as it was first."""
+        facts = {key: self.state(key).fact or mention for key, mention in told.items()}
+        return order_by_text({key: it.content for key, it in facts.items()}, text)
+
+    def find_past(self, key: str, order: list[str]) -> Ended | None:
+        """Return the row of a fact that a later one of the same text has ended, which the text leaves so."""
+        it = self.state(key).ended
+        return it if it is not None and it.by in order[order.index(key) :] else None
+
+    def chain(self, batch: Batch) -> None:
         """Let each new fact follow the one that the text tells before it, as M2.32 says."""
-        batch.order = order_by_text({key: batch.entity(key).content for key in batch.did}, text)
         # "Has a dog. Is called Rex. Has a cat.": Rex follows the dog and the cat follows Rex; of these, a
         # fact that was known keeps what it followed when it was told first.
         for before, key in pairwise(batch.order):
@@ -457,11 +483,11 @@ class BatchLog(ArchivePart):
     # What a text does to known facts.
 
     def relate(self, batch: Batch) -> None:
-        """Relate facts as verdicts say; one at its limit takes no more. Of a new fact and a known one the
-        later ends the earlier, the first that is named; a model saw no long one whole."""
+        """Relate facts as verdicts say; one at its limit takes no more. Of two facts the later ends the
+        earlier, the first that is named, but none in a circle; a model saw no long one whole."""
         verdicts, endings = [*self.read_verdicts(batch)], dict[str, tuple[str, str]]()
         for new, old, it in verdicts:
-            known, fresh = self.state(old[0]).entity, batch.entity(new[0])
+            known, fresh = self.read(batch, old[0]).entity, batch.entity(new[0])
             assert known is not None
             is_past = it.kind in ENDING_KINDS and happened_before(fresh, known)
             first, last, ending = (new, old, fresh) if is_past else (old, new, known)
@@ -481,7 +507,8 @@ class BatchLog(ArchivePart):
                     batch.change(fact.id, relation_count=fact.relation_count + 1)
             # A model is shown the first 1,000 bytes of a fact. What it says
             # of a longer one is stored as a relation, but ends nothing.
-            if it.kind in ENDING_KINDS and size(ending.content) <= EXTRACT_CONTENT_BYTES_MAX:
+            is_short = size(ending.content) <= EXTRACT_CONTENT_BYTES_MAX
+            if it.kind in ENDING_KINDS and is_short and first[0] not in list_chain(last[0], endings):
                 # The first verdict counts: "moved to Rome" and "moved
                 # to Oslo" cannot both be what ended "lives in Paris".
                 endings.setdefault(first[0], (last[0], it.kind))
@@ -496,16 +523,20 @@ class BatchLog(ArchivePart):
             batch.end(key, batch.states.get(key) or self.read(batch, key), by, how)
 
     def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, StatementVerdict]]:
-        """Return what a model said about pairs of a new statement and a known one, sure enough to count."""
+        """Return what a model said about pairs of an older statement and one of this text, sure enough to
+        count."""
         floor_ppm = self.context.config.evolve_confidence_min_ppm
         told = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
         read = [parse_evolution(text, pairs, floor_ppm) for text, pairs in told if text is not None]
         verdicts = (pair for it in read if isinstance(it, Evolution) for pair in it.verdicts)
         for (new_ref, old_ref), verdict in verdicts:
             new, old = read_end(new_ref), read_end(old_ref)
-            known = self.state(old[0])
-            is_new = batch.did.get(new[0]) == (new[1], "created")
-            if is_new and known.entity is not None and known.version == old[1] and old[0] not in batch.did:
+            states = [self.read(batch, key) for key, _ in (new, old)]
+            are_current = all(it.entity is not None for it in states)
+            are_same = [it.version for it in states] == [new[1], old[1]]
+            places = [batch.order.index(key) if key in batch.did else -1 for key, _ in (new, old)]
+            is_one_new = any(key in batch.created for key, _ in (new, old))
+            if are_current and are_same and is_one_new and places[0] > places[1]:
                 yield new, old, verdict
 
     # What became durable.
@@ -597,15 +628,19 @@ class BatchLog(ArchivePart):
 
     def judge_times(self, op: ArchiveOperation, asked: Exchange) -> None:
         """Demand that a model is told of each statement when it was told, and when it happened."""
-        now = minute_of(op.plan.time_of("lookup"))
-        for it in asked.inputs.get("new", ()):
-            self.demand(it["told"] == now, rules.TIMES_TOLD, f"{it['ref']} is new", now, it)
-        for it in (*asked.inputs.get("old", ()), *asked.inputs.get("facts", ())):
+        shown = [it for name in ("new", "old", "facts") for it in asked.inputs.get(name, ())]
+        for it in shown:
             key, version = read_end(str(it["ref"]))
             states = [state for _, state in self.facts.entries.get(key, ())]  # a search may show an old one
-            known = [state.fact for state in states if state.fact is not None]
-            due = [tell_times(fact) for fact in known if fact.version == version]
+            is_of_text = "new" in asked.inputs and key in op.looked_up
+            states = [*self.states_since(key, op)] if is_of_text else states
+            known = [it.entity if is_of_text else it.fact for it in states]
+            due = [tell_times(fact) for fact in known if fact is not None and fact.version == version]
             got, told = (it["told"], it.get("happened")), f"{it['ref']} was told at another time"
+            if is_of_text and not due:  # a new one: it happened when its text says, or a session that has it
+                due = [(minute_of(op.plan.time_of("lookup")), got[1])]
+            elif is_of_text and op.given_ms is not None:
+                due += [(at, minute_of(op.given_ms)) for at, _ in due]
             self.demand(got in due or not due, rules.TIMES_TOLD, told, due, got)
 
     def choose_rule(self, key: str, states: Iterable[FactState], got: Entity | Ended | int | None) -> Rule:
@@ -654,15 +689,12 @@ def happened_before(one: Entity, other: Entity) -> bool:
     return one.event_time_ms is not None and one.event_time_ms < known_ms
 
 
-def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
-    """Return the ids by the first place of their contents; others stay behind the one that comes before."""
-    # contents a "tea", b (reworded, so not in the text), c "milk"; text "milk and tea":
-    # places a 9, b none, c 0; known 9, 9, 0; in order c, a, b
-    places = {key: text.index(it) if it in text else None for key, it in contents.items()}
-    known = list[int]()
-    for place in places.values():
-        known.append(place if place is not None else (known or [0])[-1])
-    return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
+def list_chain(key: str, endings: Mapping[str, tuple[str, str]]) -> list[str]:
+    """Return the ids of a fact, of what ends it, of what ends that, and so on."""
+    found = [key]
+    while found[-1] in endings:
+        found.append(endings[found[-1]][0])
+    return found
 
 
 def name_record(plan: BatchContext) -> str:
@@ -707,9 +739,9 @@ def is_in(batch: Batch, commit: Commit) -> bool:
     """Return whether this is the durable batch, of several that differ in what was heard."""
     rows = {it.address: it.body for it in commit.writes}
     blocks = {where.id: fact.block for where, body in rows.items() if (fact := fact_of(body)) is not None}
-    ended, related = (
-        sorted(where.id for where, body in rows.items() if where.kind == kind and body is not None)
-        for kind in ("ended", "relation")
-    )
+    # A fact that stays ended may be written as well: with another source, say.
+    written = [it for it, body in rows.items() if body is not None]
+    ended = sorted(it.id for it in written if it.kind == "ended" and it.id not in batch.kept)
+    related = sorted(it.id for it in written if it.kind == "relation")
     is_routed = all(blocks.get(key) == it.block for key, it in batch.routing.items() if key in batch.created)
     return is_routed and ended == sorted(batch.ended) and related == sorted(it.id for it in batch.relations)

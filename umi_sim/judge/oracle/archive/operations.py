@@ -195,6 +195,19 @@ class ArchiveOperation(Owner):
         is_same: bool = structs.replace(self.asked, op_id=0) == structs.replace(other.asked, op_id=0)
         return is_same
 
+    @property
+    def given_ms(self) -> int | None:
+        """Return when the request says that its text happened."""
+        name = "happened_ms" if isinstance(self.request, Memorize) else "event_time_ms"
+        given_ms: int | None = getattr(self.request, name, None)
+        return given_ms
+
+    @property
+    def looked_up(self) -> list[str]:
+        """Return the ids of the facts of its text, as it has asked for them."""
+        asked = [it.effect.query for it in self.plan.tried("lookup") if isinstance(it.effect, Read)]
+        return [it.id for query in asked if isinstance(query, ByIds) for it in query.addresses]
+
     # What was asked and answered.
 
     def sent(self, step: str, event: str, effect: Asked, now_ms: int) -> None:

@@ -171,8 +171,7 @@ class Writes(ArchivePart):
         outcomes = {it.entity_id: it.outcome for it in value.routing}
         # The outcome is core's decision and is judged there
         # (umi_sim/judge/state/plans.py), so it is taken as it came.
-        current = [it.id for it in batch.stored if it.id not in batch.past]
-        routings = [[one.routing[key] for key in current] for one in (batch, *batch.twins)]
+        routings = [[one.routing[key] for key in batch.current] for one in (batch, *batch.twins)]
         routed = [
             [structs.replace(it, outcome=outcomes.get(it.entity_id, "")) for it in one] for one in routings
         ]

@@ -1,0 +1,67 @@
+"""Decide in which order a text tells its facts, and which pairs of facts a model is asked about.
+
+Law. A new fact is compared with the five that are most like it, of those that are known and of those that its
+text tells before it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from umi_core.language.wordings import words_before
+from umi_core.limits import EMBED_TEXT_BYTES_MAX, EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_FACT_COUNT_MAX
+from umi_core.policies.term_scores import score_rows
+from umi_core.rows import Entity
+from umi_core.text import cut
+
+LEAST_PPM: Final = 200_000
+
+
+class ToldFact(NamedTuple):
+    """A fact that a text tells; `is_past`: it has ended, and the text says nothing new of it."""
+
+    fact: Entity
+    is_new: bool
+    is_past: bool = False
+
+
+def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
+    """Return the ids by the first place of their contents; others stay behind the one that comes before."""
+    # contents a "tea", b (reworded, so not in the text), c "milk"; text "milk and tea":
+    # places a 9, b none, c 0; known 9, 9, 0; in order c, a, b
+    places = {key: text.index(it) if it in text else None for key, it in contents.items()}
+    known = list[int]()
+    for place in places.values():
+        known.append(place if place is not None else (known or [0])[-1])
+    return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
+
+
+def list_new(told: Iterable[ToldFact], text: str) -> list[str]:
+    """Return the ids of the new facts that are compared, as the text has them."""
+    facts = {it.fact.id: it for it in told}
+    order = order_by_text({key: it.fact.content for key, it in facts.items()}, text)
+    return [key for key in order if facts[key].is_new][:EVOLVE_FACT_COUNT_MAX]
+
+
+def list_pairs(
+    told: Iterable[ToldFact], text: str, found: Sequence[Iterable[tuple[int, str]]]
+) -> list[tuple[str, str]]:
+    """Return the pairs by their ids, the later fact first; `found`: for each new fact the known ones that a
+    search has found, with their scores."""
+    facts = {it.fact.id: it for it in told}
+    order = order_by_text({key: it.fact.content for key, it in facts.items()}, text)
+    pairs = list[tuple[str, str]]()
+    for key, known in zip(list_new(facts.values(), text), found, strict=True):
+        fact, earlier = facts[key].fact, order[: order.index(key)]
+        query = "\n".join(
+            (cut("\n".join(fact.name_and_text()), EMBED_TEXT_BYTES_MAX), *words_before(fact.content))
+        )
+        lines = {
+            other: it.fact.name_and_text() for other, it in facts.items() if not it.is_past and other != key
+        }
+        scores = dict(zip(lines, score_rows(query, lines.values()), strict=True))
+        # Two new facts meet once, where the later one is compared; a known one has no turn of its own.
+        others = [it for it in lines if it in earlier or not facts[it].is_new]
+        best = sorted([(-ppm, it) for ppm, it in known] + [(-scores[it], it) for it in others])
+        near = [it for ppm, it in best if ppm <= -LEAST_PPM or it not in facts][:EVOLVE_CANDIDATE_COUNT_MAX]
+        pairs += [(it, key) if it in facts and it not in earlier else (key, it) for it in near]
+    return pairs
