@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import structs
 
 from umi_sim.kernel.prng import Stream
-from umi_sim.targets.adapter import Adapter, flags_of, ops_of
+from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.anomalies import name_anomaly
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import TargetVerdict, run
@@ -24,7 +24,10 @@ def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVer
     bound = adapter.contract.bound
     if small.broken is None or small.broken.rule != "answer" or flags_of(adapter).get(bound) is not None:
         return small
-    most, others = (count_kept(adapter, count) for count in COUNTS)
+    try:
+        most, others = (count_kept(adapter, count) for count in COUNTS)
+    except BadAdapter:  # so many entries are more than it can be given
+        return small
     if most != others or not 0 < most < CROWD:
         return small
     declared = declare(adapter, {bound: most})
