@@ -251,3 +251,94 @@ class LeavesLog(Erasing):
     def make(self) -> None:
         super().make()
         self.db.execute("PRAGMA journal_mode = WAL")
+
+
+class EndsAtOnce(Kv):
+    """Takes a time to live of zero for no time at all; `takes_zero_for`: what another store does."""
+
+    ttl_zero = "expired"
+    takes_zero_for: float | None = 0
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[object, float | None]] = {}
+
+    def put(self, key: str, value: object, ttl: float | None = None) -> None:
+        ttl = self.takes_zero_for if ttl == 0 else ttl
+        self.rows[key] = value, None if ttl is None else self.now() + ttl
+
+    def get(self, key: str) -> object:
+        value, until = self.rows.get(key, (MISSING, None))
+        return MISSING if until is not None and self.now() >= until else value
+
+
+class NeverEnds(EndsAtOnce):
+    ttl_zero = "forever"
+    takes_zero_for = None
+
+
+class TakesZeroForNone(EndsAtOnce):
+    takes_zero_for = None
+
+
+class TakesNoneForZero(EndsAtOnce):
+    ttl_zero = "forever"
+
+
+class SaysNothingOfZero(TakesZeroForNone):
+    ttl_zero = "unasked"
+
+
+class LimitsFirst(MemoryStore):
+    """Takes the first rows of a user, `more` times as many as are asked for, and then filters them."""
+
+    more: int | None = 1
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[str, str, dict[str, object]]] = {}
+
+    def add(self, id: str, text: str, user: str, metadata: dict[str, object]) -> str:
+        self.rows[id] = text, user, metadata
+        return id
+
+    def search(self, query: str, user: str, limit: int = 10, where: Any = None) -> list[Any]:
+        rows = [(id, row) for id, row in self.rows.items() if row[1] == user]
+        if self.more is not None:
+            rows = self._rank(rows, query)[: self.more * limit]
+        found = [(id, row) for id, row in rows if self._fits(row[2], where or {})]
+        return [(id, row[0]) for id, row in self._rank(found, query)][:limit]
+
+    def _rank(self, rows: list[Any], query: str) -> list[Any]:
+        return sorted(rows, key=lambda pair: pair[1][0] != query)
+
+    def _fits(self, metadata: dict[str, object], where: dict[str, object]) -> bool:
+        return where.items() <= metadata.items()
+
+
+class LimitsLast(LimitsFirst):
+    more = None
+
+
+class LimitsFirstInOrder(LimitsFirst):
+    """Takes the first rows in the order in which they came."""
+
+    def search(self, query: str, user: str, limit: int = 10, where: Any = None) -> list[Any]:
+        rows = [(id, row) for id, row in self.rows.items() if row[1] == user][: (self.more or 1) * limit]
+        return [(id, row[0]) for id, row in rows if self._fits(row[2], where or {}) and row[0] == query]
+
+
+class LimitsFirstOfMany(LimitsFirstInOrder):
+    more = 10
+
+
+class LimitsFirstOfManyRanked(LimitsFirst):
+    more = 4
+
+
+class FitsByAnyKey(LimitsLast):
+    def _fits(self, metadata: dict[str, object], where: dict[str, object]) -> bool:
+        return not where or bool(where.items() & metadata.items())
+
+
+class KeepsOneKey(LimitsLast):
+    def add(self, id: str, text: str, user: str, metadata: dict[str, object]) -> str:
+        return super().add(id, text, user, dict([*metadata.items()][:1]))

@@ -20,14 +20,14 @@ from umi_sim.programs.perturbations import (
     Perturbation,
 )
 from umi_sim.programs.program import Program, ProgramRun
-from umi_sim.programs.rules import RULES, BrokenRule, ProgramRule
+from umi_sim.programs.rules import RULES, BrokenRule, ProgramRule, ends_when_cancelled
 from umi_sim.programs.search import Exploration
 from umi_sim.programs.services import BadProgram, play_recording, play_script, service
 from umi_sim.programs.simulation import ProgramOutcome
 
 __all__ = [
-    "RULES", "BadProgram", "BrokenRule", "CancelTask", "DelayCallback", "Exploration", "FailCall", "FailSite",
-    "KillAtSite", "KillProcess", "OrderJobs", "Perturbation", "Program", "ProgramOutcome", "ProgramRule",
-    "ProgramRun", "Simulated", "check", "explore", "play_recording", "play_script", "replay", "service",
-    "simulate",
+    "RULES", "BadProgram", "BrokenRule", "CancelTask", "DelayCallback", "Exploration", "FailCall",
+    "FailSite", "KillAtSite", "KillProcess", "OrderJobs", "Perturbation", "Program", "ProgramOutcome",
+    "ProgramRule", "ProgramRun", "Simulated", "check", "ends_when_cancelled", "explore", "play_recording",
+    "play_script", "replay", "service", "simulate",
 ]  # fmt: skip

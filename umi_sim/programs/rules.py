@@ -63,6 +63,16 @@ def keeps_acknowledged(outcome: ProgramOutcome) -> str | None:
     return next(map(str, failed), None)
 
 
+def ends_when_cancelled(outcome: ProgramOutcome) -> str | None:
+    """Require that main, when it is cancelled, raises CancelledError or calls `uncancel`.
+
+    It is in no RULES: asyncio lets a main that was cancelled clean up and return, and what it did after
+    the cancellation, its cleanup or its work, looks the same from outside.
+    """
+    lives = (each for each in outcome.endings if each.what == "main")
+    return next((f"{each}, although it was cancelled" for each in lives if each.has_ignored), None)
+
+
 RULES: Final[Mapping[str, ProgramRule]] = {
     each.__name__: each for each in (ends, continues, leaks_no_task, settles_calls, keeps_acknowledged)
 }

@@ -79,13 +79,17 @@ def make_task(
 
 
 class ProgramEnding(Data):
-    """How main, resume or verify ended. `place`: where it waits if it hangs."""
+    """How main, resume or verify ended. `place`: where it waits if it hangs.
+
+    `has_ignored`: it returned although it was cancelled, and did not tell its task so by `uncancel`.
+    """
 
     what: Literal["main", "resume", "verify"]
     how: Literal["returned", "raised", "cancelled", "died", "hung"]
     error: BaseException | None = None
     beside = ("error",)
     place: str = ""
+    has_ignored: bool = False
 
     def __str__(self) -> str:
         told = f": {type(self.error).__name__}: {self.error}" if self.error is not None else ""
@@ -463,4 +467,5 @@ def end_of(what: Any, task: Any) -> ProgramEnding:
     if task.cancelled():
         return ProgramEnding(what, "cancelled")
     error = task.exception()
-    return ProgramEnding(what, "returned" if error is None else "raised", error)
+    has_ignored = error is None and task.cancelling() > 0
+    return ProgramEnding(what, "returned" if error is None else "raised", error, has_ignored=has_ignored)

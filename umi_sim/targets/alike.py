@@ -17,6 +17,7 @@ from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.values import MISSING, same
+from umi_sim.targets.world import COMPUTING_SECONDS_MAX
 
 RULE: Final = "alike"
 UNORDERED: Final = ("keys", "items", "scan", "sessions", "list")
@@ -49,10 +50,13 @@ def draw_shared(other: type[Adapter], one: type[Adapter], seed: int) -> Iterator
             yield item
 
 
-def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetVerdict:
+def run_both(
+    other: type[Adapter], one: type[Adapter], items: Sequence[Item], seed: int = 0,
+    seconds: float = COMPUTING_SECONDS_MAX,
+) -> TargetVerdict:  # fmt: skip
     """The run of one; if that is sound, that of the other; if both are, the first answers that differ."""
-    first = run(one, items, seed)
-    second = run(other, items, seed) if first.broken is None else first
+    first = run(one, items, seed, seconds)
+    second = run(other, items, seed, seconds) if first.broken is None else first
     if first.broken is not None or second.broken is not None or first.known or second.known:
         return second
     both = structs.replace(first, jobs=first.jobs + second.jobs)

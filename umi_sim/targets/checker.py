@@ -6,8 +6,11 @@ Law 2. Beside the states that may be, it keeps those that must not: of an error 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, permutations, product
 from typing import Any, Final
+
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.targets.anomalies import name_anomaly
@@ -42,6 +45,7 @@ RULES: Final[Mapping[str, str]] = {
     "batch-split": "a batch that failed was not applied in part",
     "crash-split": "after a crash an operation was done, or was not",
     "cancel-split": "after a cancellation an operation was done, or was not",
+    "cancel-spread": "a cancelled request cancels no other",
     "at-once": "requests at once equal some order of them",
     "reopen-lost": "what was done is there after a restart",
     "scope": "scopes are apart",
@@ -100,6 +104,7 @@ class BrokenContract(Data):
     error: str = ""
     frame: str = ""
     anomaly: str = ""  # the standard name of what happened
+    hint: str = ""  # what may explain it
 
     @property
     def message(self) -> str:
@@ -117,11 +122,23 @@ class Suspects(Data):
 NO_SUSPECTS: Final = Suspects()
 
 
+class CutOff(Data):
+    """An operation that was cut off, and the states in which it was done or not, whatever reads said since.
+
+    If one answer says that it was done, and another that it was not, this names the promise.
+    """
+
+    rule: str
+    op: ContractOp
+    states: Sequence[State]
+
+
 class Checker:
     def __init__(self, contract: Contract, flags: Flags, ops: Mapping[str, Sequence[str]]) -> None:
         self.contract = contract
         self.possible: list[State] = [contract.initial(each) for each in resolve_flags(contract, flags, ops)]
         self.suspects: list[Suspects] = []
+        self.cut_off: list[CutOff] = []
         self.blamed = NO_SUSPECTS
         self.past: list[ContractOp] = []
         self.has_died = False  # in the last operation
@@ -139,7 +156,7 @@ class Checker:
         """Follow an operation that ended. `spared`: the promise at stake if it was not applied after all."""
         if got.error == NOT_ASKED:
             return None
-        self.note_past([op])
+        self.note_past([op], times_ms)
         before = self.possible
         if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
             return self.describe_break(op, got, times_ms)
@@ -161,19 +178,30 @@ class Checker:
         ops, gots = [op for op, _ in asked], [got for _, got in asked]
         if not asked:
             return None
-        self.note_past(ops)
+        is_cut = gots[0].is_unknown  # the first of them was cancelled
+        self.note_past(ops[:1], times_ms, is_cut=is_cut)
+        if is_cut:  # what the others read meanwhile decides nothing
+            with suppress(TooMany):
+                self.note_cut("cancel-split", ops[0], self.after_cut(self.possible, ops[0], times_ms)[0])
+        self.note_past(ops[1:], times_ms)
         before, each = self.possible, range(len(ops))
 
-        def in_some_order(states: Sequence[State]) -> list[State]:
+        def in_some_order(states: Sequence[State], is_torn: bool = False) -> list[State]:
             found: list[State] = []
             for order in permutations(each):
                 left = list(states)
                 for at in order:
-                    left = self.after(left, ops[at], gots[at], times_ms)
+                    if gots[at].is_unknown:
+                        left = self.after_cut(left, ops[at], times_ms)[is_torn]
+                    else:
+                        left = self.after(left, ops[at], gots[at], times_ms)
                 found = distinct([*found, *left])
             return found
 
         if self.narrow(in_some_order):
+            if is_cut:
+                with suppress(TooMany):
+                    self.suspect("cancel-split", in_some_order(before, is_torn=True))
             if removing := [op.name for op, got in zip(ops, gots, strict=True) if self.is_removal(op, got)]:
                 self.note_removed(before, "+".join(sorted(removing)))
             # states with one of them lost must not be: a later answer that only they explain breaks at-once
@@ -196,7 +224,7 @@ class Checker:
         self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
     ) -> BrokenContract | None:
         """Follow a scan with others between its pages: it has all that stayed, and nothing twice."""
-        self.note_past(ops[1:])
+        self.note_past(ops[1:], times_ms)
         scan, *others = zip(ops, gots, strict=True)
 
         def follow(states: Sequence[State]) -> list[State]:
@@ -224,24 +252,22 @@ class Checker:
 
     def take_failure(self, op: ContractOp, times_ms: Sequence[int]) -> None:
         """Follow an operation that raised as something under it failed: it must not have been applied."""
-        self.note_past([op])
+        self.note_past([op], times_ms, is_cut=True)
         # `put k 1` raised: k is absent, and k=1 is only suspected. If the next get says 1, no possible state
         # fits, and the suspected one names the promise: what raised was applied all the same
-        after = [*self.states_unanswered(self.possible, op, times_ms), *self.losses(op)]
-        allowed, forbidden = self.halves(op, times_ms)
-        self.possible = distinct([*self.possible, *allowed])
+        after = [*self.states_unanswered(self.possible, op, times_ms), *self.losses(self.possible, op)]
+        allowed, forbidden = self.halves(self.possible, op, times_ms)
+        self.possible = distinct([*self.not_applied(self.possible, op), *allowed])
         self.suspect("error-applied", after)
         self.suspect("batch-split", forbidden)
 
     def take_cut_off(self, op: ContractOp, times_ms: Sequence[int], rule: str) -> None:
         """Follow an operation that was cut off: it was applied, or it was not."""
-        self.note_past([op])
-        after = self.states_unanswered(self.possible, op, times_ms)
-        allowed, forbidden = self.halves(op, times_ms)
-        lost = self.losses(op)
-        self.possible = distinct([*self.possible, *after, *allowed])
-        is_suspected = self.suspect(rule, [*forbidden, *lost])
+        self.note_past([op], times_ms, is_cut=True)
+        self.possible, torn = self.after_cut(self.possible, op, times_ms)
+        is_suspected = self.suspect(rule, torn)
         self.has_died = rule == "crash-split" and is_suspected
+        self.note_cut(rule, op, self.possible)
 
     def take_reopening(self, is_durable: bool) -> None:
         """Follow a restart: a store that is not durable is empty after it.
@@ -254,7 +280,7 @@ class Checker:
             self.suspect("reopen-lost", empty)
             self.suspects = [*of_death, *self.suspects]
         else:
-            self.possible, self.suspects = distinct(empty), []
+            self.possible, self.suspects, self.cut_off = distinct(empty), [], []
 
     def is_removal(self, op: ContractOp, got: Got) -> bool:
         return op.name in self.contract.removes and not got.is_refusal
@@ -268,9 +294,11 @@ class Checker:
         values = (value for state in states for value in self.contract.list_values(state))
         return {it for value in values for it in marks_in(value)}
 
-    def note_past(self, ops: Iterable[ContractOp]) -> None:
+    def note_past(self, ops: Iterable[ContractOp], times_ms: Sequence[int], *, is_cut: bool = False) -> None:
+        """Note operations; `is_cut`: they may not have been applied."""
         self.has_died = False
         for op in ops:
+            self.follow_cut(op, times_ms, is_cut=is_cut)
             self.past.append(op)
             for value in marks_in(op.args):
                 self.removed.pop(value, None)  # it is written again, or may have been
@@ -279,9 +307,24 @@ class Checker:
         self.earlier += self.possible
         self.deadlines.update(end_ms for state in self.possible for end_ms in self.contract.deadlines(state))
 
+    def note_cut(self, rule: str, op: ContractOp, states: Sequence[State]) -> None:
+        if op.name not in self.contract.reads:
+            self.cut_off.append(CutOff(rule, op, states))
+
+    def follow_cut(self, op: ContractOp, times_ms: Sequence[int], *, is_cut: bool) -> None:
+        """Follow a write in the states of what was cut off before."""
+        before, self.cut_off = self.cut_off, []
+        for each in before:
+            with suppress(TooMany):
+                states = each.states
+                if op.name not in self.contract.reads:
+                    after = self.all_after(states, op, times_ms)
+                    states = distinct([*states, *after]) if is_cut else after
+                self.cut_off.append(structs.replace(each, states=states))
+
     def infer_flags(self, given: Flags, ops: Mapping[str, Sequence[str]]) -> tuple[tuple[str, object], ...]:
         """Return each flag that the class does not set and that only one value explains, with that value."""
-        met = {"", *ops, *chain.from_iterable(ops.values())}
+        met = {"", *given, *ops, *chain.from_iterable(ops.values())}
         found = []
         for name, choices in self.contract.flags.items():
             is_open = choices[0] is None and name not in given
@@ -298,6 +341,7 @@ class Checker:
 
         self.possible = each_way(self.possible)  # the answer that showed the id leaves few of them
         self.suspects = [Suspects(each.rule, each_way(each.states)) for each in self.suspects]
+        self.cut_off = [structs.replace(each, states=each_way(each.states)) for each in self.cut_off]
 
     # States.
 
@@ -349,15 +393,29 @@ class Checker:
         """Return the states after an operation that was applied, and gave no answer."""
         return [self.contract.untold(state, op) for state in self.all_after(states, op, times_ms)]
 
-    def halves(self, op: ContractOp, times_ms: Sequence[int]) -> tuple[list[State], list[State]]:
+    def after_cut(
+        self, states: Sequence[State], op: ContractOp, times_ms: Sequence[int]
+    ) -> tuple[list[State], list[State]]:
+        """Return the states after an operation that was cut off: those that may be, and those torn by it."""
+        allowed, forbidden = self.halves(states, op, times_ms)
+        after = self.states_unanswered(states, op, times_ms)
+        possible = distinct([*self.not_applied(states, op), *after, *allowed])
+        return possible, [*forbidden, *self.losses(states, op)]
+
+    def halves(
+        self, states: Iterable[State], op: ContractOp, times_ms: Sequence[int]
+    ) -> tuple[list[State], list[State]]:
         """Return the states with half of a batch applied: those that may be, and those that must not."""
         found: tuple[list[State], list[State]] = [], []
-        for state in self.possible:
+        for state in states:
             found[state.flags.get("batch_atomic", True)].extend(self.contract.halves(state, op, times_ms[-1]))
         return found
 
-    def losses(self, op: ContractOp) -> list[State]:
-        return [new for state in self.possible for new in self.contract.losses(state, op)]
+    def not_applied(self, states: Iterable[State], op: ContractOp) -> list[State]:
+        return [new for state in states for new in self.contract.not_applied(state, op)]
+
+    def losses(self, states: Iterable[State], op: ContractOp) -> list[State]:
+        return [new for state in states for new in self.contract.losses(state, op)]
 
     def suspect(self, rule: str, states: Iterable[State]) -> bool:
         """Note states that must not be, unless they are possible anyway. Return whether there are such."""
@@ -378,8 +436,16 @@ class Checker:
         if len(reasons) == 1:
             allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
         allowed += tell_lacking(answers, got.value)
+        is_undecided = False
+        if self.blamed.rule in ("", "reopen-lost"):
+            for each in self.cut_off:
+                if is_undecided := self.would_answer(each.states, op, got, times_ms[-1]):
+                    self.blamed = Suspects(each.rule, each.states)
+                    allowed += f"; by one answer {each.op}, which was cut off, was done, and by another not"
+                    break
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])
-        anomaly = name_anomaly(rule, self.evidence_of(op, got, times_ms[-1]))
+        is_read = is_undecided and op.name in self.contract.reads
+        anomaly = name_anomaly(rule, "undecided" if is_read else self.evidence_of(op, got, times_ms[-1]))
         return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame, anomaly)
 
     def evidence_of(self, op: ContractOp, got: Got, now_ms: int) -> str:

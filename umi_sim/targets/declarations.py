@@ -141,7 +141,10 @@ def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
 
 
 SETTINGS: Final[Mapping[str, Expected]] = {
-    "default_ttl_ms": (lambda value: value is None or is_count(value), "a whole number above 0, or None"),
+    **dict.fromkeys(
+        ("default_ttl_ms", "maxsize", "keeps_last"),
+        (lambda value: value is None or is_count(value), "a whole number above 0, or None"),
+    ),
     "recall_floor": (
         lambda value: value is None or (is_count(value) and value <= PERCENT),
         f"a whole number from 1 to {PERCENT}, or None",

@@ -9,7 +9,7 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
 from umi_sim.targets.items import PARTED, ContractOp, Item
-from umi_sim.targets.model import TTLS_BELOW_MS, Contract, Pool
+from umi_sim.targets.model import CROWD, TTL_ZERO, TTLS_BELOW_MS, Contract, Pool
 from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
 from umi_sim.targets.world import parameters
 
@@ -20,9 +20,12 @@ SCOPES: Final = {"ns", "user", "agent", "run"}
 SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a + b:a is a:b + a
 PAUSE_COUNTS: Final = (0, 1, 1, 2, 4, 8)
 PAUSE_POINTS_MAX: Final = (1, 4, 12, 40)  # from one pause to the next
+EARLY: Final = 4  # steps after which half of all cancelled requests are cancelled
 LATE, LATE_MAX = 4, 3  # in one of so many, the result of one of the first jobs comes late
 RENEWED: Final = (7, 8)  # of two alike at once, how many write different values
 CROWDED: Final = 12  # one run in so many has more entries than a page
+CROWDED_IF_BOUNDED: Final = 3  # or about as many as the store keeps
+UNASKED: Final = TTL_ZERO[0]
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
     "add": 4, "put": 4, "get": 4, "delete": 2, "clear": 1, "delete_all": 1, "sweep": 1, "put_many": 2,
@@ -53,10 +56,15 @@ def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Ite
         items += draw_next(plan, chance, len(items))
     # A stream of its own, which moves no other draw.
     own = Stream(seed, "target", "crowd")
-    crowd = adapter.contract.crowd(pool, ops, own) if own.chance(1, CROWDED) else ()
-    at = own.below(len(items))
-    if crowd:
-        items.insert(at, Item("op" if len(crowd) == 1 else "in_turn", tuple(crowd)))
+    bound: int | None = getattr(adapter, adapter.contract.bound, None)
+    size, share = CROWD, CROWDED
+    if bound is not None and bound < CROWD:
+        size, share = max(1, own.pick((bound - 1, bound, bound + 1, 2 * bound))), CROWDED_IF_BOUNDED
+    is_crowded, is_first = own.chance(1, share), share == CROWDED_IF_BOUNDED and own.chance(1, 2)
+    crowd = adapter.contract.crowd(pool, ops, own, size, bound is not None) if is_crowded else ()
+    at = 0 if is_first else own.below(len(items))
+    together = (Item("op" if len(each) == 1 else "in_turn", tuple(each)) for each in crowd if each)
+    items[at:at] = together
     return tuple(items)
 
 
@@ -66,7 +74,10 @@ def draw_next(plan: DrawingPlan, chance: Stream, count: int) -> Iterator[Item]:
         yield item
         count += 1
     if item.kind in PROBLEMS and chance.chance(2, 3):
-        yield from draw_look(plan, chance, item.ops[-1], str(count))
+        yield from draw_looks(plan, chance, item.ops[-1], str(count), 1)
+    if item.kind == "cancel" and item.ops[0].name not in plan.contract.reads:
+        # whatever shows it: a cache and the rows behind it may differ now
+        yield from draw_looks(plan, Stream(item.number, "looks", str(count)), item.ops[0], f"{count}l", 2)
 
 
 def with_version(plan: DrawingPlan, chance: Stream, item: Item, at: str) -> tuple[Item, ...]:
@@ -108,10 +119,12 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
         scopes, names = ["a", f"a{separator}b"], [f"b{separator}a", "a"]
     # Where a file or a text is searched for what is gone, no value may stand in another one.
     pool = Pool(names, scopes, values, is_odd, adapter.erases or "render" in ops_of(adapter))
+    more = list[int]()
     if any("ttl_ms" in parameters(getattr(adapter, name)) for name in ops_of(adapter)):
-        below = (it for it in TTLS_BELOW_MS if it % adapter.tick_ms == 0)
-        return structs.replace(pool, ttls_ms=(*pool.ttls_ms, *below))
-    return pool
+        more += (it for it in TTLS_BELOW_MS if it % adapter.tick_ms == 0)
+    if getattr(adapter, "ttl_zero", UNASKED) != UNASKED:
+        more.append(0)
+    return structs.replace(pool, ttls_ms=(*pool.ttls_ms, *more)) if more else pool
 
 
 def draw_kinds(
@@ -148,7 +161,9 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
             return Item(kind, draw_paged(plan, chance, at))
         case "cancel":
             number, op = chance.log_between(1, 30), draw_op(plan, chance, at)
-            return Item(kind, (op,), number, pauses=draw_pauses(Stream(number, "pauses", at)))
+            own = Stream(number, "beside", at)
+            ops, pauses = draw_beside(plan, own, op, at), draw_pauses(Stream(number, "pauses", at))
+            return Item(kind, ops, 1 + number % EARLY if own.chance(1, 2) else number, pauses=pauses)
         case "fail" | "crash_in":
             op = draw_write(plan, chance, at)
             site, number = chance.pick(plan.moments.get(op.name) or [("statement", 1)])
@@ -175,19 +190,31 @@ def draw_part(chance: Stream, kind: str, site: str) -> int:
     return int(chance.pick([*choices, 100] if kind == "crash_in" else choices))
 
 
+def draw_beside(plan: DrawingPlan, own: Stream, op: ContractOp, at: str) -> tuple[ContractOp, ...]:
+    """Draw what goes on while an operation is cancelled: often nothing, or the same in the same place.
+
+    `own`: a stream that moves no other draw.
+    """
+    if own.chance(1, 3) or (plan.contract.is_batch(op) and not is_whole(plan)) or op.name == "scan":
+        return (op,)
+    if own.chance(1, 3):
+        return op, draw_lone(plan, own, f"{at}b")
+    return op, repeat_op(plan, own, op, at)
+
+
 def draw_together(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, ...]:
     """Often the same one twice: most of what goes wrong goes wrong there."""
     ops = [draw_lone(plan, chance, f"{at}{letter}") for letter in "abc"[: chance.between(2, 3)]]
     if chance.chance(1, 2):
-        made = {}  # what gets a name of ours gets another one
-        if ops[0].name in ("add", "version"):
-            made = {
-                each: f"{ops[0].args[each]}"[:-1] + "b" for each in ("id", "version") if each in ops[0].args
-            }
-        ops[1] = ContractOp(ops[0].name, {**ops[0].args, **made})
-        if chance.chance(*RENEWED):
-            ops[1] = renew_values(ops[1], f"v{at}b", plan.pool)
+        ops[1] = repeat_op(plan, chance, ops[0], at)
     return tuple(ops)
+
+
+def repeat_op(plan: DrawingPlan, chance: Stream, op: ContractOp, at: str) -> ContractOp:
+    """Draw the same operation in the same place: what gets a name of ours gets another one."""
+    made = {each: f"{op.args[each]}".rstrip("a") + "b" for each in ("id", "version") if each in op.args}
+    other = ContractOp(op.name, {**op.args, **(made if op.name in ("add", "version") else {})})
+    return renew_values(other, f"v{at}b", plan.pool) if chance.chance(*RENEWED) else other
 
 
 def renew_values(op: ContractOp, own: str, pool: Pool) -> ContractOp:
@@ -223,10 +250,15 @@ def draw_paged(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, 
 def draw_lone(plan: DrawingPlan, chance: Stream, at: str) -> ContractOp:
     """No batch of several, if others may come in between: then there is nothing to be said of it."""
     op = draw_op(plan, chance, at, lone=True)
-    choices = plan.contract.flags.get("batch_atomic", (True,))
-    if flags_of(plan.adapter).get("batch_atomic", choices[0]) or not plan.contract.is_batch(op):
+    if is_whole(plan) or not plan.contract.is_batch(op):
         return op
     return ContractOp(op.name, {name: at_most_one(each) for name, each in op.args.items()})
+
+
+def is_whole(plan: DrawingPlan) -> bool:
+    """Return whether a batch is done completely or not at all."""
+    choices = plan.contract.flags.get("batch_atomic", (True,))
+    return bool(flags_of(plan.adapter).get("batch_atomic", choices[0]))
 
 
 def at_most_one(value: object) -> object:
@@ -251,18 +283,14 @@ def draw_write(plan: DrawingPlan, chance: Stream, at: str) -> ContractOp:
     return draw_named(plan, chance, at, chance.pick(writes if writes and chance.chance(3, 4) else names))
 
 
-def draw_look(plan: DrawingPlan, chance: Stream, op: ContractOp, at: str) -> list[Item]:
-    """A reading of what an operation has touched."""
+def draw_looks(plan: DrawingPlan, chance: Stream, op: ContractOp, at: str, count: int) -> Iterator[Item]:
+    """Draw readings of what an operation has touched, so many of them, all different."""
     names = [name for name in plan.ops if name in plan.contract.reads]
-    if not names:
-        return []
-    look = draw_named(plan, chance, at, chance.pick(names))
-    return [
-        Item(
-            "op",
-            (ContractOp(look.name, {name: op.args.get(name, each) for name, each in look.args.items()}),),
-        )
-    ]
+    for _ in range(min(count, len(names))):
+        name = names.pop(chance.below(len(names)))
+        look = draw_named(plan, chance, at, name)
+        args = {arg: op.args.get(arg, each) for arg, each in look.args.items()}
+        yield Item("op", (ContractOp(name, args),))
 
 
 def draw_named(plan: DrawingPlan, chance: Stream, at: str, name: str) -> ContractOp:

@@ -19,7 +19,8 @@ from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, KnownMet, TargetVerdict, run
-from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, shrink
+from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, is_endless, shrink
+from umi_sim.targets.undeclared import explain_bound
 
 PROBES: Final = range(8)
 COUNT_MAX: Final = 6
@@ -100,6 +101,7 @@ class Hunt(HuntShare, kw_only=True):
             self.kinds[smallest].count += 1
         else:
             needed = tuple(find_needed(self.adapter, small, live))
+            small = explain_bound(self.adapter, verdict, small)
             self.kinds[smallest] = Finding(seed, verdict, small, needed=needed)
             self.findings.append(self.kinds[smallest])
         self.kinds[kind] = self.kinds[smallest]
@@ -117,8 +119,11 @@ def moments_of(adapter: type[Adapter]) -> Moments:
     check_judged(adapter)
     most: dict[tuple[str, str], int] = {}
     for seed in PROBES:
-        for key, count in run(adapter, draw_items(adapter, seed, {}), seed).reached.items():
+        verdict = run(adapter, draw_items(adapter, seed, {}), seed)
+        for key, count in verdict.reached.items():
             most[key] = max(count, most.get(key, 0))
+        if is_endless(verdict):  # each such run takes seconds
+            break
     found: dict[str, list[tuple[str, int]]] = {}
     for (name, site), count in sorted(most.items()):
         if site in adapter.fails:

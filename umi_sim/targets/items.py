@@ -13,7 +13,7 @@
 {"kind": "crash_in", "number": 2, "site": SITE, "ops": [OP]}  as the operation reaches this for the n-th time
 {"kind": "fail", "number": 1, "site": SITE, "ops": [OP]}  the n-th time that the operation reaches this fails
                                                        both with "part": 40 after so many per cent of the call
-{"kind": "cancel", "number": 3, "ops": [OP]}           its task is cancelled after so many steps
+{"kind": "cancel", "number": 3, "ops": [OP, OP]}       together; the first is cancelled after so many steps
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,8 +59,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "crash_in": Kind("the process dies at {site} {number}{part}: {ops}", (1,), N_MAX, SITES, "files"),
     "fail": Kind("{ops}, of which {site} {number}{part} fails", (1,), N_MAX, SITES, "files"),
     "cancel": Kind(
-        "{ops}, cancelled after {number} steps{pauses}",
-        (1,),
+        "{together}{ops}, {which}cancelled after {number} steps{pauses}",
+        range(1, AT_ONCE_MAX + 1),
         N_MAX,
         place="clients",
         pauses_max=PAUSE_COUNT_MAX,
@@ -106,8 +106,11 @@ class Item(Data):
         ends = ", ".join(map(str, accumulate(-each for each in self.pauses if each < 0)))
         pauses = f", a job pausing at point {points}" * bool(points)
         pauses += f", the result of job {ends} coming late" * bool(ends)
-        text = KINDS[self.kind].text
-        return text.format(ops=ops, number=self.number, site=self.site, part=part, pauses=pauses)
+        words = {"together": "at once: ", "which": "the first "} if len(self.ops) > 1 else {}
+        return KINDS[self.kind].text.format(
+            ops=ops, number=self.number, site=self.site, part=part, pauses=pauses,
+            **{"together": "", "which": "", **words},
+        )  # fmt: skip
 
     @property
     def call(self) -> tuple[str, int, str, int, tuple[int, ...], list[tuple[str, Mapping[str, object]]]]:

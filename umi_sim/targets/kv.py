@@ -19,13 +19,14 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
-    CROWD,
     CROWD_LIMITS,
     NOTHING,
     REFUSAL,
     SINGLY,
+    TTL_ZERO,
     WHATEVER,
     AnyOrder,
+    BoundedState,
     Contract,
     Either,
     Exactly,
@@ -37,6 +38,7 @@ from umi_sim.targets.model import (
     Truth,
     any_of,
     fill,
+    live_for,
 )
 from umi_sim.targets.values import MISSING, is_plain, same
 
@@ -52,14 +54,12 @@ class KvEntry(Data):
     value: object
     deadline_ms: int | None = None
     ttl_ms: int | None = None
+    is_unsure: bool = False  # it may have been evicted
 
 
-class KvState(Data):
-    entries: Mapping[Key, KvEntry]
-    flags: Flags
-
+class KvState(BoundedState):
     def alive(self, key: Key, now_ms: int) -> KvEntry | None:
-        entry = self.entries.get(key)
+        entry: KvEntry | None = self.entries.get(key)
         return entry if entry is not None and self.lives(entry, now_ms) else None
 
     def lives(self, entry: KvEntry, now_ms: int) -> bool:
@@ -68,23 +68,24 @@ class KvState(Data):
         return now_ms == entry.deadline_ms and self.flags["boundary"] == "alive"
 
     def put(self, key: Key, value: object, now_ms: int, ttl_ms: int | None) -> "KvState":
-        lives: Any = self.flags.get("default_ttl_ms") if ttl_ms is None else ttl_ms
-        return self.set(key, KvEntry(value, None if lives is None else now_ms + lives, lives))
-
-    def set(self, key: Key, entry: KvEntry) -> "KvState":
-        return KvState({**self.entries, key: entry}, self.flags)
+        lives = live_for(self.flags, ttl_ms)
+        return self.store(key, KvEntry(value, None if lives is None else now_ms + lives, lives))
 
     def without(self, *keys: Key) -> "KvState":
-        return KvState({key: each for key, each in self.entries.items() if key not in keys}, self.flags)
+        return self.keep({key: each for key, each in self.entries.items() if key not in keys})
 
-    def of(self, ns: str, now_ms: int, prefix: str = "") -> tuple[dict[str, object], dict[str, object]]:
-        """Values by key: those that are alive, and those that have expired and may still be seen."""
+    def list_pairs(self, ns: str, now_ms: int, prefix: str = "") -> AnyOrder:
+        """Return pairs of key and value: what is alive, and what was evicted or has expired as may be."""
         own = {
             key: each for (space, key), each in self.entries.items() if space == ns and key.startswith(prefix)
         }
-        alive = {key: each.value for key, each in own.items() if self.lives(each, now_ms)}
-        rest = {key: each.value for key, each in own.items() if key not in alive}
-        return alive, rest if self.flags["sees_expired"] else {}
+        alive = {key: each for key, each in own.items() if self.lives(each, now_ms)}
+        must, may = list[Any](), list[Any]()
+        for key, each in alive.items():
+            (may if each.is_unsure and self.lost_max else must).append([key, each.value])
+        least = len(alive) - min(self.lost_max, len(may))
+        may += [[key, own[key].value] for key in own if key not in alive and self.flags["sees_expired"]]
+        return AnyOrder(must, may, least)
 
 
 class KvContract(Contract):
@@ -107,8 +108,10 @@ class KvContract(Contract):
         "keeps_none": (False, True),
         "batch_atomic": (False, True),
         "steady_pages": (True, False),
+        "evicts": ("few", "many"),
+        "ttl_zero": TTL_ZERO,
     }
-    settings = ("default_ttl_ms",)
+    settings = ("default_ttl_ms", "maxsize")
     concerns: ClassVar = {
         "delete_reports": "delete", "incr_makes": "incr", "incr_keeps_ttl": "incr",
     }  # fmt: skip
@@ -133,6 +136,12 @@ class KvContract(Contract):
         elif op.name != "sweep":
             args["ns"] = ns
         return args
+
+    def outcomes(self, state: KvState, op: ContractOp, now_ms: int) -> Outcomes:
+        args = self.bind(op, state.flags)
+        keys = [args["key"]] if "key" in args else args.get("keys", [])
+        for each in state.split_unsure(() if op.name == "put" else keys):
+            yield from super().outcomes(each, op, now_ms)
 
     # Drawing.
 
@@ -161,16 +170,24 @@ class KvContract(Contract):
             drawn["value"] = pool.repeat(chance, (drawn.get("ns"), drawn["key"]), drawn["value"])
         return drawn
 
-    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
+    def crowd(
+        self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream, count: int, is_bounded: bool
+    ) -> Sequence[Sequence[ContractOp]]:
         op = next((name for name in ("put_many", "put") if name in ops), None)
-        if op is None or ops.keys().isdisjoint(LISTINGS):
+        if op is None or (ops.keys().isdisjoint(LISTINGS) and not is_bounded):
             return ()
-        pairs = {f"c{n}": f"crowd {n}" for n in range(CROWD)}
+        if is_bounded and "put" in ops and chance.chance(1, 2):
+            op = "put"
+        pairs = {f"c{n}": f"crowd {n}" for n in range(count)}
         given: list[dict[str, object]] = [{"pairs": pairs}]
         if op == "put":
             given = [{"key": key, "value": value} for key, value in pairs.items()]
-            given *= chance.chance(1, SINGLY)
-        return [ContractOp(op, fill(ops[op], {"ns": pool.scopes[0], **each})) for each in given]
+            given *= is_bounded or chance.chance(1, SINGLY)
+        reads = [{"key": key} for key in pairs] if is_bounded and "get" in ops else []
+        return [
+            [ContractOp(name, fill(ops[name], {"ns": pool.scopes[0], **each})) for each in all_given]
+            for name, all_given in ((op, given), ("get", reads))
+        ]
 
     def is_usual(self, name: str, value: object) -> bool:
         if name == "pairs" and isinstance(value, dict):
@@ -211,14 +228,15 @@ class KvContract(Contract):
         deadline_ms = state.entries[key].deadline_ms if key in state.entries else None
         if deadline_ms is None:
             return "it was not written, or was removed"
-        return f"its time to live was over {now_ms - deadline_ms} ms ago"
+        ago = "at once" if state.entries[key].ttl_ms == -1 else f"{now_ms - deadline_ms} ms ago"
+        return f"its time to live was over {ago}"
 
     def deadlines(self, state: KvState) -> Iterator[int]:
         yield from (it.deadline_ms for it in state.entries.values() if it.deadline_ms is not None)
 
     def with_deadline(self, state: KvState, end_ms: int) -> Iterator[KvState]:
         for key, entry in state.entries.items():
-            yield state.set(key, structs.replace(entry, deadline_ms=end_ms))
+            yield state.keep({**state.entries, key: structs.replace(entry, deadline_ms=end_ms)})
 
     # Operations.
 
@@ -230,7 +248,7 @@ class KvContract(Contract):
     ) -> Outcomes:
         for key, value in pairs.items():
             state = state.put(key, value, now_ms, ttl)
-        yield WHATEVER, state
+        yield WHATEVER, state.make_room()  # in whatever order they were put
 
     def on_add(self, state: KvState, now_ms: int, key: Key, value: object, ttl: Ttl = None) -> Outcomes:
         is_new = state.alive(key, now_ms) is None
@@ -280,7 +298,7 @@ class KvContract(Contract):
         else:
             new = entry.value + by
             changed = structs.replace(entry, value=new) if state.flags["incr_keeps_ttl"] else KvEntry(new)
-            yield Exactly(new), state.set(key, changed)
+            yield Exactly(new), state.store(key, changed)
 
     def on_touch(self, state: KvState, now_ms: int, key: Key, ttl: Ttl = None) -> Outcomes:
         entry = state.alive(key, now_ms)
@@ -298,27 +316,27 @@ class KvContract(Contract):
         yield WHATEVER, state.without(*(key for key in state.entries if key[0] == ns))
 
     def on_sweep(self, state: KvState, now_ms: int) -> Outcomes:
-        strict = KvState(state.entries, {**state.flags, "sees_expired": False})
+        strict = structs.replace(state, flags={**state.flags, "sees_expired": False})
         gone = [key for key, each in state.entries.items() if not strict.lives(each, now_ms)]
         yield WHATEVER, state.without(*gone)
 
     def on_keys(
         self, state: KvState, now_ms: int, ns: str, prefix: str = "", limit: int | None = None
     ) -> Outcomes:
-        alive, rest = state.of(ns, now_ms, prefix)
-        found = AnyOrder(list(alive), list(rest))
+        pairs = state.list_pairs(ns, now_ms, prefix)
+        must, may = ([pair[0] for pair in each] for each in (pairs.must, pairs.may))
+        found = AnyOrder(must, may, pairs.least)
         yield found if limit is None else FirstFew(found, limit), state
 
     def on_scan(self, state: KvState, now_ms: int, ns: str, limit: int = 0) -> Outcomes:
         return self.on_keys(state, now_ms, ns)
 
     def on_items(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
-        alive, rest = state.of(ns, now_ms)
-        yield AnyOrder([[*pair] for pair in alive.items()], [[*pair] for pair in rest.items()]), state
+        yield state.list_pairs(ns, now_ms), state
 
     def on_count(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
-        alive, rest = state.of(ns, now_ms)
-        yield any_of(*range(len(alive), len(alive) + len(rest) + 1)), state
+        pairs = state.list_pairs(ns, now_ms)
+        yield any_of(*range(pairs.least, len(pairs.must) + len(pairs.may) + 1)), state
 
 
 def some_of(chance: Stream, pool: Pool) -> list[str]:

@@ -93,15 +93,17 @@ class TargetVerdict(Data):
     times_ms: tuple[tuple[int, ...], ...] = ()  # of each item, the time before and, if another, after it
 
 
-def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetVerdict:
-    """Run these items; what Python draws by chance follows from `seed`.
+def run(
+    adapter: type[Adapter], items: Sequence[Item], seed: int = 0, seconds: float = COMPUTING_SECONDS_MAX
+) -> TargetVerdict:
+    """Run these items; what Python draws by chance follows from `seed`. Each may compute for `seconds`.
 
     Known divergences do not end it: it goes on from what is, or else without the item that showed one.
     """
     left, known, jobs = tuple(items), list[KnownMet](), NO_JOBS
     while True:
         with world_of(adapter, seed) as world:
-            life = TargetRun(adapter, world)
+            life = TargetRun(adapter, world, seconds)
             try:
                 verdict = life.live(left)
             except OutOfReach as error:
@@ -134,8 +136,10 @@ def find_known(adapter: type[Adapter], broken: BrokenContract | None) -> KnownMe
 class TargetRun:
     """A run as it goes on."""
 
-    def __init__(self, adapter: type[Adapter], world: TargetWorld) -> None:
-        self.adapter, self.world = adapter, world
+    def __init__(
+        self, adapter: type[Adapter], world: TargetWorld, seconds: float = COMPUTING_SECONDS_MAX
+    ) -> None:
+        self.adapter, self.world, self.seconds = adapter, world, seconds
         self.checker = Checker(adapter.contract, flags_of(adapter), ops_of(adapter))
         self.known: list[KnownMet] = []
         self.steps: list[TargetStep] = []
@@ -144,10 +148,11 @@ class TargetRun:
         self.times_ms: list[tuple[int, ...]] = []
         self.at = 0  # the item that happens now
         self.threaded: dict[str, None] = {}  # operations that began a thread
+        self.has_cancelled = False  # whether this process has had a request cancelled
 
     def live(self, items: Sequence[Item]) -> TargetVerdict:
         try:
-            with computing_at_most(COMPUTING_SECONDS_MAX):
+            with computing_at_most(self.seconds):
                 self.begin()
             if find_own_threads(self.world.loop):
                 self.threaded["make"] = None
@@ -177,26 +182,31 @@ class TargetRun:
 
     def happen(self, item: Item) -> BrokenContract | None:
         thread_count = len(self.world.loop.own_threads)
-        with computing_at_most(COMPUTING_SECONDS_MAX):
+        with computing_at_most(self.seconds):
             said = self.world.happen(*item.call)
         if len(self.world.loop.own_threads) > thread_count:
             self.threaded |= dict.fromkeys(op.name for op in item.ops)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
         torn = self.world.sites.told
-        gots = [structs.replace(got, torn=torn, is_unknown=self.is_unknown(item, got)) for got in gots]
+        gots = [
+            structs.replace(got, torn=torn, is_unknown=self.is_unknown(item, place, got))
+            for place, got in enumerate(gots)
+        ]
         self.steps.append(TargetStep(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
         self.paused_at.append(tuple(self.world.loop.paused_at))
         self.times_ms.append(tuple(self.world.times_ms))
         for name, others in self.world.names.take_guesses():
             self.checker.take_name(name, others)
+        self.has_cancelled |= item.kind == "cancel" and gots[0].is_unknown
         broken = self.judge(item, gots)
         if (met := find_known(self.adapter, broken)) is not None and self.checker.accept(item.ops):
             self.known.append(met)
             broken = None
         if broken is None and item.kind in RESTARTS:
-            with computing_at_most(COMPUTING_SECONDS_MAX):
+            with computing_at_most(self.seconds):
                 self.world.restart(item.kind)
+            self.has_cancelled = False
             self.checker.take_reopening(self.adapter.durable)
         return broken or self.check_own() or self.find_removed()
 
@@ -214,7 +224,7 @@ class TargetRun:
 
     def check_own(self) -> BrokenContract | None:
         """Return what is broken of the store's own invariants."""
-        with computing_at_most(COMPUTING_SECONDS_MAX):
+        with computing_at_most(self.seconds):
             error = self.world.check()
         if error is None:
             return None
@@ -226,7 +236,7 @@ class TargetRun:
         for op, got in zip(item.ops, gots, strict=True):
             if got.error and not (got.is_refusal or has_failed or got.is_unknown):
                 return self.describe_error(op.name, got)
-        if item.kind == "at_once":
+        if item.kind == "at_once" or (item.kind == "cancel" and len(item.ops) > 1):
             return self.checker.at_once(item.ops, gots, times_ms)
         if item.kind == "paged":
             return self.checker.take_pages(item.ops, gots, times_ms)
@@ -242,14 +252,17 @@ class TargetRun:
                     return broken
         return None
 
-    def is_unknown(self, item: Item, got: Got) -> bool:
+    def is_unknown(self, item: Item, place: int, got: Got) -> bool:
         """Return whether the operation may have been applied: it was cut off, or its response was lost."""
         has_failed = self.world.has_failed
-        is_cut = item.kind == ("crash_in" if has_failed else "cancel") and got.error in CUT_OFF
+        is_cut = item.kind == ("crash_in" if has_failed else "cancel") and got.error in CUT_OFF and not place
         return is_cut or (bool(got.error) and has_failed and item.site == "response")
 
     def describe_error(self, name: str, got: Got) -> BrokenContract:
         """Return the broken rule of a method beside the contract that has raised."""
+        if got.error == "CancelledError" and self.has_cancelled:
+            told = "raised CancelledError, and it was another request that was cancelled"
+            return BrokenContract("cancel-spread", name, told, "", got.error)
         rule = "process" if got.error == "ProcessBroken" else "raises"
         return BrokenContract(
             rule, name, got.text if rule == "process" else str(got), "", got.error, got.frame

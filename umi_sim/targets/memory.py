@@ -27,8 +27,10 @@ from umi_sim.targets.model import (
     NOTHING,
     REFUSAL,
     SINGLY,
+    TTL_ZERO,
     WHATEVER,
     AnyOrder,
+    BoundedState,
     Contract,
     Either,
     Exactly,
@@ -40,6 +42,7 @@ from umi_sim.targets.model import (
     Without,
     any_of,
     fill,
+    live_for,
     marks_in,
 )
 from umi_sim.targets.values import MISSING, show_value
@@ -49,6 +52,8 @@ Where = Mapping[str, object]  # what the metadata of an entry must have
 ALL: Final = ("user", "agent", "run")
 NO_WHERE: Final[Where] = {}
 TOPICS: Final = ("work", "food", "travel")
+KINDS_OF_ENTRY: Final = ("fact", "task")
+HIDING_COUNTS: Final = (12, 40, CROWD)  # entries that do not fit, before the one that does
 ELSEWHERE: Final = 3  # one text in so many is another one's as well, mostly in another place
 
 
@@ -60,21 +65,20 @@ class MemoryEntry(Data):
     is_untold: bool = False
     metadata: Mapping[str, object] = {}
     end_ms: int | None = None
+    is_unsure: bool = False  # it may have been evicted
 
     @property
     def text(self) -> str:
         return self.texts[-1]
 
 
-class MemoryState(Data):
+class MemoryState(BoundedState):
     """`gone`: what was deleted; a store may give its id again.
 
     `before`: of an eventual store, what has changed since it was drained, as it was; None where nothing was.
     `asked`, `missed`: searches for what is there, and those that did not find it, where there is a floor.
     """
 
-    entries: Mapping[str, MemoryEntry]
-    flags: Flags
     gone: Mapping[str, MemoryEntry] = {}
     before: tuple[tuple[str, MemoryEntry | None], ...] = ()
     asked: int = 0
@@ -83,7 +87,7 @@ class MemoryState(Data):
     def set(self, name: str, entry: MemoryEntry) -> "MemoryState":
         gone = {other: each for other, each in self.gone.items() if other != name}
         before = self.add_changed(name)
-        return structs.replace(self, entries={**self.entries, name: entry}, gone=gone, before=before)
+        return structs.replace(self, gone=gone, before=before).store(name, entry)
 
     def rename_row(self, name: str, to: str) -> "MemoryState":
         """Give a row whose id was never told the id that a repeated add got."""
@@ -109,7 +113,8 @@ class MemoryState(Data):
     def without(self, *names: str) -> "MemoryState":
         left = {name: each for name, each in self.entries.items() if name not in names}
         gone = {name: each for name, each in self.entries.items() if name in names}
-        return structs.replace(self, entries=left, gone={**self.gone, **gone}, before=self.add_changed(*gone))
+        before = self.add_changed(*gone)
+        return structs.replace(self, gone={**self.gone, **gone}, before=before).keep(left)
 
     def add_changed(self, *names: str) -> tuple[tuple[str, MemoryEntry | None], ...]:
         """Return the rows before their change, for a store that may show them for a while."""
@@ -127,16 +132,15 @@ class MemoryState(Data):
     def of(self, scope: Scope, where: Where = NO_WHERE) -> dict[str, MemoryEntry]:
         return {name: each for name, each in self.entries.items() if is_within(each, scope, where)}
 
-    def split_listing(self, scope: Scope, where: Where = NO_WHERE) -> tuple[list[object], list[object]]:
-        """Pairs of a listing: those that must be in it, and those that may be."""
-        recent = {name for name, _ in self.before}
-        pairs: list[tuple[str, object]] = [
-            (name, [name, each.text]) for name, each in self.of(scope, where).items()
-        ]
-        must = [pair for name, pair in pairs if name not in recent]
-        may = [pair for name, pair in pairs if name in recent]
+    def list_pairs(self, scope: Scope, where: Where = NO_WHERE) -> AnyOrder:
+        """Return pairs of id and text: those that must be in a listing, and those that may be."""
+        recent, found = {name for name, _ in self.before}, self.of(scope, where)
+        unsure = {name for name, each in found.items() if each.is_unsure and self.lost_max}
+        must = [[name, it.text] for name, it in found.items() if name not in recent | unsure]
+        may = [[name, it.text] for name, it in found.items() if name in recent | unsure]
         old = [[name, it.text] for name, it in self.before if it and is_within(it, scope, where)]
-        return must, [*may, *old]
+        lost = unsure - recent
+        return AnyOrder(must, [*may, *old], len(must) + max(0, len(lost) - self.lost_max))
 
 
 def is_within(entry: MemoryEntry, asked: Scope, where: Where) -> bool:
@@ -160,8 +164,10 @@ class MemoryContract(Contract):
         "dedupes": (False, True),
         "eventual": (False, True),
         "scope_ids": tuple(FORMS),
+        "evicts": ("few", "many"),
+        "ttl_zero": TTL_ZERO,
     }
-    settings = ("recall_floor",)
+    settings = ("recall_floor", "maxsize")
     concerns: ClassVar = {"delete_reports": "delete", "boundary": "ttl"}
     names: ClassVar = ALL
     reads: ClassVar = ("get", "list", "search", "count", "history", "render")
@@ -180,7 +186,13 @@ class MemoryContract(Contract):
         return args
 
     def outcomes(self, state: MemoryState, op: ContractOp, now_ms: int) -> Outcomes:
-        return super().outcomes(state.at(now_ms), op, now_ms)
+        state = state.at(now_ms)
+        names: list[Any] = [op.args.get("id")]
+        if op.name == "add":
+            args = self.bind(op, state.flags)
+            names = same(state.entries, args["scope"], args["text"]) if state.flags["dedupes"] else []
+        for each in state.split_unsure(names):
+            yield from super().outcomes(each, op, now_ms)
 
     def deadlines(self, state: MemoryState) -> Iterator[int]:
         yield from (it.end_ms for it in state.entries.values() if it.end_ms is not None)
@@ -228,15 +240,44 @@ class MemoryContract(Contract):
             if "limit" in drawn and chance.chance(1, 2):
                 drawn["limit"] = 1
             if drawn.get("where") is not None:
-                drawn["where"] = its.get("metadata", drawn["where"])
+                drawn["where"] = draw_part(chance, its.get("metadata", drawn["where"]))
         return drawn
 
-    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
-        if "add" not in ops or ops.keys().isdisjoint(("list", "count")) or not chance.chance(1, SINGLY):
+    def crowd(
+        self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream, count: int, is_bounded: bool
+    ) -> Sequence[Sequence[ContractOp]]:
+        if not is_bounded and "where" in ops.get("search", ()) and chance.chance(2, 3):
+            return self.hide_entry(pool, ops, chance)
+        is_listed = not ops.keys().isdisjoint(("list", "count")) and chance.chance(1, SINGLY)
+        if "add" not in ops or not (is_listed or is_bounded):
             return ()
         where: dict[str, object] = {"user": pool.scopes[0], "metadata": {}}
-        given = [{**where, "id": f"c{n}", "text": f"crowd {n}"} for n in range(CROWD)]
-        return [ContractOp("add", fill(("id", *ops["add"]), each)) for each in given]
+        given = [{**where, "id": f"c{n}", "text": f"crowd {n}"} for n in range(count)]
+        reads = ["get" for _ in given if "get" in ops and is_bounded]
+        return [
+            [ContractOp("add", fill(("id", *ops["add"]), each)) for each in given],
+            [ContractOp(name, {"id": each["id"]}) for name, each in zip(reads, given, strict=False)],
+        ]
+
+    def hide_entry(
+        self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream
+    ) -> Sequence[Sequence[ContractOp]]:
+        """Return adds of one text whose metadata does not fit, one that fits, and a search for this one.
+
+        A store that cuts before it filters finds nothing.
+        """
+        user, (other, own) = pool.scopes[0], ({"topic": topic} for topic in TOPICS[:2])
+        entry = {"user": user, "text": "crowd", "metadata": other}
+        crowd = [{**entry, "id": f"c{n}"} for n in range(chance.pick(HIDING_COUNTS))]
+        last = {**entry, "id": "c", "metadata": own}
+        asked = {"query": "crowd", "user": user, "limit": chance.pick((1, 2)), "where": own}
+        return [
+            *(
+                [ContractOp("add", fill(("id", *ops["add"]), each)) for each in rows]
+                for rows in (crowd, [last])
+            ),
+            [ContractOp("search", fill(ops["search"], asked))],
+        ]
 
     def losses(self, state: MemoryState, op: ContractOp) -> Iterator[MemoryState]:
         if op.name == "update":
@@ -263,7 +304,7 @@ class MemoryContract(Contract):
             )
         else:
             known = same(state.gone, scope, text) if state.flags["dedupes"] else []
-            entry = new_entry(now_ms, text, scope, metadata, ttl)
+            entry = new_entry(now_ms, text, scope, metadata, live_for(state.flags, ttl))
             for name in (id, *known):
                 yield Exactly(name), state.set(name, entry)
 
@@ -286,9 +327,14 @@ class MemoryContract(Contract):
     def follow_reuse(
         self, state: MemoryState, op: ContractOp, got: object, now_ms: int
     ) -> Iterator[MemoryState]:
-        if op.name == "add" and isinstance(got, str) and got in state.gone and not state.flags["dedupes"]:
-            args = self.bind(op, state.flags)
-            yield state.set(got, new_entry(now_ms, **{it: args[it] for it in args if it != "id"}))
+        if op.name != "add" or not isinstance(got, str):
+            return
+        args = self.bind(op, state.flags)
+        args["ttl"] = live_for(state.flags, args.get("ttl"))
+        for each in state.make_room(coming=1).split_unsure([got]):  # room was made before
+            is_evicted = "maxsize" in state.flags and got not in each.entries
+            if is_evicted or (got in each.gone and not state.flags["dedupes"]):
+                yield each.set(got, new_entry(now_ms, **{it: args[it] for it in args if it != "id"}))
 
     def on_get(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)
@@ -310,11 +356,11 @@ class MemoryContract(Contract):
         yield WHATEVER if entry is None else Exactly(list(entry.texts)), state
 
     def on_list(self, state: MemoryState, now_ms: int, scope: Scope, where: Where = NO_WHERE) -> Outcomes:
-        yield AnyOrder(*state.split_listing(scope, where)), state
+        yield state.list_pairs(scope, where), state
 
     def on_count(self, state: MemoryState, now_ms: int, scope: Scope, where: Where = NO_WHERE) -> Outcomes:
-        must, may = state.split_listing(scope, where)
-        yield any_of(*range(len(must), len(must) + len(may) + 1)), state
+        pairs = state.list_pairs(scope, where)
+        yield any_of(*range(pairs.least, len(pairs.must) + len(pairs.may) + 1)), state
 
     def on_delete_all(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
         yield WHATEVER, state.without(*state.of(scope))
@@ -323,7 +369,8 @@ class MemoryContract(Contract):
         self, state: MemoryState, now_ms: int, query: str, scope: Scope, limit: int = 10,
         where: Where = NO_WHERE,
     ) -> Outcomes:  # fmt: skip
-        own, recent = state.split_listing(scope, where)
+        pairs = state.list_pairs(scope, where)
+        own, recent = pairs.must, pairs.may
         fills = state.flags["fills_limit"] is True
         found = ExpectedHits(own, query if state.flags["finds_own"] else None, limit, recent, fills)
         floor = state.flags.get("recall_floor")
@@ -354,8 +401,16 @@ def new_entry(
 
 
 def draw_topics(chance: Stream, pool: Pool) -> dict[str, object]:
-    """Draw metadata; where odd values are drawn also one that Python takes for False."""
-    return {"topic": chance.pick((*TOPICS, "") if pool.is_odd else TOPICS)}
+    """Draw metadata of one key or two; where odd values are drawn also one that Python takes for False."""
+    topic = {"topic": chance.pick((*TOPICS, "") if pool.is_odd else TOPICS)}
+    kind = {"kind": chance.pick(KINDS_OF_ENTRY)}
+    return {**(topic if chance.chance(2, 3) else {}), **kind} if chance.chance(1, 2) else {**topic}
+
+
+def draw_part(chance: Stream, metadata: Any) -> Mapping[str, object]:
+    """Draw what a search asks of an entry: all of its metadata, or one key of it."""
+    name = chance.pick([*metadata]) if metadata else ""
+    return {name: metadata[name]} if metadata and chance.chance(1, 2) else metadata
 
 
 def pairs_of(rows: Sequence[Any]) -> list[tuple[str, str]]:

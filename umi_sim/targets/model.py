@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain, product
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
+
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
@@ -67,10 +69,11 @@ class Truth(Expectation):
 
 
 class AnyOrder(Expectation):
-    """These in any order, and none twice; `may`: these too, or not."""
+    """These in any order, and none twice; `may`: these too, or not; `least`: how many in all."""
 
-    must: Sequence[object]
-    may: Sequence[object] = ()
+    must: Sequence[Any]
+    may: Sequence[Any] = ()
+    least: int = 0
 
     def takes(self, got: object) -> bool:
         if not isinstance(got, list):
@@ -78,10 +81,11 @@ class AnyOrder(Expectation):
         left = list(got)
         count = take(left, self.must)
         take(left, self.may)
-        return count == len(self.must) and not left
+        return count == len(self.must) and not left and len(got) >= self.least
 
     def __str__(self) -> str:
         more = f", and perhaps {show_value(list(self.may))}" if self.may else ""
+        more += f", at least {self.least} in all" if self.least > len(self.must) else ""
         return f"{show_value(list(self.must))} in any order{more}"
 
 
@@ -109,7 +113,8 @@ class FirstFew(Expectation):
         must, left = self.all.must, list(got)
         must_count = take(left, must)
         take(left, self.all.may)
-        return not left and (must_count == len(must) or len(got) == self.limit)
+        is_full = must_count == len(must) and len(got) >= self.all.least
+        return not left and (is_full or len(got) == self.limit)
 
     def __str__(self) -> str:
         return f"{min(self.limit, len(self.all.must))} of {self.all}"
@@ -179,6 +184,54 @@ Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
 
+class BoundedState(Data):
+    """A state of entries by key, of which some may be gone if they were more than `maxsize`.
+
+    Of a store with maxsize 3 that got a, b, c and d, one of a, b and c is gone: all four are in `entries`,
+    these three are unsure, and `lost_max` is 1. Whatever rule the store evicts by, it has lost no more.
+    """
+
+    entries: Mapping[Any, Any]
+    flags: Flags
+    lost_max: int = 0
+
+    def keep(self, entries: Mapping[Any, Any], lost_max: int | None = None) -> Self:
+        """Return the state with these entries; no more of them are lost than are unsure."""
+        lost = self.lost_max if lost_max is None else lost_max
+        lost = min(lost, sum(each.is_unsure for each in entries.values())) if lost else 0
+        return structs.replace(self, entries=entries, lost_max=lost)
+
+    def store(self, key: object, entry: Any) -> Self:
+        """Return the state after a write; where `key` was not surely there, others had to make room."""
+        old = self.entries.get(key)
+        stored = self.keep({**self.entries, key: entry})
+        return stored.make_room(key) if old is None or (old.is_unsure and self.lost_max) else stored
+
+    def make_room(self, *kept: object, coming: int = 0) -> Self:
+        """Return the state in which any but those `kept` may be gone, if they are too many."""
+        most: Any = self.flags.get("maxsize")
+        count = len(self.entries) + coming
+        if most is None or count <= most:
+            return self
+        lost_max = count if self.flags["evicts"] == "many" else max(self.lost_max, count - most)
+        entries = {
+            key: structs.replace(each, is_unsure=key not in kept) for key, each in self.entries.items()
+        }
+        return self.keep(entries, lost_max)
+
+    def split_unsure(self, keys: Iterable[object]) -> Iterator[Self]:
+        """Yield the states in which each of these keys is there, or is gone."""
+        unsure = (key for key in keys if key in self.entries and self.entries[key].is_unsure)
+        key = next(unsure, None) if self.lost_max else None
+        if key is None:
+            yield self
+            return
+        left = {other: each for other, each in self.entries.items() if other != key}
+        there = {**self.entries, key: structs.replace(self.entries[key], is_unsure=False)}
+        yield from self.keep(there).split_unsure(keys)
+        yield from self.keep(left, self.lost_max - 1).split_unsure(keys)
+
+
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
 TTLS_BELOW_MS: Final = (1, 500, 1_500)  # where times are told in milliseconds
 
@@ -241,6 +294,17 @@ def marks_in(value: object) -> Iterator[str]:
             yield from marks_in(list(value.values()))
 
 
+TTL_ZERO: Final = ("unasked", "expired", "forever", "default")  # an entry with a time to live of zero
+
+
+def live_for(flags: Flags, ttl_ms: int | None) -> int | None:
+    """Return for how long an entry lives that got this time to live; -1: it has expired already."""
+    default: Any = flags.get("default_ttl_ms")
+    if ttl_ms != 0:
+        return default if ttl_ms is None else ttl_ms
+    return {"expired": -1, "forever": None, "default": default}.get(str(flags["ttl_zero"]))
+
+
 FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the same
     "exact": lambda name: name, "stripped": str.strip, "caseless": str.lower,
 }  # fmt: skip
@@ -261,6 +325,7 @@ class Contract(ABC):
     ops: ClassVar[Mapping[str, Sequence[str]]]
     flags: ClassVar[Mapping[str, Sequence[object]]]
     settings: ClassVar[Sequence[str]] = ()  # flags that are numbers
+    bound: ClassVar[str] = "maxsize"  # the one of them that says how much is kept
     concerns: ClassVar[Mapping[str, str]] = {}  # the operation, argument or setting, without which it is idle
     made: ClassVar[
         Mapping[str, str]
@@ -280,8 +345,13 @@ class Contract(ABC):
         found: Outcomes = getattr(self, f"on_{op.name}")(state, now_ms, **self.bind(op, state.flags))
         return found
 
-    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
-        """Return operations that put more into one place than a page holds; none if nothing would list it."""
+    def crowd(
+        self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream, count: int, is_bounded: bool
+    ) -> Sequence[Sequence[ContractOp]]:
+        """Return operations that put so many entries into one place, and then those that read them.
+
+        `is_bounded`: what may be there is bounded; else there are none if nothing would list them.
+        """
         return ()
 
     @abstractmethod
@@ -295,6 +365,13 @@ class Contract(ABC):
     def halves(self, state: State, op: ContractOp, now_ms: int) -> Iterator[State]:
         """The states that a batch leaves of which a part was applied."""
         return iter(())
+
+    def not_applied(self, state: State, op: ContractOp) -> Iterator[State]:
+        """Yield the states after a write that was not applied; a bounded store may have made room for it."""
+        yield state
+        if "maxsize" in state.flags and op.name in self.fills:
+            pairs: Any = op.args.get("pairs", (op,))
+            yield state.make_room(coming=len(pairs))
 
     def losses(self, state: State, op: ContractOp) -> Iterator[State]:
         """Yield the states that a write leaves which removed what it was to replace, and wrote nothing."""
@@ -347,7 +424,9 @@ class Contract(ABC):
         if name in self.names:
             values = value if isinstance(value, list) else [value]
             return bool(values) and all(map(is_plain_name, values))
-        return value is None or is_plain(value)
+        if name in ("metadata", "where") and isinstance(value, Mapping) and len(value) > 1:
+            return False
+        return value is None or (is_plain(value) and (name, value) != ("ttl", 0))
 
 
 def resolve_flags(

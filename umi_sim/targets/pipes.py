@@ -46,9 +46,8 @@ def adapter_of(command: str, base: type[Adapter]) -> type[Adapter]:
         known = ", ".join(base.contract.ops)
         raise BadAdapter(f"{command}: unknown operation {show_value(unknown[0])}, known are {known}")
     body = {name: asking(command, name, args, base.contract.ops[name]) for name, args in ops.items()}
-    body |= {
-        name: flags[name] for name in (*base.contract.flags, "durable", "odd", "values") if name in flags
-    }
+    settable = (*base.contract.flags, *base.contract.settings, "durable", "odd", "values")
+    body |= {name: flags[name] for name in settable if name in flags}
     return type("Piped", (Piped, base), {**body, "command": command})
 
 

@@ -60,7 +60,10 @@ PROMISES: Final = (
     ),
     Promise("keeps apart", "no scope shows what is of another", ("scope",), without_argument(SCOPES)),
     Promise("concurrent", "concurrent requests equal some order of them", ("at-once",), without_concurrency),
-    Promise("cancelled", "a cancelled request is done or not", ("cancel-split",), without_concurrency),
+    Promise(
+        "cancelled", "a cancelled request is done or not, and cancels no other",
+        ("cancel-split", "cancel-spread"), without_concurrency,
+    ),
     Promise(
         "failures", "an error means not applied, and done means done",
         ("error-applied", "batch-split", "done-lost"), without_flag("fails"),

@@ -23,7 +23,6 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
-    CROWD,
     CROWD_LIMITS,
     FORMS,
     NOTHING,
@@ -85,13 +84,21 @@ class SessionsState(Data):
         return structs.replace(self, ends_ms={**self.ends_ms, key: now_ms + ttl})
 
     def of(self, key: Key) -> tuple[Message, ...]:
-        return self.messages.get(key, ())
+        """Return the messages that a read shows."""
+        return self.cut(self.messages.get(key, ()))
+
+    def cut(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        most: Any = self.flags.get("keeps_last")
+        return messages if most is None else messages[-most:]
 
     def set(self, key: Key, messages: tuple[Message, ...]) -> "SessionsState":
         return structs.replace(self.count_change(key), messages={**self.messages, key: messages})
 
     def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
-        return self.set(key, (*self.of(key), *((now_ms, each) for each in values))).live_on(key, now_ms)
+        messages = (*self.messages.get(key, ()), *((now_ms, each) for each in values))
+        if self.flags["trims_on"] == "write":
+            messages = self.cut(messages)
+        return self.set(key, messages).live_on(key, now_ms)
 
     def without(self, key: Key) -> "SessionsState":
         messages = {of: each for of, each in self.messages.items() if of != key}
@@ -133,12 +140,14 @@ class SessionsContract(Contract):
         "batch_atomic": (True, False),
         "clear_ends_state": (None, True, False),
         "session_ids": tuple(FORMS),
+        "trims_on": (None, "write", "read"),
     }
     concerns: ClassVar = {
         "limit_zero": "limit", "limit_negative": "limit", "clear_ends_state": "state",
-        "boundary": "default_ttl_ms", "writes_renew": "default_ttl_ms",
+        "boundary": "default_ttl_ms", "writes_renew": "default_ttl_ms", "trims_on": "keeps_last",
     }  # fmt: skip
-    settings: ClassVar = ("default_ttl_ms",)
+    settings: ClassVar = ("default_ttl_ms", "keeps_last")
+    bound = "keeps_last"
     made: ClassVar = {"version": "version"}  # the name of what it gives
     names: ClassVar = ("user", "session", "key")
     reads: ClassVar = ("get", "count", "sessions", "state", "version")
@@ -168,16 +177,25 @@ class SessionsContract(Contract):
 
     # Drawing.
 
-    def crowd(self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream) -> Sequence[ContractOp]:
+    def crowd(
+        self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream, count: int, is_bounded: bool
+    ) -> Sequence[Sequence[ContractOp]]:
         """Return one add of many messages to one session; at times one message to each of many sessions."""
         if "add" not in ops:
             return ()
-        items = [{"role": ROLES[n % 2], "content": f"crowd {n}"} for n in range(CROWD)]
+        items = [{"role": ROLES[n % 2], "content": f"crowd {n}"} for n in range(count)]
         places = [(pool.names[0], items)]
-        if "sessions" in ops and chance.chance(1, SINGLY):
+        if is_bounded and chance.chance(1, 2):
+            places = [(pool.names[0], [item]) for item in items]
+        elif "sessions" in ops and chance.chance(1, SINGLY):
             places = [(f"c{n}", [item]) for n, item in enumerate(items)]
         given = [{"user": pool.scopes[0], "session": name, "items": each} for name, each in places]
-        return [ContractOp("add", fill(ops["add"], each)) for each in given]
+        reads = [name for name in ("get", "count") if name in ops and is_bounded]
+        where = {"user": pool.scopes[0], "session": pool.names[0]}
+        return [
+            [ContractOp("add", fill(ops["add"], each)) for each in given],
+            [ContractOp(name, fill(ops[name], where)) for name in reads],
+        ]
 
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
         return {
@@ -259,7 +277,7 @@ class SessionsContract(Contract):
         return exactly(values)
 
     def on_pop(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
-        messages = state.of(of)
+        messages = state.messages.get(of, ())
         if not messages:
             yield NOTHING, state
         is_by_time = state.flags["order"] == "time"

@@ -17,9 +17,11 @@ from umi_sim.targets.checker import BrokenContract
 from umi_sim.targets.items import NEEDED, ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.values import MISSING, key_of
+from umi_sim.targets.world import ENDLESS
 
 RUNS_MAX: Final = 400
 SECONDS_MAX: Final = 60
+BRIEF_SECONDS: Final = 3 / 10  # of computing, of a store that was seen to compute for ever
 ROUNDS_MAX: Final = 4
 CALMER_RUNS_MAX: Final = 100
 ORDERS_MAX: Final = 48  # of operations that were concurrent, one after the other
@@ -29,7 +31,7 @@ EARLY_MAX: Final = 12
 ORDERS: Final = 6  # of requests at once that are tried from the first one on
 TEXT_CHARS: Final = 40
 Runs = Callable[[Sequence[Item]], TargetVerdict]
-Live = Callable[[type[Adapter], Sequence[Item], int], TargetVerdict]
+Live = Callable[..., TargetVerdict]  # as `run` in life.py
 
 
 def fingerprint_of(broken: BrokenContract) -> str:
@@ -41,8 +43,25 @@ def is_alike(one: BrokenContract, other: BrokenContract) -> bool:
     return (one.rule, one.error, one.frame) == (other.rule, other.error, other.frame)
 
 
+def with_less_patience(adapter: type[Adapter], found: TargetVerdict, live: Live) -> Live:
+    """Return what runs items, and soon interrupts a store that computes for ever.
+
+    The same as before where something else in the run takes long, too.
+    """
+    if not is_endless(found):
+        return live
+    brief = partial(live, seconds=BRIEF_SECONDS)
+    before = brief(adapter, found.items[: found.ended_at], found.seed).broken
+    return live if before else brief
+
+
+def is_endless(verdict: TargetVerdict) -> bool:
+    return verdict.broken is not None and (verdict.broken.rule, verdict.broken.got) == ("hang", ENDLESS)
+
+
 def shrink(adapter: type[Adapter], found: TargetVerdict, live: Live = run) -> TargetVerdict:
     """The smallest run that was met within RUNS_MAX runs."""
+    live = with_less_patience(adapter, found, live)
     search = RunShrinker(adapter, lambda items: live(adapter, items, found.seed), found)
     search.keep(found.items[: found.ended_at + 1])
     for _ in range(ROUNDS_MAX):
@@ -97,7 +116,7 @@ def find_needed(
     adapter: type[Adapter], small: TargetVerdict, live: Live = run
 ) -> Iterator[tuple[Item, str, str]]:
     """Yield each item of a run, what was changed about it alone, and how the run ended then."""
-    items = small.items[: small.ended_at + 1]
+    items, live = small.items[: small.ended_at + 1], with_less_patience(adapter, small, live)
     for at, item in enumerate(items if len(items) <= NEEDED_COUNT_MAX else ()):
         others = alone(item) if item.kind in LESSER else [()]
         changed = [(*items[:at], *each, *items[at + 1 :]) for each in others]
@@ -120,6 +139,9 @@ def alone(item: Item) -> Iterator[tuple[Item, ...]]:
 
 def less_concurrent(item: Item) -> Iterator[tuple[Item, ...]]:
     """Yield one of its concurrent operations before or after the others, which may be in another order."""
+    if item.kind == "cancel" and len(item.ops) > 1:
+        yield (Item("at_once", item.ops, pauses=item.pauses),)
+        yield (structs.replace(item, ops=item.ops[:1]),)
     if item.kind != "at_once" or len(item.ops) < 3:
         return
     for at, op in enumerate(item.ops):
@@ -202,6 +224,8 @@ class RunShrinker:
         elif item.kind == "at_once":
             fewer(item.ops, lambda few: len(few) > 1 and self.put_ops(at, tuple(few)))
         else:
+            if item.kind == "cancel":
+                fewer(item.ops[1:], lambda few: self.put(at, ops=(item.ops[0], *few)))
             least = 1 if item.ops else 0
             lower(item.number, lambda number: number >= least and self.put(at, number=number))
             lower(item.part, lambda part: self.put(at, part=part))

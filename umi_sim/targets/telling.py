@@ -106,6 +106,8 @@ def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]
     yield row("got", f"{found.op}: {found.got}")
     if found.allowed:
         yield row("expected", found.allowed)
+    if found.hint:
+        yield row("perhaps", found.hint)
     if found.frame:
         yield row("raised in", found.frame)
     yield from under("items", (row("", each, hang=2) for each in lines_of(adapter, verdict)))
@@ -195,7 +197,8 @@ def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
 
 
 def anomaly_of(verdict: TargetVerdict) -> dict[str, str]:
-    return {"anomaly": verdict.broken.anomaly if verdict.broken else ""}
+    broken = verdict.broken
+    return {"anomaly": broken.anomaly, "hint": broken.hint} if broken else {"anomaly": "", "hint": ""}
 
 
 def counts_of(found: Hunt) -> dict[str, Any]:

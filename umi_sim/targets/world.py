@@ -189,7 +189,7 @@ class TargetWorld:
             case "paged":
                 said = self.scan_between(*calls)
             case "cancel":
-                said = [self.cancel(number, pauses, calls[0])]
+                said = self.cancel(number, pauses, calls)
             case _:
                 said = [self.call(*each) for each in calls]
         self.has_failed = self.sites.disarm()
@@ -212,15 +212,20 @@ class TargetWorld:
         starts = [lambda call=call: self.start(*call) for call in calls]
         return self.loop.at_once(starts, lambda n: drawn.getrandbits(32) % n if order else 0, pauses)
 
-    def cancel(self, steps: int, pauses: Sequence[int], call: Call) -> Any:
-        """Cancel a call after so many steps, if it goes on for so long, and wait for all that it began."""
+    def cancel(self, steps: int, pauses: Sequence[int], calls: Sequence[Call]) -> list[Any]:
+        """Start calls together, and cancel the first after so many steps, if it goes on for so long.
+
+        Then wait for the others, and for all that they began.
+        """
         with self.loop.pausing(pauses):
-            task = self.loop.create_task(self.start(*call))
-            if not self.loop.run([task], steps):
-                task.cancel()
-                self.loop.run([task])
+            tasks = [self.loop.create_task(self.start(*call)) for call in calls]
+            if not self.loop.run(tasks[:1], steps):
+                tasks[0].cancel()
+            if not all(task.done() for task in tasks):
+                self.loop.run(tasks)
             self.loop.settle(SETTLING_STEPS)
-        return asyncio.CancelledError() if task.cancelling() else loop.outcome_of(task)
+        outcomes = [loop.outcome_of(task) for task in tasks]
+        return [asyncio.CancelledError() if tasks[0].cancelling() else outcomes[0], *outcomes[1:]]
 
     def scan_between(self, scan: Call, *others: Call) -> list[Any]:
         """Make the other calls between the pages of a scan, and after the last one."""
@@ -356,7 +361,7 @@ def fitting(method: Any, args: Mapping[str, Any]) -> dict[str, Any]:
     taken = parameters(method)
     fit = {name: value for name, value in args.items() if name in taken}
     ttl_ms = args.get("ttl", 0)
-    if "ttl_ms" in taken and ttl_ms:
+    if "ttl_ms" in taken and "ttl" in args:
         fit["ttl_ms"] = ttl_ms
     elif "ttl" in fit:
         fit["ttl"] = ttl_ms // 1000 if ttl_ms % 1000 == 0 else ttl_ms / 1000

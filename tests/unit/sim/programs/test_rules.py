@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests import agent_programs as agent
-from umi_sim.programs import explore
+from umi_sim.programs import ends_when_cancelled, explore
 
 CORRECT: dict[str, Any] = {"resume": agent.resume, "verify": agent.verify}
 PLANTED: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -68,3 +68,34 @@ def test_a_rule_of_the_user_is_one_of_the_rules() -> None:
     found = explore(agent.main, **CORRECT, rules=[asks_twice])
     (finding,) = found.findings
     assert (finding.broken.rule, finding.broken.promised) == ("asks_twice", "the model is asked twice")
+
+
+async def swallow(run: Any) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(1)
+    run.state.done = True
+
+
+async def stop(run: Any) -> None:
+    try:
+        await asyncio.sleep(1)
+    finally:
+        run.state.done = True
+
+
+async def answer_for_it(run: Any) -> None:
+    try:
+        await asyncio.sleep(1)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()
+
+
+@pytest.mark.parametrize(
+    ("main", "names"), [(swallow, ["ends_when_cancelled"]), (stop, []), (answer_for_it, [])]
+)
+def test_a_main_that_swallows_its_cancellation_is_found_where_that_is_a_rule(main: Any, names: Any) -> None:
+    found = explore(main, rules=[ends_when_cancelled], drawn=0)
+    assert [each.broken.rule for each in found.findings] == names
+    assert explore(main, drawn=0).findings == []

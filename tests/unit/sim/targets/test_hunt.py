@@ -3,22 +3,24 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from time import process_time
 
 import pytest
 from msgspec import structs
 
 from tests.sessions_store import PLANTED, ClearSwallows, PopReadsThenDeletes, Store
-from umi_sim.targets import MISSING, Known, Kv, life, seed_files, world
+from umi_sim.targets import MISSING, Known, Kv, life, seed_files, shrinking, world
+from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import Checker
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import CannotExport, script_of
 from umi_sim.targets.hunt import hunt, moments_of
 from umi_sim.targets.items import ContractOp, Item
-from umi_sim.targets.life import run
+from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.shrinking import find_needed, shrink
 from umi_sim.targets.values import key_of
 
@@ -124,12 +126,11 @@ def test_the_exported_script_of_a_hang_hangs_by_itself(
 ) -> None:
     """And ends, after seconds. A store that hangs no more says something else."""
     monkeypatch.setattr(world, "COMPUTING_SECONDS_MAX", 0.2)
-    monkeypatch.setattr(life, "COMPUTING_SECONDS_MAX", 0.2)
     (tmp_path / "endless.py").write_text(ENDLESS)
     monkeypatch.syspath_prepend(tmp_path)
     store = import_module("endless").Endless
     put, get = ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})
-    verdict = run(store, [Item("op", (each,)) for each in (put, put, get)])
+    verdict = run(store, [Item("op", (each,)) for each in (put, put, get)], seconds=0.2)
     assert verdict.broken is not None
     assert verdict.broken.rule == "hang"
     text = script_of(store, verdict).replace("COMPUTING_SECONDS_MAX = 3", "COMPUTING_SECONDS_MAX = 0.2")
@@ -250,3 +251,48 @@ def test_arguments_are_shrunk_to_what_is_needed() -> None:
     small = shrink(ClearSwallows, run(ClearSwallows, (add, get, clear, get)))
     given = [op.args for item in small.items for op in item.ops]
     assert given == [{"session": "a", "items": said[:1]}, {"session": "a"}, {"session": "a"}]
+
+
+class ComputesForEver(Kv):
+    """One read never ends; `slow_s`: what opening the store computes."""
+
+    slow_s = 0.0
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+        until = process_time() + self.slow_s
+        while process_time() < until:
+            sum(range(20_000))
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = value
+
+    def get(self, key: str) -> object:
+        while key in self.rows:
+            pass
+        return MISSING
+
+
+class OpensSlowly(ComputesForEver):
+    slow_s = shrinking.BRIEF_SECONDS * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", [ComputesForEver, OpensSlowly])
+def test_what_computes_for_ever_is_shrunk_with_less_patience_unless_all_is_slow(
+    store: type[Adapter],
+) -> None:
+    items = [
+        Item("op", (ContractOp(name, args),))
+        for name, args in (("get", {"key": "b"}), ("put", {"key": "a", "value": 1}), ("get", {"key": "a"}))
+    ]
+    given: list[float] = []
+
+    def live(adapter: type[Adapter], items: Sequence[Item], seed: int, seconds: float = 1) -> TargetVerdict:
+        given.append(seconds)
+        return run(adapter, items, seed, seconds)
+
+    small = shrinking.shrink(store, live(store, items, 0), live)
+    assert small.items == tuple(items[1:])
+    is_brief = store is ComputesForEver
+    assert {*given[2:]} == {shrinking.BRIEF_SECONDS if is_brief else 1}

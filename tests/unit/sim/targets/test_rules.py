@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cancelled_stores import SharesItsTask
 from tests.kv_store import LivesTooLong
 from tests.sessions_store import AddsOneByOne, ClearSwallows, PopReadsThenDeletes
 from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes, Stale
@@ -159,6 +160,7 @@ CASES: dict[str, tuple[type[Adapter], Sequence[Item]]] = {
     "batch-split": (AddsOneByOne, (around("fail", ADD, 2, "commit"), READ)),
     "crash-split": (AddsOneByOne, (around("crash_in", ADD, 2, "commit"), READ)),
     "cancel-split": (WaitsInBetween, (around("cancel", ADD, 1), READ)),
+    "cancel-spread": (SharesItsTask, (Item("cancel", op("get", key="a").ops * 2, 1),)),
     "at-once": (PopReadsThenDeletes, (ADD, Item("at_once", POP.ops * 2))),
     "reopen-lost": (InMemory, (PUT, Item("reopen"), GET)),
     "scope": (Prefixes, (op("add", id="m1", text="tea", user="ab"), op("list", user="a"))),

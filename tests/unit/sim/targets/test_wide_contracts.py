@@ -25,6 +25,13 @@ BROKEN = (
     (stores.LosesWhileReplacing, "batch-split", "get"),
     (stores.EndsLate, "ttl", "get"),
     (stores.FiltersTheCut, "answer", "search"),
+    (stores.LimitsFirst, "answer", "search"),
+    (stores.LimitsFirstInOrder, "answer", "search"),
+    (stores.LimitsFirstOfManyRanked, "answer", "search"),
+    (stores.FitsByAnyKey, "answer", "search"),
+    (stores.KeepsOneKey, "answer", "search"),
+    (stores.TakesZeroForNone, "ttl", "get"),
+    (stores.TakesNoneForZero, "answer", "get"),
 )
 
 
@@ -45,6 +52,7 @@ def test_a_broken_promise_is_found_and_named(store: type[Adapter], rule: str, op
 
 CORRECT = (
     stores.Paged, stores.Counting, stores.Replacing, stores.Ending, stores.Filtering, stores.Erasing,
+    stores.LimitsLast, stores.EndsAtOnce, stores.NeverEnds, stores.SaysNothingOfZero,
 )  # fmt: skip
 
 
