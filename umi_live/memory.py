@@ -11,14 +11,7 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import wraps
 from types import TracebackType
@@ -363,6 +356,7 @@ class LiveMemory:
         resolve: bool = True,
         min_score_ppm: int | None = None,
         where: Sequence[Given] = (),
+        speaker: str | None = None,
         timeout: Seconds = None,
     ) -> Hits:
         """Return the facts that fit a question, the best first.
@@ -370,6 +364,7 @@ class LiveMemory:
         `turns`: (role, text), oldest first, say who `he` is; None: those of the loaded session. `limit`,
         `min_score_ppm`: of the settings if None. `deep`: search paraphrases, too; if None, as the query asks.
         `time_range`: (start, end), milliseconds since 1970. `where`: of `umi_core.conditions.filter_of`.
+        `speaker`: who says I, if not the user of the memory.
         """
         said = self.list_turns(turns)
         wanted = None if types is None else tuple(types)
@@ -378,7 +373,7 @@ class LiveMemory:
         between = arguments.as_tuples(time_range)
         request = Recall(
             0, query, limit, deep, between, wanted, said, resolve, min_score_ppm,
-            where=arguments.as_tuples(where),
+            where=arguments.as_tuples(where), speaker=speaker,
         )  # fmt: skip
         result = await self.ask(request, Recalled)
         found = result.value

@@ -107,7 +107,7 @@ def remember(op_id: OpId, it: HttpRequest) -> Remember:
 
 
 def recall(op_id: OpId, it: HttpRequest) -> Recall:
-    options = it.pick_fields("limit", "deep", "types", "min_score_ppm", "where")
+    options = it.pick_fields("limit", "deep", "types", "min_score_ppm", "where", "speaker")
     turns, time_range = read_turns(it.body.get("turns")), read_time_range(it.body.get("time_range"))
     return Recall(op_id, it.body["query"], turns=turns, time_range=time_range, **options)
 
@@ -146,7 +146,7 @@ ROUTES: Final[wire.Table] = {
     ),
     ("POST", "recall", False): route(
         "Find facts, the best first.", recall, (Recall,), FactsFound,
-        needed="query", body="limit deep types turns min_score_ppm where time_range",
+        needed="query", body="limit deep types turns min_score_ppm where time_range speaker",
     ),
     ("DELETE", "facts", True): route(
         "Forget a fact.", lambda op_id, it: Forget(op_id, it.name, it.key), (Forget,), Forgotten

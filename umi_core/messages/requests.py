@@ -19,6 +19,7 @@ from umi_core.conversations import conversation, find_unreadable, list_positions
 from umi_core.data import Data, types_of
 from umi_core.declared import list_declared
 from umi_core.domains import (
+    Asker,
     BlockKind,
     BlockLabel,
     BlockText,
@@ -322,6 +323,7 @@ class Recall(WorkflowRequest):
     """Search the facts that fit a query, the best first.
 
     `force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds.
+    `speaker`: the person who says "I" in it.
     """
 
     tag = 64
@@ -337,6 +339,7 @@ class Recall(WorkflowRequest):
     min_score_ppm: Score | None = None
     force: Wish = False
     where: RowFilter = ()
+    speaker: Asker | None = None
 
 
 class Forget(WorkflowRequest):

@@ -26,7 +26,9 @@ from umi_core.engine.workflow import (
     degrade,
     retry,
 )
+from umi_core.ids import entity_id
 from umi_core.language import replies
+from umi_core.language.persons import is_first_person
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.rewriting import (
     is_deep,
@@ -36,11 +38,12 @@ from umi_core.language.rewriting import (
     resolve_without_model,
     shown_turns,
 )
+from umi_core.language.terms import split_query, split_terms
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.policies.ranking import Ranked, current, fuse_lists, join_lists, unite_lists
+from umi_core.policies.ranking import Ranked, current, fuse_lists, join_lists, lower_others, unite_lists
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Ended, Entity, Row
 from umi_core.tiers.rewrites import rewrite_key
@@ -149,6 +152,17 @@ def limit_of(facts: Facts, view: View) -> int:
     return view.config.recall_limit_default if limit is None else limit
 
 
+def count_candidates(facts: Facts, view: View) -> int:
+    """Return how many rows each list has at most."""
+    # Of a question in the first person the facts of its speaker may stand behind those of twenty others with
+    # the same words, and must be there to come before them.
+    return (8 if is_of_speaker(facts) else 2) * limit_of(facts, view)
+
+
+def is_of_speaker(facts: Facts) -> bool:
+    return facts[REQUEST].speaker is not None and is_first_person(facts[RESOLUTION].query)
+
+
 def where_of(facts: Facts) -> Where:
     """Return the filter of the caller; scope, kind and currency are checked by storage."""
     request = facts[REQUEST]
@@ -195,14 +209,14 @@ def ask_by_vector(facts: Facts, view: View) -> Read | None:
     vector = facts.unit(VECTORS)
     if vector is None:
         return None
-    query = ByVector(view.scope, vector, where_of(facts), 2 * limit_of(facts, view), score_min(facts, view))
-    return Read(query)
+    limit = count_candidates(facts, view)
+    return Read(ByVector(view.scope, vector, where_of(facts), limit, score_min(facts, view)))
 
 
 def ask_by_words(facts: Facts, view: View) -> Read | None:
     if not is_about_some(facts, view):
         return None
-    (_, text), limit = facts.unit(TEXTS), 2 * limit_of(facts, view)
+    (_, text), limit = facts.unit(TEXTS), count_candidates(facts, view)
     return Read(ByWords(view.scope, text, where_of(facts), limit, score_min(facts, view)))
 
 
@@ -281,6 +295,7 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
 
 def ranking(facts: Facts, view: View) -> tuple[Ranked, ...]:
     vector_lists, word_lists, limit = facts[VECTOR_LISTS], facts[WORD_LISTS], limit_of(facts, view)
+    candidates = count_candidates(facts, view)
     lists = current((*vector_lists, *word_lists))
     texts, word_lists = facts[TEXTS], tuple(lists[len(vector_lists) :])
     worded = [*zip(texts, word_lists, strict=True)]
@@ -289,7 +304,21 @@ def ranking(facts: Facts, view: View) -> tuple[Ranked, ...]:
         for at in range(len(vector_lists))
     ]
     pairs = zip(lists[: len(vector_lists)], by_words, strict=True)
-    return fuse_lists([unite_lists(*pair, 2 * limit) for pair in pairs], limit)
+    united = [unite_lists(*pair, candidates) for pair in pairs]
+    if not is_of_speaker(facts):
+        return fuse_lists(united, limit)
+    speaker, asked = entity_id(view.scope, facts[REQUEST].speaker or ""), facts[RESOLUTION].query
+    return lower_others(
+        fuse_lists(united, len(united) * candidates), lambda row: is_of_others(row, speaker, asked), limit
+    )
+
+
+def is_of_others(row: Row, speaker: str, query: str) -> bool:
+    """Check whether a fact is about others than the speaker, and about none whom the query names."""
+    fact = row.body
+    if not isinstance(fact, Entity) or not fact.about or speaker in fact.about:
+        return False
+    return set(split_query(query)).isdisjoint(split_terms(fact.names))
 
 
 def hit_of(it: Ranked, after: Entity | None, replaced: tuple[tuple[str, str], ...]) -> Hit:
