@@ -31,7 +31,7 @@ from umi_core.limits import (
     EXTRACT_SENTENCE_COUNT_MAX,
     LINK_TYPE_BYTES_MAX,
 )
-from umi_core.text import cut, norm, tidy, unique
+from umi_core.text import cut, norm, size, tidy, unique
 from umi_core.values import ENTITY_TYPES
 
 # Coverage: which sentences of a text are told by nothing that was read in a reply.
@@ -220,9 +220,16 @@ def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ..
 
 
 def notes_of(sentences: Sequence[str]) -> tuple[Mention, ...]:
-    """Return a note of each sentence; what is beyond the limit is the last one, a sentence in each line."""
+    """Return a note of each sentence; of those beyond the limit notes of as many as one content may have, a
+    sentence in each line."""
     last = EXTRACT_ENTITY_COUNT_MAX - 1
-    notes = [*sentences[:last], *(["\n".join(sentences[last:])] if sentences[last:] else [])]
+    notes = list(sentences[:last])
+    for place, sentence in enumerate(sentences[last:]):
+        # Not all in one: of a note as long as a book a search finds little, and shows everything.
+        if place and size(notes[-1]) + size(sentence) < EXTRACT_CONTENT_BYTES_MAX:
+            notes[-1] += f"\n{sentence}"
+        else:
+            notes.append(sentence)
     return tuple(fallback_note(note) for note in notes)
 
 
