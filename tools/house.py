@@ -74,6 +74,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "fact_order",
             "files",
             "phrases",
+            "questions",
             "results",
             "services",
             "usage",

@@ -151,6 +151,12 @@ OTHER_PHRASES: Final = tuple((re.compile(f" (?:{pattern}){WHEN}"), english) for 
 OTHER_SUBJECT: Final = re.compile(
     rf"(?:(?:Meine?|Ma|Mon|Mi|(?:La )?[Mm]ia|(?:Il )?[Mm]io) (\w+) )?{PLACE}(?= [a-zà-ÿ])"
 )
+# What else is said of persons, whose names stand before it.
+OTHER_VERBS: Final = (
+    "ist|hat|hatte|war|mag|liebt|hasst|spielt|trinkt|isst|heißt|studiert|lernt|kann|kommt|fährt|"
+    "est|a|aime|adore|déteste|joue|boit|mange|étudie|"
+    "es|está|tiene|juega|bebe|come|estudia|odia|è|ha|gioca|beve|mangia|studia|ama"
+)
 KINDS_OF_KIN: Final = {
     "sister": "schwester sœur soeur hermana sorella", "brother": "bruder frère hermano fratello",
     "mother": "mutter mère madre", "father": "vater père padre", "daughter": "tochter fille hija figlia",

@@ -202,9 +202,9 @@ Claire travaille chez Renault.
 Je travaille chez Danone.
 """,
         {
-            "Où j'habite ?": "J'habite",
+            "Où est-ce que j'habite ?": "J'habite",
             "Où habite Bob ?": "Bob habite",
-            "Où je travaille ?": "Je travaille",
+            "Où est-ce que je travaille ?": "Je travaille",
             "Où travaille Claire ?": "Claire travaille",
         },
     ),

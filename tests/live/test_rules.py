@@ -47,6 +47,8 @@ READ: Final = (
     ("Ma sœur Marie habite à Lyon.", "Marie person, Lyon location"),
     ("Mi hermano Zork trabaja para Seat.", "Zork person, Seat organization"),
     ("Der Zug ist nach Hamburg gefahren. Sie wohnt in Köln.", "- / -"),
+    ("Anna ist gegen Nüsse allergisch. Bob adore le jazz.", "Anna person / Bob person"),
+    ("Das ist gut. Rom ist alt. Zork ist groß.", "- / - / -"),
     # What says I.
     ("My name is Umi and I help with memory management.", "Umi self"),
     ("My name is Umi. I help with memory management.", "Umi self / Umi self"),
