@@ -185,7 +185,8 @@ OPENING: Final = re.compile(
     r"Novità|Buone notizie|A proposito)[,:!]+ "
 )
 HEDGE: Final = re.compile(
-    r"\b(?:dass|ob|wenn|als|glaube|denke|hoffe|würde|möchte|que|si|quand|pense|espère|voudrais|cuando|creo|"
+    r"\b(?:dass|ob|wenn|als(?= (?:ich|wir|er|sie|es|man|der|die|das|mein\w*) )|glaube|denke|hoffe|würde|"
+    r"möchte|que|si|quand|pense|espère|voudrais|cuando|creo|"
     r"espero|quiero|quisiera|che|se|quando|penso|spero|vorrei)\b"
 )
 # A second claim of a sentence, and the subject that German leaves out before it.

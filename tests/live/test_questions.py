@@ -19,6 +19,7 @@ from umi_live.questions import drop_small_words, list_wordings
         ("I am vegetarian.", "Do I eat meat?"),
         ("My brother Tom sails.", "Do I have siblings?"),
         ("I moved to Porto.", "What is my address?"),
+        ("My mail is ann@example.org.", "What is my email?"),
         ("Ich wohne in Köln.", "Wo lebe ich?"),
         ("Ich bin gegen Fisch allergisch.", "Meine Allergien?"),
         ("Ich habe einen Hund.", "Habe ich ein Haustier?"),

@@ -49,6 +49,8 @@ READ: Final = (
     ("Der Zug ist nach Hamburg gefahren. Sie wohnt in Köln.", "- / -"),
     ("Anna ist gegen Nüsse allergisch. Bob adore le jazz.", "Anna person / Bob person"),
     ("Das ist gut. Rom ist alt. Zork ist groß.", "- / - / -"),
+    ("My name is Ann. Ich heiße Ann und arbeite als Chef.", "Ann person / Ann person / Ann person"),
+    ("My name is Ann. Ich war klein, als ich kam, und wohne hier.", "Ann person / Ann person"),
     # What says I.
     ("My name is Umi and I help with memory management.", "Umi self"),
     ("My name is Umi. I help with memory management.", "Umi self / Umi self"),
