@@ -445,4 +445,14 @@ def first_person(found: RuleStatement, text: str, speaker: Named | None) -> Rule
         cue = SAID, ""
     if cue is None or speaker is None:
         return structs.replace(found, names=(speaker,) if speaker else (), cue=cue[0] if cue else None)
-    return structs.replace(about(text, (speaker,), *cue, is_alone=False), sentence=found.sentence)
+    it = structs.replace(about(text, (speaker,), *cue, is_alone=False), sentence=found.sentence)
+    own = name_own_person(text)
+    return structs.replace(it, names=(*it.names, (own, "person"))) if own else it
+
+
+def name_own_person(text: str) -> str:
+    """Return the person whom a sentence names as one of its speaker: "My boss is Eva"; empty if none is."""
+    match = re.fullmatch(rf"(?:My|Our) (?:[\w-]+ )*?([\w-]+) (?:is|was)(?: called)? ({NAME})[.!]*", text)
+    if match is None or match[1] == "name" or not is_possible(match[2], is_inside=True):
+        return ""
+    return match[2] if match[1].lower() in BEINGS or is_given(match[2]) else ""

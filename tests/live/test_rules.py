@@ -61,6 +61,10 @@ READ: Final = (
     ("My name is Ann. I'm a nurse. I live in Paris.", "Ann person / Ann person / Ann person, Paris location"),
     ("My name is Great.", "-"),
     ("I'm German. I work at Siemens.", "- / -"),
+    ("My name is Ann. My boss is Zork. My sous-chef is Marta.",
+     "Ann person / Ann person, Zork person / Ann person, Marta person"),
+    ("My name is Ann. My car is Blue. My favourite month is May. Our brother is late.",
+     "Ann person / Ann person / Ann person / Ann person"),
     # Pronouns.
     ("Alice works at Acme as a teacher. She lives in Paris. Her office is big.",
      "Alice person, Acme organization / Alice person, Paris location / Alice person"),
