@@ -74,6 +74,7 @@ class MemoryOptions(Data):
     seal_anchor: str | None = None
     categories: Mapping[str, str] | None = None
     parameters: Mapping[str, object] | None = None
+    timeout: float | None = None
     as_json: bool = False
 
     def show(self, line: str, row: Mapping[str, object]) -> None:
@@ -102,7 +103,7 @@ class MemoryOptions(Data):
             self.db, user=user, agent=agent, model=self.model, embedder=self.embedder,
             parameters=self.parameters,
             key=os.environ.get(KEY), record=self.record, read_only=read_only, categories=self.categories,
-            seal=read_key(self.seal_key_file), seal_anchor=self.seal_anchor,
+            seal=read_key(self.seal_key_file), seal_anchor=self.seal_anchor, timeout=self.timeout,
         )  # fmt: skip
 
     async def probe_services(self, memory: LiveMemory) -> None:
@@ -191,6 +192,12 @@ OPTIONS: Final = (
         help="A category of the memory in place of the usual ones, with what belongs there. Repeat it.",
     ),
     click.option("--record", type=click.Path(dir_okay=False), help="A new file, for `umi-sim replay`."),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="The most that a request may take, of an import each text. Else as long as it takes.",
+    ),
 )
 FILE_OPTIONS: Final = (
     click.option(
@@ -292,12 +299,15 @@ def statement_of(name: str, content: str) -> str:
 @on_shown
 @click.option("--limit", type=int, help="How many at most.")
 @click.option("--shared", multiple=True, help="An agent of the user that shares its archive. Repeatable.")
+@click.option("--speaker", help="Who says `I` in the question. Else the user.")
 @click.argument("query")
-def recall(target: MemoryOptions, query: str, limit: int | None, shared: tuple[str, ...]) -> None:
+def recall(
+    target: MemoryOptions, query: str, limit: int | None, shared: tuple[str, ...], speaker: str | None
+) -> None:
     """Find what is known: how well it answers, its name, what is said of it. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
-        hits = await memory.recall(query, limit=limit, shared=shared)
+        hits = await memory.recall(query, limit=limit, shared=shared, speaker=speaker)
         paths = await memory.paths_of([hit.id for hit in hits])
         for hit in hits:
             line = statement_of(hit.name, hit.content) + (f"  ({hit.agent})" if hit.agent else "")

@@ -6,6 +6,7 @@
     a message of role user, in a conversation       the user of the memory
     any other message, and a document               its own speaker, or no person
     remember("The user lives in Porto.")            the user: so an agent writes what it has heard
+    recall("Where do I live?")                      the user
 
 Law 1. This file alone decides it. Law 2. A user has one name, whatever the door. Law 3. Better no name than a
 wrong one.
@@ -22,7 +23,7 @@ from umi_core.domains import bad_speaker
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language.extraction import is_pronoun
 from umi_core.language.prompts import input_line
-from umi_core.messages.requests import Remember, Request
+from umi_core.messages.requests import Recall, Remember, Request
 from umi_core.text import norm, tidy
 from umi_live.rules import is_speaker
 
@@ -49,6 +50,8 @@ def name_speaker(request: Request, user: str) -> Request:
     """Return a request with the user as its speaker, if neither the request nor its text names a speaker."""
     match request:
         case Remember(text=text, speaker=None) | AddArchival(content=text, speaker=None) if is_own_text(text):
+            return structs.replace(request, speaker=name_user(user))
+        case Recall(speaker=None):
             return structs.replace(request, speaker=name_user(user))
     return request
 

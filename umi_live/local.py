@@ -18,7 +18,6 @@ from xml.sax.saxutils import escape
 
 from umi_core.language.dates import drop_dates
 from umi_core.language.extraction import sentences, telling
-from umi_core.language.wordings import words_of_change
 from umi_core.language.words import content, words
 from umi_core.limits import (
     COMPONENT_MAX,
@@ -33,6 +32,7 @@ from umi_core.values import DESCRIBED_BY, Turn
 from umi_live.changes import AttributeClaims, claims_of, ends
 from umi_live.english import UNHEARD_ROLES
 from umi_live.phrases import GREETINGS
+from umi_live.questions import list_wordings
 from umi_live.references import resolve_plainly
 from umi_live.rules import RuleStatement, SpeakerTurn, read
 from umi_live.services import ServiceFailed
@@ -243,8 +243,8 @@ def rewrite(given: Json) -> str:
 
 
 def expand(given: Json) -> str:
-    """Return the words of changes that a question may be about: it names what was before."""
-    return json.dumps([*words_of_change(given["query"])])
+    """Return other words of statements that may answer a question."""
+    return json.dumps([*list_wordings(given["query"])], ensure_ascii=False)
 
 
 def memories(given: Json) -> str:

@@ -10,14 +10,7 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 import asyncio
 import math
 import time
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import wraps
 from types import TracebackType
@@ -364,6 +357,7 @@ class LiveMemory:
         min_score_ppm: int | None = None,
         where: Sequence[Given] = (),
         shared: Sequence[str] = (),
+        speaker: str | None = None,
         timeout: Seconds = None,
     ) -> Hits:
         """Return the facts that fit a question, the best first.
@@ -372,6 +366,7 @@ class LiveMemory:
         `min_score_ppm`: of the settings if None. `deep`: search paraphrases, too; if None, as the query asks.
         `time_range`: (start, end), milliseconds since 1970. `where`: of `umi_core.conditions.filter_of`.
         `shared`: agents of this user whose archives are searched, too; each must share it with this one.
+        `speaker`: who says I, if not the user of the memory.
         """
         said = self.list_turns(turns)
         wanted = None if types is None else tuple(types)
@@ -380,7 +375,7 @@ class LiveMemory:
         between = arguments.as_tuples(time_range)
         request = Recall(
             0, query, limit, deep, between, wanted, said, resolve, min_score_ppm,
-            where=arguments.as_tuples(where), shared=tuple(shared),
+            where=arguments.as_tuples(where), shared=tuple(shared), speaker=speaker,
         )  # fmt: skip
         result = await self.ask(request, Recalled)
         found = result.value

@@ -151,6 +151,12 @@ OTHER_PHRASES: Final = tuple((re.compile(f" (?:{pattern}){WHEN}"), english) for 
 OTHER_SUBJECT: Final = re.compile(
     rf"(?:(?:Meine?|Ma|Mon|Mi|(?:La )?[Mm]ia|(?:Il )?[Mm]io) (\w+) )?{PLACE}(?= [a-zà-ÿ])"
 )
+# What else is said of persons, whose names stand before it.
+OTHER_VERBS: Final = (
+    "ist|hat|hatte|war|mag|liebt|hasst|spielt|trinkt|isst|heißt|studiert|lernt|kann|kommt|fährt|"
+    "est|a|aime|adore|déteste|joue|boit|mange|étudie|"
+    "es|está|tiene|juega|bebe|come|estudia|odia|è|ha|gioca|beve|mangia|studia|ama"
+)
 KINDS_OF_KIN: Final = {
     "sister": "schwester sœur soeur hermana sorella", "brother": "bruder frère hermano fratello",
     "mother": "mutter mère madre", "father": "vater père padre", "daughter": "tochter fille hija figlia",
@@ -179,7 +185,8 @@ OPENING: Final = re.compile(
     r"Novità|Buone notizie|A proposito)[,:!]+ "
 )
 HEDGE: Final = re.compile(
-    r"\b(?:dass|ob|wenn|als|glaube|denke|hoffe|würde|möchte|que|si|quand|pense|espère|voudrais|cuando|creo|"
+    r"\b(?:dass|ob|wenn|als(?= (?:ich|wir|er|sie|es|man|der|die|das|mein\w*) )|glaube|denke|hoffe|würde|"
+    r"möchte|que|si|quand|pense|espère|voudrais|cuando|creo|"
     r"espero|quiero|quisiera|che|se|quando|penso|spero|vorrei)\b"
 )
 # A second claim of a sentence, and the subject that German leaves out before it.

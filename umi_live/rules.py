@@ -36,7 +36,7 @@ from umi_live.english import (
     ROLES,
     WORD_ENDINGS,
 )
-from umi_live.phrases import divide_phrases, is_own, translate, translate_other
+from umi_live.phrases import OTHER_VERBS, divide_phrases, is_own, translate, translate_other
 
 CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # begins with no small letter
 TITLE: Final = r"(?:Mr|Mrs|Ms|Dr|Prof)\. "
@@ -386,6 +386,13 @@ def read_name(match: re.Match[str], text: str, context: SentenceContext) -> Rule
     return about(text, ((match[1], type_of(match[1], found[0], text)),), *found)
 
 
+def read_given(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
+    """Anna ist gegen Nüsse allergisch."""
+    if not is_given(match[1]) or not is_possible(match[1]):
+        return None
+    return about(text, ((match[1], "person"),), SAID, "", is_alone=False)
+
+
 def read_pronoun(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
     """She lives in Paris, behind a sentence about one person and nothing else."""
     if context.alone is None:
@@ -401,6 +408,7 @@ SUBJECTS: Final = (
     ("(He|She|His|Her) ", read_pronoun),
     (r"(?:The user|User)(['\u2019]s)? ", read_user),
     (rf"({NAME})['\u2019]s? ", read_owner),
+    (rf"({NAME}) (?:{OTHER_VERBS}) ", read_given),
     (rf"({NAME}) ", read_name),
 )  # fmt: skip
 
@@ -437,4 +445,14 @@ def first_person(found: RuleStatement, text: str, speaker: Named | None) -> Rule
         cue = SAID, ""
     if cue is None or speaker is None:
         return structs.replace(found, names=(speaker,) if speaker else (), cue=cue[0] if cue else None)
-    return structs.replace(about(text, (speaker,), *cue, is_alone=False), sentence=found.sentence)
+    it = structs.replace(about(text, (speaker,), *cue, is_alone=False), sentence=found.sentence)
+    own = name_own_person(text)
+    return structs.replace(it, names=(*it.names, (own, "person"))) if own else it
+
+
+def name_own_person(text: str) -> str:
+    """Return the person whom a sentence names as one of its speaker: "My boss is Eva"; empty if none is."""
+    match = re.fullmatch(rf"(?:My|Our) (?:[\w-]+ )*?([\w-]+) (?:is|was)(?: called)? ({NAME})[.!]*", text)
+    if match is None or match[1] == "name" or not is_possible(match[2], is_inside=True):
+        return ""
+    return match[2] if match[1].lower() in BEINGS or is_given(match[2]) else ""

@@ -107,7 +107,7 @@ def remember(op_id: OpId, it: HttpRequest) -> Remember:
 
 
 def recall(op_id: OpId, it: HttpRequest) -> Recall:
-    options = it.pick_fields("limit", "deep", "types", "min_score_ppm", "where", "shared")
+    options = it.pick_fields("limit", "deep", "types", "min_score_ppm", "where", "shared", "speaker")
     turns, time_range = read_turns(it.body.get("turns")), read_time_range(it.body.get("time_range"))
     return Recall(op_id, it.body["query"], turns=turns, time_range=time_range, **options)
 
@@ -150,7 +150,7 @@ ROUTES: Final[wire.Table] = {
     ),
     ("POST", "recall", False): route(
         "Find facts, the best first.", recall, (Recall,), FactsFound,
-        needed="query", body="limit deep types turns min_score_ppm where time_range shared",
+        needed="query", body="limit deep types turns min_score_ppm where time_range shared speaker",
     ),
     ("POST", "share", False): route(
         "Say which agents may recall from this archive.", share, (ShareArchive,), ArchiveShared,

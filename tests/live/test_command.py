@@ -23,7 +23,7 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.values import Scope
 from umi_live import StoreError, delete_user, errors, open_blocking, schema
 from umi_live.command import KEY, main
-from umi_live.local import HashEmbedder
+from umi_live.local import HashEmbedder, RuleModel
 from umi_sim import __version__
 from umi_sim.cli.recordings import replay_recording
 
@@ -439,3 +439,27 @@ def test_a_file_is_sealed_and_what_another_program_changes_is_reported(
     status, out, _ = shell("remember", "--db", "new.db", "--seal-key-file", "key", "Ann likes tea.")
     assert (status, out) == (0, "created    Ann: Ann likes tea.\n")
     assert "is sealed" in shell.refused("recall", "--db", "new.db", "tea")
+
+
+def test_a_request_that_is_out_of_time_is_one_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(RuleModel):
+        async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+            await asyncio.sleep(60)
+            return ""
+
+    db = ("--db", "agent.db")
+    shell("remember", *db, "I like jam.")
+    monkeypatch.setattr("umi_live.memory.RuleModel", Slow)
+    told = shell.refused("remember", *db, "--timeout", "0.05", "I like tea.")
+    assert told == "umi-live: remember: not done within 0.05 seconds; nothing was changed\n"
+    assert "0.0 is not in the range x>0" in shell.refused("recall", *db, "--timeout", "0", "tea")
+
+
+def test_a_question_may_be_of_another_speaker(shell: Shell) -> None:
+    db = ("--db", "agent.db")
+    shell("remember", *db, "I live in Rome.")
+    shell("remember", *db, "--speaker", "Bob", "I live in Oslo.")
+    found = [
+        shell("recall", *db, "--limit", "1", *of, "where do I live?")[1] for of in ((), ("--speaker", "Bob"))
+    ]
+    assert [it.split("  ")[-1] for it in found] == ["user: I live in Rome.\n", "Bob: I live in Oslo.\n"]

@@ -100,9 +100,10 @@ def test_a_text_is_by_the_user_unless_its_lines_have_speakers(text: str, speaker
     assert name_speaker(told, "ann") == AddArchival(1, text, extract=True, speaker=speaker)
 
 
-def test_a_speaker_who_is_named_stays_and_questions_have_none() -> None:
-    for request in (Remember(1, "I nap.", speaker="Bob"), Recall(1, "Do I nap?")):
+def test_a_speaker_who_is_named_stays_and_questions_are_of_the_user() -> None:
+    for request in (Remember(1, "I nap.", speaker="Bob"), Recall(1, "Do I nap?", speaker="Bob")):
         assert name_speaker(request, "ann") == request
+    assert name_speaker(Recall(1, "Do I nap?"), "me") == Recall(1, "Do I nap?", speaker="user")
     no_text: Any = 7  # which the memory refuses
     assert name_speaker(Remember(1, no_text), "ann") == Remember(1, no_text, speaker="ann")
 

@@ -47,6 +47,10 @@ READ: Final = (
     ("Ma sœur Marie habite à Lyon.", "Marie person, Lyon location"),
     ("Mi hermano Zork trabaja para Seat.", "Zork person, Seat organization"),
     ("Der Zug ist nach Hamburg gefahren. Sie wohnt in Köln.", "- / -"),
+    ("Anna ist gegen Nüsse allergisch. Bob adore le jazz.", "Anna person / Bob person"),
+    ("Das ist gut. Rom ist alt. Zork ist groß.", "- / - / -"),
+    ("My name is Ann. Ich heiße Ann und arbeite als Chef.", "Ann person / Ann person / Ann person"),
+    ("My name is Ann. Ich war klein, als ich kam, und wohne hier.", "Ann person / Ann person"),
     # What says I.
     ("My name is Umi and I help with memory management.", "Umi self"),
     ("My name is Umi. I help with memory management.", "Umi self / Umi self"),
@@ -57,6 +61,10 @@ READ: Final = (
     ("My name is Ann. I'm a nurse. I live in Paris.", "Ann person / Ann person / Ann person, Paris location"),
     ("My name is Great.", "-"),
     ("I'm German. I work at Siemens.", "- / -"),
+    ("My name is Ann. My boss is Zork. My sous-chef is Marta.",
+     "Ann person / Ann person, Zork person / Ann person, Marta person"),
+    ("My name is Ann. My car is Blue. My favourite month is May. Our brother is late.",
+     "Ann person / Ann person / Ann person / Ann person"),
     # Pronouns.
     ("Alice works at Acme as a teacher. She lives in Paris. Her office is big.",
      "Alice person, Acme organization / Alice person, Paris location / Alice person"),

@@ -405,7 +405,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "time": number(option(errors.BadTime), 0),
     "metadata": metadata,
     "request_key": short_text(errors.BadKey, limits.REQUEST_KEY_BYTES_MAX, byte_count),
-    "speaker": speaker,
+    **dict.fromkeys(("speaker", "asker"), speaker),
     "query": body(limits.QUERY_BYTES_MAX, errors.EmptyQuery, errors.QueryTooLong),
     "limit": number(lambda name, value: errors.BadLimit(value), 1, limits.RECALL_LIMIT_MAX),
     "time_range": time_range,

@@ -100,7 +100,7 @@ def test_lists_become_one_without_older_versions(lists: list[list[tuple[str, int
     fused = ranking.fuse_lists([ranking.unite_lists(each, (), 2 * limit) for each in rows], limit)
     known = {(key, version) for each in lists for key, _, version in each}
     newest = [[(key, ppm) for key, ppm, version in it if (key, version + 1) not in known] for it in lists]
-    wanted = scores.fuse_lists([scores.rank_variant(each, limit) for each in newest], limit)
+    wanted = scores.fuse_lists([scores.rank_variant(each, 2 * limit) for each in newest], limit)
     assert wanted == [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in fused]
 
 

@@ -17,6 +17,7 @@ from umi_core.language.tables import (
     FLAG_HALVES,
     FOLDED_CHARACTERS,
     FULL_STOPS,
+    GERMAN_MONTHS,
     IDLE,
     IRREGULAR_ROWS,
     MARKS,
@@ -383,9 +384,9 @@ def runs_of(clause: Clause) -> frozenset[str]:
 def sentences(text: str) -> list[str]:
     """Return the text from one end of a sentence to the next; a line ends one too."""
     found = [""]
-    for char in text:
-        is_over = char.isspace() and found[-1].endswith(tuple(ENDS)) and not ends_with_title(found[-1])
-        if char == "\n" or is_over:
+    for at, char in enumerate(text):
+        is_end = char.isspace() and found[-1].endswith(tuple(ENDS))
+        if char == "\n" or (is_end and not goes_on(found[-1], text[at:])):
             found.append("")
         else:
             found[-1] += char
@@ -398,6 +399,19 @@ def ends_with_title(text: str) -> bool:
     """Return True if the last word is a title, as a word of its own."""
     last = next((it for it in TITLES if text.endswith(it)), "")
     return last != "" and re.search(r"[A-Za-z0-9_]$", text.removesuffix(last)) is None
+
+
+def goes_on(text: str, rest: str) -> bool:
+    return ends_with_title(text) or is_date(text, rest)
+
+
+def is_date(text: str, rest: str) -> bool:
+    """Return True if a day stands at the end, and the rest begins with its month."""
+    day, month = re.search(r"[A-Za-z0-9_]*\.$", text), rest.lstrip()
+    if day is None or re.fullmatch("[0-9]{1,2}[.]", day[0]) is None:
+        return False
+    behind = (month.removeprefix(it) for it in GERMAN_MONTHS if month.startswith(it))
+    return any(re.match("[A-Za-z0-9_]", it) is None for it in behind)
 
 
 # Sentences as they are written: words with what parts them, and the language that they are in (M13.3).

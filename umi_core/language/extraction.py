@@ -20,7 +20,7 @@ from umi_core.json_text import Json
 from umi_core.language.dates import add_dates
 from umi_core.language.persons import SPEAKER_WORDS, is_within
 from umi_core.language.replies import ArrayWith, ObjectWith, UnusableReply, confidence_ppm, find_json
-from umi_core.language.tables import FULL_STOPS, IDLE, NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.tables import FULL_STOPS, GERMAN_MONTHS, IDLE, NAME_PRONOUNS, TYPE_ALIASES
 from umi_core.language.terms import classify, split_folded
 from umi_core.language.words import auto_name, clean_name, content, words
 from umi_core.limits import (
@@ -31,7 +31,7 @@ from umi_core.limits import (
     EXTRACT_SENTENCE_COUNT_MAX,
     LINK_TYPE_BYTES_MAX,
 )
-from umi_core.text import cut, norm, tidy, unique
+from umi_core.text import cut, norm, size, tidy, unique
 from umi_core.values import ENTITY_TYPES
 
 # Coverage: which sentences of a text are told by nothing that was read in a reply.
@@ -48,7 +48,10 @@ from umi_core.values import ENTITY_TYPES
 
 TITLES: Final = ("Mr", "Mrs", "Ms", "Dr", "Prof")
 NOT_BEHIND: Final = "".join(rf"(?<!(?a:\b{title}\.))" for title in TITLES)  # `a`: alike on every interpreter
-SENTENCE_END: Final = rf"\n|(?<=[.!?…]){NOT_BEHIND}\s+|(?<=[{FULL_STOPS}])"
+# "am 9. Juni": a number and its month are one date.
+DAY: Final = r"(?:(?<=(?a:\b)[0-9]\.)|(?<=(?a:\b)[0-9][0-9]\.))"
+NO_DATE: Final = rf"(?!{DAY}\s+(?:{'|'.join(GERMAN_MONTHS)})(?a:\b))"
+SENTENCE_END: Final = rf"\n|(?<=[.!?…]){NOT_BEHIND}{NO_DATE}\s+|(?<=[{FULL_STOPS}])"
 CLAUSE_END: Final = r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])"  # Thai and Lao write a blank, and no stop
 RUN_CHARS: Final = 3
 SHARE: Final = 3  # a third of one thing in another one is enough
@@ -220,9 +223,16 @@ def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ..
 
 
 def notes_of(sentences: Sequence[str]) -> tuple[Mention, ...]:
-    """Return a note of each sentence; what is beyond the limit is the last one, a sentence in each line."""
+    """Return a note of each sentence; of those beyond the limit notes of as many as one content may have, a
+    sentence in each line."""
     last = EXTRACT_ENTITY_COUNT_MAX - 1
-    notes = [*sentences[:last], *(["\n".join(sentences[last:])] if sentences[last:] else [])]
+    notes = list(sentences[:last])
+    for place, sentence in enumerate(sentences[last:]):
+        # Not all in one: of a note as long as a book a search finds little, and shows everything.
+        if place and size(notes[-1]) + size(sentence) < EXTRACT_CONTENT_BYTES_MAX:
+            notes[-1] += f"\n{sentence}"
+        else:
+            notes.append(sentence)
     return tuple(fallback_note(note) for note in notes)
 
 

@@ -4,11 +4,13 @@ Law 1. Words of the asker stay as they are; those of another speaker change side
 Law 2. The table is frozen: a changed word changes recorded runs.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from umi_core.language.languages import language_of, written_words
 from umi_core.language.tables import LIGHT_WORDS, PERSON_ROWS, SAID_BY_OTHERS
 from umi_core.language.words import words
 from umi_core.values import Turn
@@ -21,6 +23,14 @@ FRENCH: Final = frozenset("je j m moi mon ma mes nous notre nos".split())
 # of others, too: "Ma wants a dog", "The Mon river".
 SPEAKER_WORDS: Final = frozenset(
     word for word, person in PERSONS.items() if person in ("i", "my", "we", "our") and word not in FRENCH
+)
+
+ITALIAN: Final = frozenset("io mio mia miei mie".split())
+# "Tell me where Bob lives" is not about its speaker.
+TELLING: Final = re.compile(
+    r"\b(?:tell|show|give|remind|let|help) (?:me|us)\b|\b(?:sage?|zeige?|gib|nenne?|erzähle?) mir\b|"
+    r"\b(?:dis|donne|montre|rappelle)[- ]moi\b",
+    re.IGNORECASE,
 )
 
 Placed = tuple[str, str]  # a person and the word behind it
@@ -37,6 +47,13 @@ def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...], language: 
     # "your flat": the word behind the person counts as well.
     said = {*kept, *(placed for turn in turns for placed in said_in(turn, language))} if added else set()
     return any(person in added and (person, behind) not in said for person, behind in given)
+
+
+def is_first_person(query: str) -> bool:
+    """Check whether a query speaks of its speaker: `Where do I live?`, but not `Who lives in the US?`."""
+    written = written_words(TELLING.sub(" ", query))
+    own = SPEAKER_WORDS | ITALIAN | (FRENCH if language_of(query, written) == "fr" else frozenset())
+    return any(it.text in own and (len(it.text) == 1 or not it.written.isupper()) for it in written)
 
 
 def is_within(some: Sequence[str], others: Sequence[str]) -> bool:

@@ -16,6 +16,10 @@ STOP_WORDS: Final = frozenset(
     up us was we were what when where which who whom whose why will with would you your""".split()
 )
 
+GERMAN_MONTHS: Final = tuple(
+    "Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember".split()
+)
+
 # Characters that a search takes for others, beside case, width and accents: letters that other keyboards
 # lack, apostrophes, and the stroke that only lengthens an Arabic word.
 FOLDED_CHARACTERS: Final = {

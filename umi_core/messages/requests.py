@@ -19,6 +19,7 @@ from umi_core.conversations import conversation, find_unreadable, list_positions
 from umi_core.data import Data, types_of
 from umi_core.declared import list_declared
 from umi_core.domains import (
+    Asker,
     BlockKind,
     BlockLabel,
     BlockText,
@@ -344,6 +345,7 @@ class Recall(WorkflowRequest):
 
     `force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds.
     `shared`: agents of the user whose archives are searched beside the own one; each must have allowed it.
+    `speaker`: the person who says "I" in the query.
     """
 
     tag = 64
@@ -360,6 +362,7 @@ class Recall(WorkflowRequest):
     force: Wish = False
     where: RowFilter = ()
     shared: SharedBy = ()
+    speaker: Asker | None = None
 
     def contradiction(self) -> Error | None:
         """Check that they are not too many."""

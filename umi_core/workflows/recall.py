@@ -32,7 +32,9 @@ from umi_core.engine.workflow import (
     retry,
 )
 from umi_core.errors import Error
+from umi_core.ids import entity_id
 from umi_core.language import replies
+from umi_core.language.persons import is_first_person
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.rewriting import (
     is_deep,
@@ -42,11 +44,12 @@ from umi_core.language.rewriting import (
     resolve_without_model,
     shown_turns,
 )
+from umi_core.language.terms import split_query, split_terms
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.policies.ranking import Ranked, current, fuse_lists, join_lists, unite_lists
+from umi_core.policies.ranking import Ranked, current, fuse_lists, join_lists, lower_others, unite_lists
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Ended, Entity, Row
 from umi_core.tiers.rewrites import rewrite_key
@@ -161,6 +164,17 @@ def limit_of(facts: Facts, view: View) -> int:
     return view.config.recall_limit_default if limit is None else limit
 
 
+def count_candidates(facts: Facts, view: View) -> int:
+    """Return how many rows each list has at most."""
+    # Of a question in the first person the facts of its speaker may stand behind those of twenty others with
+    # the same words, and must be there to come before them.
+    return (8 if is_of_speaker(facts) else 2) * limit_of(facts, view)
+
+
+def is_of_speaker(facts: Facts) -> bool:
+    return facts[REQUEST].speaker is not None and is_first_person(facts[RESOLUTION].query)
+
+
 def where_of(facts: Facts) -> Where:
     """Return the filter of the caller; scope, kind and currency are checked by storage."""
     request = facts[REQUEST]
@@ -238,11 +252,12 @@ def ask_by_vector(facts: Facts, view: View) -> Read | None:
     archive, vector = facts.unit(NEAR)
     if vector is None:
         return None
-    return Read(ByVector(archive, vector, where_of(facts), 2 * limit_of(facts, view), score_min(facts, view)))
+    limit = count_candidates(facts, view)
+    return Read(ByVector(archive, vector, where_of(facts), limit, score_min(facts, view)))
 
 
 def ask_by_words(facts: Facts, view: View) -> Read:
-    (archive, text), limit = facts.unit(WORDED), 2 * limit_of(facts, view)
+    (archive, text), limit = facts.unit(WORDED), count_candidates(facts, view)
     return Read(ByWords(archive, text, where_of(facts), limit, score_min(facts, view)))
 
 
@@ -337,6 +352,7 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
 def ranking(facts: Facts, view: View) -> tuple[Ranked, ...]:
     vector_lists = pool_lists(facts[VECTOR_LISTS], len(facts[VARIANTS]))
     word_lists, limit = pool_lists(facts[WORD_LISTS], len(facts[TEXTS])), limit_of(facts, view)
+    candidates = count_candidates(facts, view)
     lists = current((*vector_lists, *word_lists))
     texts = facts[TEXTS]
     worded = [*zip(texts, lists[len(vector_lists) :], strict=True)]
@@ -345,7 +361,21 @@ def ranking(facts: Facts, view: View) -> tuple[Ranked, ...]:
         for at in range(len(vector_lists))
     ]
     pairs = zip(lists[: len(vector_lists)], by_words, strict=True)
-    return fuse_lists([unite_lists(*pair, 2 * limit) for pair in pairs], limit)
+    united = [unite_lists(*pair, candidates) for pair in pairs]
+    if not is_of_speaker(facts):
+        return fuse_lists(united, limit)
+    speaker, asked = facts[REQUEST].speaker or "", facts[RESOLUTION].query
+    return lower_others(
+        fuse_lists(united, len(united) * candidates), lambda row: is_of_others(row, speaker, asked), limit
+    )
+
+
+def is_of_others(row: Row, speaker: str, query: str) -> bool:
+    """Check whether a fact is about others than the speaker, and about none whom the query names."""
+    fact = row.body
+    if not isinstance(fact, Entity) or not fact.about or entity_id(row.address.scope, speaker) in fact.about:
+        return False
+    return set(split_query(query)).isdisjoint(split_terms(fact.names))
 
 
 def pool_lists(lists: tuple[tuple[Row, ...], ...], count: int) -> list[tuple[Row, ...]]:

@@ -100,7 +100,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "row_filter": st.lists(st.sampled_from(filter_values.ROW_FILTERS), max_size=2).map(tuple),
     "listed_kind": st.sampled_from(LISTED),
     "request_key": st.sampled_from(("r1", "r2")),
-    "speaker": st.sampled_from(("Alice", "Ann")),
+    **dict.fromkeys(("speaker", "asker"), st.sampled_from(("Alice", "Ann"))),
     "query": Mostly(st.sampled_from(QUERIES), pools.NASTY),
     "limit": st.sampled_from((1, 3)),
     "skip": st.sampled_from((0, 1)),

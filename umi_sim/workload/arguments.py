@@ -103,6 +103,7 @@ HABITS: Final[dict[str, Habit]] = {
     "source": habit(("chat-1", "mail-2"), pools.HOSTILE_IDS, SELDOM),
     "request_key": habit(User.request_key, pools.HOSTILE_REQUEST_KEYS, SOMETIMES),
     "speaker": habit(pools.SPEAKERS, pools.HOSTILE_SPEAKERS, SOMETIMES, is_late=True),
+    "asker": habit(pools.SPEAKERS, pools.HOSTILE_SPEAKERS, MOSTLY, is_late=True),
     "query": habit(User.query, pools.HOSTILE_QUERIES),
     "limit": habit((1, 1, 1, 2, 3, 10, 100), pools.HOSTILE_LIMITS, OFTEN),
     "deep": habit((True, False), pools.HOSTILE_FLAGS, OFTEN),

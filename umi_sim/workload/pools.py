@@ -110,10 +110,10 @@ TEMPLATES: Final = (
 
 QUESTIONS: Final = (
     "{person}", "{org}", "{city}", "Where does {person} live?", "Who works at {org}?", "{person} {thing}",
-    "what does she like", "Is it about {project}?", "{zh}", "{self}", "likes", "{person} and {person}",
-    "wo wohnt {person}", "anything similar to {thing}", "{person} last week", "{org} related to {project}",
-    "what happened yesterday", "show me {city}", "who joined {org} today?",
-    "Is there a meeting with {person}?",
+    "what does she like", "Is it about {project}?", "{zh}", "{self}", "what do I like",
+    "{person} and {person}", "wo wohnt {person}", "anything similar to {thing}", "{person} last week",
+    "{org} related to {project}", "what happened yesterday", "where do I live, in {city}?",
+    "who joined {org} today?", "Is there a meeting with {person}?",
 )  # fmt: skip
 
 # Questions that mean something said earlier, in the four languages that the memory reads, every term of them.
@@ -494,7 +494,7 @@ EDGES: Final[Pool] = {
         *(tuple((f"k{n}", "v") for n in range(limits.METADATA_COUNT_MAX + more)) for more in (0, 1)),
     ),
     "request_key": edges(limits.REQUEST_KEY_BYTES_MAX),
-    "speaker": edges(limits.ENTITY_NAME_BYTES_MAX),
+    **dict.fromkeys(("speaker", "asker"), edges(limits.ENTITY_NAME_BYTES_MAX)),
     "query": (*edges(limits.QUERY_BYTES_MAX), *edges(limits.SESSION_TEXT_BYTES_MAX)[1:]),
     "limit": ends(1, limits.RECALL_LIMIT_MAX),
     "time": ends(0, I64_MAX),

@@ -67,7 +67,7 @@ def test_two_lists_are_fused_as_in_the_table() -> None:
 
 
 def test_of_two_hits_of_one_id_the_better_one_counts() -> None:
-    assert scores.rank_variant([("A", 2), ("B", 3), ("A", 4), ("C", 3)], 1) == [("A", 4), ("B", 3)]
+    assert scores.rank_variant([("A", 2), ("B", 3), ("A", 4), ("C", 3)], 2) == [("A", 4), ("B", 3)]
 
 
 @pytest.mark.parametrize("bad", [(0, 0), (1,), (128, 0), (True, 0), None, "ab"])

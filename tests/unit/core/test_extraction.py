@@ -158,6 +158,23 @@ def test_beyond_fifty_notes_the_last_one_has_the_other_sentences(count: int, las
     assert (len(notes), result.uncovered_count) == (min(count, EXTRACT_ENTITY_COUNT_MAX), count)
 
 
+def test_notes_that_sentences_share_are_no_longer_than_one_content() -> None:
+    told = [f"Thing{n} rests {'on and on ' * 30}today." for n in range(52)]  # of some 320 bytes
+    long = f"Thing rests {'on and on ' * 200}today."
+    result = parsed([entity()], text=" ".join([*told, long, "Thing99 rests."]))
+    notes = [it.content for it in result.entities[1:]]
+    assert notes == [*told[:49], "\n".join(told[49:52]), long, "Thing99 rests."]
+    assert result.uncovered_count == 54
+
+
+@pytest.mark.parametrize(("more", "count"), [(0, 50), (1, 51)])
+def test_a_shared_note_has_up_to_a_thousand_bytes(more: int, count: int) -> None:
+    told = [f"Thing{n} rests." for n in range(49)]
+    filled = [f"Ann sings{' la' * 163}.", f"Eve runs{' on' * 160}{'!' * (11 + more)}."]
+    assert len("\n".join(filled)) == 1_000 + more
+    assert len(parsed([entity()], text=" ".join([*told, *filled])).entities) == count + 1
+
+
 def test_the_reasons_to_drop_are_those_of_the_table() -> None:
     table = rows("memory", "extraction_drops")
     assert {row["reason"] for row in table if row["of"] == "entity"} == set(get_args(Drop))

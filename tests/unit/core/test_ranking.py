@@ -12,6 +12,7 @@ from umi_core.policies.ranking import (
     current,
     fuse_lists,
     join_lists,
+    lower_others,
     unite_lists,
     united_ppm,
 )
@@ -190,3 +191,13 @@ def test_no_score_is_out_of_range_even_for_the_last_of_a_long_list(count: int) -
     scores = [score for _, score in shown(fuse_lists([long] * count, 200))]
     assert scores == sorted(scores, reverse=True)
     assert 0 < scores[-1] < scores[0] <= 300_001
+
+
+# Hits of others.
+
+
+def test_hits_of_others_have_four_fifths_of_their_score_and_are_cut_behind_the_rest() -> None:
+    some = fuse_lists([ranked(a=900_001, b=800_000, c=720_000, d=719_999)], 10)
+    lowered = lower_others(some, lambda it: it.address.id in "ad", 3)
+    assert shown(lowered) == [("b", 800_000), ("a", 720_000), ("c", 720_000)]
+    assert [it.relevance_ppm for it in lowered] == [800_000, 900_001, 720_000]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from tests.spec_tables import rows
 from tests.worlds import (
     QUIET,
     SCOPE,
@@ -20,6 +21,8 @@ from tests.worlds import (
 )
 from umi_core.config import Config
 from umi_core.errors import Rejected, StorageFailed
+from umi_core.ids import entity_id
+from umi_core.language.persons import is_first_person
 from umi_core.memory import Memory
 from umi_core.messages.answers import Embedded, ReadDone
 from umi_core.messages.effects import (
@@ -40,6 +43,7 @@ from umi_core.policies.ranking import united_ppm
 from umi_core.policies.term_scores import score_rows
 from umi_core.rows import Address, Ended, Entity, Row
 from umi_core.values import Turn
+from umi_core.workflows import recall
 
 ACME, LIGHT = id_of_fact("Alice", "works at Acme"), id_of_fact("Bob", "likes light mode")
 
@@ -230,11 +234,11 @@ def test_a_row_counts_by_both_lists_and_ties_go_to_the_smaller_id() -> None:
     pair = Pair().run()
     pair.step(Recall(1, "tea", limit=3))
     pair.answer()
-    for rows in (
+    for found in (
         (row("c", HALF_PPM), row("b", 300_003)),
         (row("b", 900_000), row("c", 400_000), row("a", 475_000), row("d", 475_000)),
     ):
-        pair.step(ReadDone(pair.pending.pop(0).request_id, rows))
+        pair.step(ReadDone(pair.pending.pop(0).request_id, found))
     pair.run()
     assert [(hit.id, hit.score_ppm) for hit in hits(pair.replies[1].outcome)] == [
         ("b", united_ppm(300_003, 900_000)),
@@ -248,11 +252,65 @@ def test_a_row_that_scores_otherwise_than_asked_for_is_no_hit(score_ppm: int | N
     pair = Pair().run()
     pair.step(Recall(1, "tea"))
     pair.answer()
-    for rows in ((row("a", score_ppm),), ()):
-        pair.step(ReadDone(pair.pending.pop(0).request_id, rows))
+    for found in ((row("a", score_ppm),), ()):
+        pair.step(ReadDone(pair.pending.pop(0).request_id, found))
     outcome = pair.replies[1].outcome
     assert hits(outcome) == []
     assert getattr(outcome, "degraded", None) == (Degraded("read:foreign_rows", "foreign"),)
+
+
+# Questions in the first person.
+
+
+def those_at_home(speaker: str | None, query: str, others: int = 1, limit: int | None = None) -> list[str]:
+    """Return the contents of the hits of a memory in which Ann and others live somewhere."""
+    names = ["Bob", *(f"Cy{number}" for number in range(1, others))]
+    told = [(name, "lives in Oslo") for name in names] + [("Ann", "I live in the old town of Rome")]
+    elements = [{"name": name, "type": "person", "content": it, "confidence": 0.9} for name, it in told]
+    pair = Pair(model=saying(extract=json.dumps({"entities": elements}))).run()
+    pair.ask(Remember(1, "Noted.", evolve=False))
+    pair.ask(Remember(2, "Some people live on boats.", extract=False))
+    found = hits(pair.ask(Recall(3, query, limit, deep=False, speaker=speaker), Embed))
+    return [hit.name if hit.name in ("Ann", "Bob") else hit.content for hit in found]
+
+
+def test_a_question_in_the_first_person_is_answered_by_what_its_speaker_is_known_for() -> None:
+    note = "Some people live on boats."
+    assert those_at_home(None, "Where do I live?") == ["Bob", note, "Ann"]
+    assert those_at_home("Ann", "Where does anybody live?") == ["Bob", note, "Ann"]
+    assert those_at_home(" ANN ", "Where do I live?") == [note, "Ann", "Bob"]  # a note is of no others
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "query", "is_of_others"),
+    [
+        ("Bob", (), "Where do I live?", True),
+        ("Ann", (), "Where do I live?", False),
+        ("Bob", ("Ann",), "Where do I live?", False),
+        ("Bob", (), "Does BOB live where I live?", False),  # whom the question names
+        ("Cy", ("Bob",), "Does Bob live where I live?", False),
+        ("Bob", (), "Do I have a bobcat?", True),
+        ("", (), "Where do I live?", False),  # a note is about none
+    ],
+)
+def test_a_fact_is_of_others_if_it_is_about_neither_the_speaker_nor_a_name_of_the_question(
+    name: str, others: tuple[str, ...], query: str, is_of_others: bool
+) -> None:
+    about = tuple(entity_id(SCOPE, it) for it in (name, *others) if it)
+    body = row("a", 1).body
+    assert isinstance(body, Entity)
+    fact = structs.replace(body, name=name or "A boat.", about=about, others=others)
+    hit = Row(Address(SCOPE, "entity", "a"), 1, fact, 1)
+    assert recall.is_of_others(hit, entity_id(SCOPE, "Ann"), query) is is_of_others
+
+
+def test_the_fact_of_the_speaker_comes_from_behind_many_others() -> None:
+    assert those_at_home("Ann", "Where do I live?", others=20, limit=3)[1] == "Ann"
+
+
+@pytest.mark.parametrize("case", rows("memory", "first_person"), ids=str)
+def test_whether_a_query_speaks_of_its_speaker(case: dict[str, str]) -> None:
+    assert is_first_person(json.loads(case["query"].strip("`"))) is (case["first person"] == "yes")
 
 
 # Without services.

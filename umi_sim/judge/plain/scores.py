@@ -37,12 +37,12 @@ def join_scores(lists: Sequence[dict[str, int]], least_ppm: int) -> dict[str, in
     return {**dict.fromkeys(plain, least_ppm), **best} if dated else plain
 
 
-def rank_variant(found: Iterable[Found], limit: int) -> list[Found]:
-    """Return the hits of one variant of a query, each id once at its best, twice as many as are wanted."""
+def rank_variant(found: Iterable[Found], most: int) -> list[Found]:
+    """Return the hits of one variant of a query, each id once at its best; at most so many."""
     best: dict[str, int] = {}
     for key, relevance_ppm in found:
         best[key] = max(relevance_ppm, best.get(key, 0))
-    return sorted(best.items(), key=lambda it: (-it[1], it[0]))[: 2 * limit]
+    return sorted(best.items(), key=lambda it: (-it[1], it[0]))[:most]
 
 
 def fuse_lists(lists: Sequence[Sequence[Found]], limit: int) -> list[tuple[str, int, int]]:

@@ -17,7 +17,9 @@ from msgspec import structs
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.data import Data, Owner
+from umi_core.ids import entity_id as id_of_entity
 from umi_core.language.decisions import parse_decision
+from umi_core.language.persons import is_first_person
 from umi_core.language.ranks import Ranks, parse_ranks
 from umi_core.language.rewriting import (
     Variants,
@@ -28,6 +30,7 @@ from umi_core.language.rewriting import (
     resolve_without_model,
     shown_turns,
 )
+from umi_core.language.terms import split_query, split_terms
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent, Recall
@@ -80,6 +83,7 @@ VIEWS_MAX: Final = 8  # that a recall may have; of one with more its hits are tr
 Sight = tuple[Archive, int, tuple[str, ...]]  # an archive at a position, and facts that searches lack yet
 View = tuple[Sight, ...]  # of each archive
 Asking = Recall | Descent
+FusedHit = tuple[str, int, int]  # id, score and relevance
 Scores = dict[str, int]  # by the id of a fact
 
 
@@ -338,7 +342,7 @@ class Searches(ArchivePart):
             told = "a hit of an archive that was not to be searched"
             self.demand(hit.agent in by_agent, rules.SHARED_AS_GRANTED, told, [*by_agent], hit)
             if hit.agent in by_agent:
-                self.judge_hit(op, hit, by_agent[hit.agent], is_fused=len(value.variants) > 1)
+                self.judge_hit(op, hit, query, by_agent[hit.agent], is_fused=len(value.variants) > 1)
         if self.context.surroundings.atlas.losses or any(name in STORAGE_MADE for name in names):
             return
         views = self.list_views(op, archives)
@@ -436,7 +440,19 @@ class Searches(ArchivePart):
         floor_ppm = self.context.config.recall_min_score_ppm
         return max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
 
-    def judge_hit(self, op: ArchiveOperation, hit: Hit, archive: Archive, *, is_fused: bool) -> None:
+    def is_of_speaker(self, request: Recall, query: str) -> bool:
+        return request.speaker is not None and is_first_person(query)
+
+    def is_of_others(self, request: Recall, query: str, fact: Entity, scope: Scope) -> bool:
+        """Return whether a fact is about others than the speaker, none of whom the query names."""
+        asked = {*split_query(query)}
+        own = request.speaker is None or id_of_entity(scope, request.speaker) in fact.about
+        named = (term in asked for name in (fact.name, *fact.others) for term in split_terms(name))
+        return self.is_of_speaker(request, query) and fact.about != () and not own and not any(named)
+
+    def judge_hit(
+        self, op: ArchiveOperation, hit: Hit, query: str, archive: Archive, *, is_fused: bool
+    ) -> None:
         """Demand that what a hit shows was so at some position, and that the request asks for it."""
         floor_ppm, ppm = self.floor_of(op.request), hit.relevance_ppm
         told = f"{hit.id} is not relevant enough"
@@ -444,10 +460,14 @@ class Searches(ArchivePart):
         # Which place a hit had in each list is not known here,
         # so the score lies between no rank and the best one.
         low, high = (fused_ppm(ppm, rank_ppm) for rank_ppm in (0, limits.PPM)) if is_fused else (ppm, ppm)
+        states = archive.states(hit.id)
+        facts = [it.entity for it in states if it.entity is not None]
+        # All are about the same, as they have one id.
+        if any(self.is_of_others(op.request, query, it, archive.scope) for it in facts):
+            low, high = low * 4 // 5, high * 4 // 5
         told = f"{hit.id} scores otherwise"
         self.demand(low <= hit.score_ppm <= high, rules.FUSION_RULE, told, ppm, hit.score_ppm)
-        states = archive.states(hit.id)
-        shown = [it.entity for it in states if it.entity is not None and is_shown(hit, it.entity)]
+        shown = [it for it in facts if is_shown(hit, it)]
         rule, told = archive.log.choose_rule(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
         # Other rules of `choose_rule` speak of writes; a hit that never was so is a fault of the search.
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
@@ -491,25 +511,45 @@ class Searches(ArchivePart):
         `texts`: of each variant those by which it is searched for words.
         """
         request, count, limit = op.request, len(value.variants), self.limit_of(op.request)
+        query = value.resolution.query
+        most = (8 if self.is_of_speaker(request, query) else 2) * limit
         is_worded = "by_vector:words_only" in names
         if is_worded and count * len(views[0]) > 1:
             return  # some variants, or some archives, have vectors and some have not
         vectors = op.plan.vectors(0 if is_worded else count, self.context.config.embedding_dims)
         by_vector, by_words = (
-            [[self.list_variant(request, at, some, it, 2 * limit) for some, it in each] for at in views]
+            [[self.list_variant(request, at, some, it, most) for some, it in each] for at in views]
             for each in ([((), it) for it in vectors or (None,)], [(some, None) for some in texts])
         )
-        due = list[list[tuple[str, int, int]]]()
+        due = list[list[FusedHit]]()
         lists = product(zip(views, by_vector, strict=True), zip(views, by_words, strict=True))
         for (at, near), (to, said) in lists:
             pairs = [self.unite_lists(*each, at, to) for each in zip(near, said, strict=True)]
-            due.append(fuse_lists([rank_variant(it.items(), limit) for it in pairs], limit))
+            fused = fuse_lists([rank_variant(it.items(), most) for it in pairs], len(pairs) * most)
+            due.append(self.lower_others(request, query, fused, (to, at))[:limit])
         got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in value.hits]
         related, wanted = ({(key, ppm) for key, _, ppm in each} for each in (got, due[-1]))
         rule = rules.FUSION_RULE if related == wanted else rules.FILTER_BEFORE_CUT
         rule = rules.HITS_ORDERED if sorted(due[-1]) == sorted(got) else rule
         rule = rule if got else rules.ERROR_IS_NOT_EMPTY
         self.demand(got in due, rule, "other hits than are due", due[-1], got)
+
+    def lower_others(
+        self, request: Recall, query: str, fused: list[FusedHit], views: tuple[View, View]
+    ) -> list[FusedHit]:
+        """Return the hits with four fifths of their score if they are of others than the speaker."""
+        lowered = list[FusedHit]()
+        for key, score_ppm, best_ppm in fused:
+            # One of two lists may have been read when the fact had ended or was not there yet.
+            states = (
+                (archive.log.facts.at(key, position).entity, archive.scope)
+                for view in views
+                for archive, position, _ in view
+                if key in archive.log.facts.entries
+            )
+            is_lowered = any(it and self.is_of_others(request, query, it, scope) for it, scope in states)
+            lowered.append((key, score_ppm * 4 // 5 if is_lowered else score_ppm, best_ppm))
+        return sorted(lowered, key=lambda it: (-it[1], it[0]))
 
     def unite_lists(self, near: Scores, said: Scores, near_view: View, said_view: View) -> Scores:
         """Return what two lists of these positions give; a row that was written between them counts as it

@@ -1,0 +1,66 @@
+"""Goal: without a model a question finds its answer also where it says the same in other words."""
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+from umi_live import open_memory
+from umi_live.questions import drop_small_words, list_wordings
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("I work as a baker.", "What is my job?"),
+        ("I have a cat.", "Do I have a pet?"),
+        ("I am allergic to nuts.", "my allergies"),
+        ("I am vegetarian.", "Do I eat meat?"),
+        ("My brother Tom sails.", "Do I have siblings?"),
+        ("I moved to Porto.", "What is my address?"),
+        ("My mail is ann@example.org.", "What is my email?"),
+        ("Ich wohne in Köln.", "Wo lebe ich?"),
+        ("Ich bin gegen Fisch allergisch.", "Meine Allergien?"),
+        ("Ich habe einen Hund.", "Habe ich ein Haustier?"),
+        ("J'habite à Lyon.", "Où est-ce que j'habite ?"),
+        ("Tengo una gata.", "¿Tengo mascota?"),
+        ("Mi chiamo Ugo.", "Qual è il mio nome?"),
+    ],
+)
+def test_the_answer_is_found_and_first(statement: str, question: str) -> None:
+    others = (
+        "Bob has a red car.",
+        "Der Zug kam am 9. Juni.",
+        "Le train est en retard.",
+        "El tren llega tarde.",
+    )
+
+    async def use() -> str:
+        async with open_memory(":memory:", user="ann", agent="a") as memory:
+            for text in (*others, statement):
+                await memory.remember(text)
+            hits = await memory.recall(question)
+            return hits[0].content if hits else ""
+
+    assert asyncio.run(use()) == statement
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("Où est-ce que j'habite ?", "habite"),
+        ("Wo wohne ich?", "wohne"),
+        ("¿Dónde vivo?", "vivo"),
+        ("Where do I live?", ""),  # the memory leaves English ones out itself
+        ("Tulpen Rosen", ""),
+        ("Was ist das?", ""),
+    ],
+)
+def test_a_question_without_its_small_words(question: str, left: str) -> None:
+    assert drop_small_words(question) == left
+
+
+def test_a_question_for_one_thing_is_not_asked_for_another() -> None:
+    assert [*list_wordings("Do I have a dog?")] == []
+    assert [*list_wordings("Where do I live?")] == ["moved relocated"]
