@@ -224,7 +224,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     "outbox": {"id": WORD, "kind": MOVED},
     "phase": {
         "kind": MOVED,
-        "phase": word("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back"),
+        "phase": word("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back",
+                      "handing_over"),
     },
 }  # fmt: skip
 ANYTHING: Final = (("receipt", "value"),)
