@@ -637,10 +637,11 @@ class BatchLog(ArchivePart):
             known = [it.entity if is_of_text else it.fact for it in states]
             due = [tell_times(fact) for fact in known if fact is not None and fact.version == version]
             got, told = (it["told"], it.get("happened")), f"{it['ref']} was told at another time"
-            if is_of_text and not due:  # a new one: it happened when its text says, or a session that has it
-                due = [(minute_of(op.plan.time_of("lookup")), got[1])]
-            elif is_of_text and op.given_ms is not None:
+            # It was missing at some time, so it may be new: it happened when its text, or its session, says.
+            news = [(minute_of(op.plan.time_of("lookup")), got[1])] if len(due) < len(states) else []
+            if is_of_text and op.given_ms is not None:
                 due += [(at, minute_of(op.given_ms)) for at, _ in due]
+            due += news if is_of_text else []
             self.demand(got in due or not due, rules.TIMES_TOLD, told, due, got)
 
     def choose_rule(self, key: str, states: Iterable[FactState], got: Entity | Ended | int | None) -> Rule:
