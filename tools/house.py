@@ -25,7 +25,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -364,11 +364,12 @@ def check_files(files: Mapping[str, str]) -> list[str]:
             walk = Walk(path)
             walk.visit(trees[path])
             findings += walk.findings
-    findings += check_classes(trees)
-    findings += check_wording(trees)
+    nodes = {path: list(ast.walk(tree)) for path, tree in trees.items()}  # once, since it takes a second
+    findings += check_classes(nodes)
+    findings += check_wording(nodes)
     findings += check_docs(files)
-    findings += check_circles(trees)
-    return sorted({*findings, *check_unused(trees, files.get("pyproject.toml", ""))})
+    findings += check_circles(nodes)
+    return sorted({*findings, *check_unused(nodes, files.get("pyproject.toml", ""))})
 
 
 def has_top(path: str, files: Container[str]) -> bool:
@@ -609,7 +610,7 @@ class Walk(ast.NodeVisitor):
     def enter(self, body: list[ast.stmt], args: Iterable[ast.arg]) -> None:
         given = {arg.arg: is_set_type(arg.annotation) for arg in args}
         self.sets.append(self.sets[-1] - given.keys() | {name for name, is_set in given.items() if is_set})
-        inside = list(own_nodes(body))
+        inside = own_nodes(body)
         bound = {node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         self.sets[-1] -= {name for name in bound if name not in given}
         self.sets[-1] |= self.bound_sets(inside)
@@ -623,6 +624,8 @@ class Walk(ast.NodeVisitor):
         self.sets.append(set(self.sets[-1]))  # a later statement may build on an earlier one
         for node in nodes:
             names, annotation, value = bindings(node)
+            if not names:
+                continue
             is_set = is_set_type(annotation) or (value is not None and self.is_set(value))
             (sets if is_set else others).update(names)
             self.sets[-1] |= sets
@@ -643,12 +646,14 @@ class Walk(ast.NodeVisitor):
 # sets: what a statement binds, what a type says
 
 
-def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
     """All nodes in source order, without the insides of nested functions, classes and lambdas."""
-    for node in body:
-        yield node
+    found, waiting = list[ast.AST](), list(reversed(body))
+    while waiting:
+        found.append(node := waiting.pop())
         if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
-            yield from own_nodes(ast.iter_child_nodes(node))
+            waiting += reversed([*ast.iter_child_nodes(node)])
+    return found
 
 
 def bindings(node: ast.AST) -> tuple[list[str], ast.expr | None, ast.expr | None]:
@@ -744,22 +749,21 @@ def check_words(path: str, line: int, name: str) -> Iterator[str]:
             yield f"{path}:{line}: {name} says {word}, which is not in the glossary, use {BAD_WORDS[word]}"
 
 
-def check_classes(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+def check_classes(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
     """Find classes whose name an earlier one has: a reader who searches for a name must find one class."""
     first: dict[str, str] = {}
-    for path, tree in trees.items():
-        nodes = ast.walk(tree) if path.startswith(tuple(LAYERS)) else ()
-        for node in (node for node in nodes if isinstance(node, ast.ClassDef)):
+    for path, inside in nodes.items():
+        packaged = inside if path.startswith(tuple(LAYERS)) else ()
+        for node in (node for node in packaged if isinstance(node, ast.ClassDef)):
             here = f"{path}:{node.lineno}"
             if first.setdefault(node.name, here) != here:
                 yield f"{here}: {first[node.name]} is named {node.name} too, say what this one is"
 
 
-def check_wording(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+def check_wording(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
     """Check both budgets; a finding names no place, since any of them may be the new one."""
-    packaged = [tree for path, tree in trees.items() if path.startswith(tuple(LAYERS))]
-    nodes = [node for tree in packaged for node in ast.walk(tree)]
-    named = [node for node in nodes if isinstance(node, Function | ast.ClassDef)]
+    packaged = [node for path, inside in nodes.items() if path.startswith(tuple(LAYERS)) for node in inside]
+    named = [node for node in packaged if isinstance(node, Function | ast.ClassDef)]
     asking = sum(bool(QUESTION_WORDS.match(ast.get_docstring(node) or "")) for node in named)
     bare = sum(isinstance(node, Function) and is_bare_participle(node) for node in named)
     if asking > DOCSTRINGS_MAX:
@@ -833,16 +837,15 @@ def names_listed(value: ast.expr | None) -> list[str] | None:
 # unused
 
 
-def check_unused(trees: Mapping[str, ast.Module], pyproject: str) -> Iterator[str]:
+def check_unused(nodes: Mapping[str, Sequence[ast.AST]], pyproject: str) -> Iterator[str]:
     """Source files that no source file or tool imports; a test alone does not make a file needed."""
     used = entry_points(pyproject)
-    for path, tree in trees.items():
-        used |= {
-            module for node in ast.walk(tree) for module in imported(path, node) if module != module_of(path)
-        }
-    for path in trees:
+    for path, inside in nodes.items():
+        own = module_of(path)
+        used |= {module for node in inside for module in imported(path, node) if module != own}
+    for path in nodes:
         module = module_of(path)
-        is_checked = has_top(path, trees) and not path.endswith("/__init__.py")
+        is_checked = has_top(path, nodes) and not path.endswith("/__init__.py")
         by_others = any(
             module == name or (name.endswith((".", "_")) and module.startswith(name)) for name in BY_OTHERS
         )
@@ -850,10 +853,10 @@ def check_unused(trees: Mapping[str, ast.Module], pyproject: str) -> Iterator[st
             yield f"{path}:1: nobody imports this file, delete it or use it (BY_OTHERS in {ME})"
 
 
-def check_circles(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+def check_circles(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
     """One ring of files of which each imports the next, wherever in it the import stands."""
-    paths = {module_of(path): path for path in trees}
-    needs = {module: dict.fromkeys(needed(path, trees[path], paths)) for module, path in paths.items()}
+    paths = {module_of(path): path for path in nodes}
+    needs = {module: dict.fromkeys(needed(path, nodes[path], paths)) for module, path in paths.items()}
     for who, what in (*LATE, *zip(paths, paths, strict=True)):  # itself is no circle
         needs.get(who, {}).pop(what, None)
     try:
@@ -864,13 +867,13 @@ def check_circles(trees: Mapping[str, ast.Module]) -> Iterator[str]:
         yield f"{paths[ring[0]]}:1: imports in a circle, give what all need a file of its own: {told}"
 
 
-def needed(path: str, tree: ast.Module, known: Container[str]) -> Iterator[str]:
+def needed(path: str, nodes: Sequence[ast.AST], known: Container[str]) -> Iterator[str]:
     """The modules that a file imports when it runs: those for type checkers are left out."""
     for_types = {
-        inner for node in ast.walk(tree) if isinstance(node, ast.If) and is_for_types(node.test)
+        inner for node in nodes if isinstance(node, ast.If) and is_for_types(node.test)
         for inner in ast.walk(node)
     }  # fmt: skip
-    for node in ast.walk(tree):
+    for node in nodes:
         if node in for_types:
             continue
         if isinstance(node, ast.Import):

@@ -43,7 +43,9 @@ def copy_with(section: str, folder: Path) -> list[str]:
 
 def copy_packages(folder: Path) -> None:
     for package in ("umi_core", "umi_sim", "mutants"):
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+        # With the byte code, which stays valid for the files that no diff changes: to compile all takes 5 s.
+        # Not with what other processes are just writing (x.pyc.123), which may be gone before it is copied.
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("*.pyc.*"))
     (folder / "scenarios").symlink_to(ROOT / "scenarios")
 
 

@@ -92,10 +92,14 @@ def test_the_first_programs_are_short() -> None:
             "talk",
             "again: unchanged, 0 told of\n['Tom likes tea.', 'Tom lives in Lisbon.']",
         ),
-        ("moving", "left in the old store: {}\nYou are a helper.\n\n<memory>\n<persona>\nI am patient.\n"),
-        ("moving", "<human>\nAnn likes coffee.\n</human>\n</memory>"),
+        (
+            "moving",
+            "left in the old store: {}\nYou are a helper.\n\n<memory>\n<persona>\nI am patient.\n"
+            "...<human>\nAnn likes coffee.\n</human>\n</memory>",
+        ),
         ("delegation", "I am patient.\nI am brief.\nNone\n<core_memory>"),
     ],
 )
 def test_an_agent_server_uses_it_in_three_ways_and_moves_over(name: str, said: str, tmp_path: Path) -> None:
-    assert said in "\n".join(run(f"kelpie/{name}.py", tmp_path, str(tmp_path / "agent.db")))
+    shown = "\n".join(run(f"kelpie/{name}.py", tmp_path, str(tmp_path / "agent.db")))
+    assert [part for part in said.split("...") if part not in shown] == []

@@ -9,7 +9,6 @@ ROWS = [
     ("get-alive-at-expiry", "explore_working", 3, "ttl-boundary"),  # set, a landing, get
     ("overwrite-leaks-space", "explore_working", 2, "space-accounting"),  # set, set
     ("snapshot-drops-an-entry", "explore_snapshots", 2, "snapshot-roundtrip"),  # set, set: seen from inside
-    ("rest-costs-nothing", "explore_snapshots", 5, "rest-time"),  # create, set, save, a landing, load
     ("ttl-zero-is-forever", "explore_working", 1, "ttl-range"),
     ("dead-entries-hold-space", "explore_working", 3, "no-spurious-refusal"),  # set, a landing, set
     ("incr-shortens-life", "explore_working", 4, "ttl-contract"),  # set, incr, a landing, get

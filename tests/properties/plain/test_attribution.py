@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.extraction_reference import read_extraction, with_speaker
@@ -29,6 +29,7 @@ def test_who_said_nothing_of_themselves_changes_nothing() -> None:
 
 
 @pytest.mark.uncounted
+@settings(max_examples=40)
 @given(TOLD, st.lists(ROWS, max_size=3), st.sampled_from(["Ann", " ANN", "Zoe\u0308"]))
 def test_the_memory_gives_a_speaker_the_same(text: str, rows: list[object], speaker: str) -> None:
     reply = json.dumps({"entities": rows})

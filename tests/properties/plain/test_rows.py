@@ -1,7 +1,7 @@
 """Goal: the judge's own reading of which rows fit says what the memory's domains say, of any row."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.rows_reference import FIELDS, check_kinds, is_fit
@@ -29,6 +29,7 @@ def test_a_row_that_a_memory_may_write_fits_and_an_unfit_one_does_not(body: Body
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_every_wrong_value_that_is_listed_is_one(kind: str, data: st.DataObject) -> None:
     body = data.draw(bodies_of(kind))

@@ -227,6 +227,7 @@ def test_a_search_finds_a_record_by_the_name_of_whom_it_told() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 def test_beyond_the_limit_of_sources_no_record_is_named() -> None:
     world = World()
     for _ in range(SOURCE_COUNT_MAX + 1):

@@ -77,6 +77,7 @@ WRITERS: Final = tuple(
 )
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("name", SPELLINGS)
 @pytest.mark.parametrize("has_system", [True, False])
 def test_no_request_that_names_no_author_changes_system(name: str, has_system: bool) -> None:
@@ -117,6 +118,7 @@ DELEGATE: Final[tuple[Callable[[Delegate, str], object], ...]] = (
 )
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("call", DELEGATE)
 def test_an_object_of_a_model_does_not(call: Callable[[Delegate, str], object], name: str) -> None:

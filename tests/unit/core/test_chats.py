@@ -590,6 +590,7 @@ TIMES_OF = (
 )  # fmt: skip
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("key", TIMES_OF)
 @pytest.mark.parametrize(
     "shape",
@@ -685,6 +686,7 @@ def has_conversation(values: list[object]) -> bool:
     return any(read_chat_file(json.dumps(it)) is not None for it in values)
 
 
+@pytest.mark.uncounted
 @given(st.text(max_size=80))
 def test_any_text_is_read_or_is_of_no_known_form(value: str) -> None:
     read_chat_file(value)

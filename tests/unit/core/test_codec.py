@@ -113,6 +113,7 @@ def test_a_tag_is_given_away_once() -> None:
 CLASSES = [cls for cls in codec.DECODERS.values() if cls not in (tuple, dict, Config)]
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_a_value_of_every_class_comes_back(cls: type) -> None:
     parts = {name: (n, f"{n}", b"\x00", None, True) for n, name in enumerate(list_compared(cls))}
@@ -129,6 +130,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.uncounted
 @settings(max_examples=40)
 @given(VALUES)
 def test_any_value_comes_back(value: object) -> None:
@@ -357,6 +359,7 @@ def test_a_long_text_is_saved_once_however_many_lists_hold_it() -> None:
     assert copy.step(0, answer) == pair.memory.step(0, answer)
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("number", [-1, 6, 2**40, "x", None])
 def test_a_number_of_no_long_text_is_refused(number: Any) -> None:
     frame = msgpack.unpackb(notes_and_two_recalls().run().memory.snapshot())

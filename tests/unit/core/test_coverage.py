@@ -107,6 +107,7 @@ PAIRS = {  # two sentences, and what a model states for each of them
 }
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("language", PAIRS)
 @pytest.mark.parametrize("blank", ["", " ", "\n"])
 def test_a_sentence_that_the_model_skips_is_kept_in_any_language(language: str, blank: str) -> None:
@@ -135,6 +136,7 @@ WORDS = st.sampled_from("i me tea like nuts 茶 我 喜欢 मुझे चा�
 SENTENCE = st.lists(WORDS, min_size=1, max_size=4).map(lambda some: f"{' '.join(some)}.")
 
 
+@pytest.mark.uncounted
 @given(st.lists(SENTENCE, min_size=1, max_size=5, unique_by=telling), st.data())
 def test_what_is_told_in_words_of_other_sentences_covers_none(some: list[str], data: st.DataObject) -> None:
     listed = data.draw(st.lists(st.sampled_from(some), max_size=4))

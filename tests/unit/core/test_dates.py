@@ -154,6 +154,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.uncounted
 @given(st.lists(st.one_of(PIECES, st.text(max_size=5))).map(" ".join), st.integers(0, 40_000))
 def test_words_stay_and_a_second_pass_changes_nothing(text: str, day: int) -> None:
     once = add_dates(text, day, ANY)
@@ -193,6 +194,7 @@ def test_a_query_that_would_become_too_long_is_searched_as_it_is() -> None:
     assert list_dated(query, SUNDAY, size(text) - 1) == (query,)
 
 
+@pytest.mark.uncounted
 @given(st.lists(st.one_of(PIECES, st.text(max_size=5))).map(" ".join), st.integers(0, 40_000))
 def test_texts_with_dates_say_what_the_query_says(text: str, day: int) -> None:
     texts = list_dated(text, day, ANY)

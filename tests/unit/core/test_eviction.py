@@ -77,6 +77,7 @@ def is_enough(left: tuple[EvictionCandidate, ...], shortage: Shortage) -> bool:
     return shortage.is_met
 
 
+@pytest.mark.uncounted
 @given(STANDINGS, SHORTAGES)
 def test_victims_are_enough_and_each_is_needed(entries: list[EvictionCandidate], shortage: Shortage) -> None:
     left = victims(entries, shortage)
@@ -86,6 +87,7 @@ def test_victims_are_enough_and_each_is_needed(entries: list[EvictionCandidate],
         assert not any(is_enough(tuple(e for e in chosen if e is not other), shortage) for other in chosen)
 
 
+@pytest.mark.uncounted
 @given(STANDINGS, SHORTAGES)
 def test_nobody_is_refused_what_some_set_of_leavers_could_give(
     entries: list[EvictionCandidate], shortage: Shortage
@@ -95,6 +97,7 @@ def test_nobody_is_refused_what_some_set_of_leavers_could_give(
     assert (victims(entries, shortage) is not None) == any(is_enough(left, shortage) for left in subsets)
 
 
+@pytest.mark.uncounted
 @given(STANDINGS.flatmap(lambda entries: st.tuples(st.just(entries), st.permutations(entries))), SHORTAGES)
 def test_the_order_of_arrival_does_not_matter(
     orders: tuple[list[EvictionCandidate], list[EvictionCandidate]], shortage: Shortage
@@ -102,6 +105,7 @@ def test_the_order_of_arrival_does_not_matter(
     assert victims(orders[0], shortage) == victims(orders[1], shortage)
 
 
+@pytest.mark.uncounted
 @given(STANDINGS, SHORTAGES)
 def test_the_answer_is_that_of_the_spec_read_aloud(
     entries: list[EvictionCandidate], shortage: Shortage

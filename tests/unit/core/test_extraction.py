@@ -503,6 +503,7 @@ def test_no_reply_raises(reply: str, text: str) -> None:
     assert isinstance(parse_extraction(reply, text, CONFIG), Extraction | UnusableReply)
 
 
+@pytest.mark.uncounted
 @given(st.lists(ELEMENTS, max_size=6), st.lists(LINKS, max_size=6))
 def test_every_element_is_kept_merged_or_dropped(entities: list[object], relations: list[object]) -> None:
     result = parsed(entities, relations)
@@ -551,6 +552,7 @@ def test_what_becomes_of_lists_and_links_is_named_too() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.uncounted
 @given(st.lists(ELEMENTS, max_size=3), st.lists(LINKS, max_size=3))
 def test_every_shape_is_one_that_is_listed(entities: list[object], links: list[object]) -> None:
     assert all(shape in SHAPES for shape in parsed(entities, links).shapes)

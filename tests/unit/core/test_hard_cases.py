@@ -127,6 +127,7 @@ def full_of_records(last_ms: int) -> Pair:
     return recovered(pair)
 
 
+@pytest.mark.uncounted
 def test_where_the_table_is_full_and_the_clock_behind_the_newest_record_stays() -> None:
     pair = full_of_records(10**12)
     pair.now_ms = 1_000

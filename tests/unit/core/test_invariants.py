@@ -1226,6 +1226,7 @@ SEATS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.uncounted
 @given(SEATS, st.integers(0, 3_000), st.integers(0, 8))
 def test_the_twin_agrees_with_the_machine(
     seats: list[tuple[str, int, int]], text: int, count_max: int

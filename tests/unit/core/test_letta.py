@@ -164,6 +164,7 @@ PATHS = st.sampled_from(
 )
 
 
+@pytest.mark.uncounted
 @given(st.sampled_from(("GET", "POST", "PATCH")), PATHS, JSON.map(json.dumps) | st.text(max_size=9))
 def test_whatever_is_sent_the_memory_gets_a_request_it_can_judge(method: str, path: str, body: str) -> None:
     found = parse(1, method, f"/v1/agents/a1/{path}", {}, body)

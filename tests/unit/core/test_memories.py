@@ -68,12 +68,14 @@ def test_what_is_too_much_is_cut_and_noted() -> None:
     assert parse_memories(TEA + "x" * REPLY_BYTES_MAX) == Unread("too_long")
 
 
+@pytest.mark.uncounted
 @given(SOUP)
 def test_any_soup_is_read(reply: str) -> None:
     read = parse_memories(reply)
     assert isinstance(read, Memories | Unread)
 
 
+@pytest.mark.uncounted
 @given(st.text(max_size=20), SOUP)
 def test_a_complete_memory_is_kept_whatever_comes_behind(said: str, behind: str) -> None:
     read = parse_memories(TEA + said.replace("<", "") + behind)
@@ -81,6 +83,7 @@ def test_a_complete_memory_is_kept_whatever_comes_behind(said: str, behind: str)
     assert read.memories[0].content == "Likes tea"
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("piece", [*PIECES, "<memory><content>", "<memory><content>a</content><categories>"])
 def test_reading_takes_no_longer_than_its_length_allows(piece: str) -> None:
     reply = "<memory><content>" + piece * ((REPLY_BYTES_MAX - 100) // len(piece.encode(errors="replace")))

@@ -684,6 +684,7 @@ def test_once_the_memory_has_the_rows_the_migrator_sends_to_it() -> None:
     assert stores.ask(AdvanceMigration(*OF)) == not_ready("done")
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("failure", [REFUSES, IN_DOUBT])
 @pytest.mark.parametrize("at", range(11))
 def test_a_hand_over_that_is_cut_off_anywhere_loses_and_doubles_nothing(

@@ -148,6 +148,7 @@ def test_expand_asks_with_the_query_alone() -> None:
     assert inputs_of(ask_expand("Who\nleft?")) == [("query", "Who\nleft?")]
 
 
+@pytest.mark.uncounted
 @settings(max_examples=40)
 @given(st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=4))
 def test_inputs_round_trip_each_on_its_own_line(inputs: list[tuple[str, Input]]) -> None:
@@ -156,6 +157,7 @@ def test_inputs_round_trip_each_on_its_own_line(inputs: list[tuple[str, Input]])
         assert found == [(name, json.loads(json.dumps(value))) for name, value in inputs]
 
 
+@pytest.mark.uncounted
 @given(TEXTS)
 def test_a_text_changes_nothing_but_its_own_line(text: str) -> None:
     lines = ask_extract(text).split("\n")

@@ -34,6 +34,7 @@ def test_terms_are_read_from_left_to_right_the_longest_first(row: Row) -> None:
     assert terms(told(row["query"])) == told(row["terms"])
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("term", LANGUAGES)
 def test_every_term_is_found_alone_and_leaves_no_other_word(term: str) -> None:
     own = LANGUAGES[term].replace("zh", "")
@@ -42,6 +43,7 @@ def test_every_term_is_found_alone_and_leaves_no_other_word(term: str) -> None:
     assert read(f"xyz {term} xyz", own).others == ("xyz", "xyz")
 
 
+@pytest.mark.uncounted
 @given(st.lists(st.sampled_from([*LANGUAGES, *IDIOMS, "Bob", "IT", "x"])).map(" ".join))
 def test_a_text_in_ascii_is_read_as_with_all_the_terms(text: str) -> None:
     plain = "".join(char for char in text if char.isascii())

@@ -73,6 +73,7 @@ def test_the_judge_takes_out_the_same(reply: str) -> None:
     assert answer_in(reply) == strip_reasoning(reply)
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("piece", ["<think>", "a <think> b ", "{<think>", "</think>x", "<memory><think>"])
 def test_a_long_reply_takes_no_long_time(piece: str) -> None:
     """Were it quadratic this would take minutes."""

@@ -69,6 +69,7 @@ def test_an_empty_storage_is_an_empty_memory_of_epoch_one() -> None:
 # It never gives up, and never starts from "no data" on an error.
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("kind", ["unavailable", "timeout", "refused", "full", "too_long", "rate_limited"])
 @pytest.mark.parametrize("answered", range(4))
 def test_whatever_fails_at_whichever_row_is_tried_again_without_end(kind: FailureKind, answered: int) -> None:

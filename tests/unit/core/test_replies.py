@@ -161,6 +161,7 @@ def test_numbers_have_up_to_40_characters() -> None:
     assert find_json(f'["a", 0.{"9" * 39}]', STRINGS) == UnusableReply("no_json")
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize(
     "reply",
     [
@@ -182,12 +183,14 @@ def test_a_hostile_reply_is_answered_without_recursion(reply: str) -> None:
         find_json(reply, wanted)
 
 
+@pytest.mark.uncounted
 @given(st.text() | REPLIES, ANY_WANTED)
 def test_no_reply_raises(reply: str, wanted: ObjectWith | ArrayOf) -> None:
     result = find_json(reply, wanted)
     assert isinstance(result, UnusableReply) or wanted.suits(result)
 
 
+@pytest.mark.uncounted
 @given(
     PAYLOADS,
     PROSE,
@@ -203,6 +206,7 @@ def test_a_wrapped_payload_parses_as_the_payload(payload: Json, before: str, aft
     )
 
 
+@pytest.mark.uncounted
 @given(PAYLOADS, st.text(max_size=40))
 def test_what_follows_a_payload_changes_nothing(payload: Json, after: str) -> None:
     assert find_json(json.dumps(payload, ensure_ascii=False) + after, ENTITIES) == payload

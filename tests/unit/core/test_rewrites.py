@@ -25,6 +25,7 @@ def filled(count: int, now_ms: int = 0) -> RewriteCache:
     return cache
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize(
     "other",
     [

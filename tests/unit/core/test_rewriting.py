@@ -234,6 +234,7 @@ def test_light_words_of_another_language_are_foreign() -> None:
     assert verdict("¿Qué dijo de la?", "¿Qué dijo él?", told("Hola")).reason == "nothing_added"
 
 
+@pytest.mark.uncounted
 @given(st.text(), st.text(), st.lists(st.text(), max_size=3))
 def test_any_reply_has_a_verdict_and_what_is_not_adopted_changes_nothing(
     reply: str, query: str, texts: list[str]

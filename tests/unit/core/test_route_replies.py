@@ -227,6 +227,7 @@ ROWS = st.none() | st.fixed_dictionaries(
 )
 
 
+@pytest.mark.uncounted
 @given(st.lists(ROWS, max_size=5).map(lambda rows: [{}, *rows]))
 def test_every_asked_entity_gets_one_decision(rows: list[object]) -> None:
     asked = (ALICE, ACME, ME)

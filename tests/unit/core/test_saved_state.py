@@ -183,6 +183,7 @@ def test_any_edit_of_a_saved_memory_is_refused_or_lives_on() -> None:
     assert EDIT_COUNT // 20 < taken < EDIT_COUNT // 2  # both happen
 
 
+@pytest.mark.uncounted
 def test_what_was_not_edited_lives_on() -> None:
     for data, pending, storage in SAVED:
         lives_on(data, pending, storage)

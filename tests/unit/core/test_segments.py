@@ -78,6 +78,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@pytest.mark.uncounted
 @given(JSON_VALUES, st.sampled_from(["{}", '{{"messages":{}}}', '{{"content":{}}}']))
 def test_any_messages_are_refused_or_every_stored_line_has_a_text(value: object, form: str) -> None:
     text = form.format(json.dumps(value))

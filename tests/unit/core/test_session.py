@@ -116,6 +116,7 @@ def tier_at(entries: dict[str, tuple[bytes, int]], now_ms: int) -> WorkingTier:
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 @given(ENTRIES, INFOS, TIMES)
 def test_what_was_saved_comes_back_at_the_same_instant(entries: Any, info: SessionInfo, now_ms: int) -> None:
     tier = tier_at(entries, now_ms)
@@ -125,6 +126,7 @@ def test_what_was_saved_comes_back_at_the_same_instant(entries: Any, info: Sessi
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 @given(ENTRIES, INFOS, st.randoms(use_true_random=False))
 def test_the_order_of_arrival_leaves_no_trace(entries: Any, info: SessionInfo, random: Any) -> None:
     shuffled = list(entries.items())
@@ -147,6 +149,7 @@ def test_time_to_live_runs_on_at_rest(now_ms: int, expires_ms: int | None) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 @given(ENTRIES, TIMES, TIMES | st.integers(-3, 3))
 def test_rest_costs_the_same_for_every_pair_of_clocks(entries: Any, saved_ms: int, now_ms: int) -> None:
     got = loaded(encode(tier_at(entries, saved_ms), NOTHING, saved_ms), now_ms)
@@ -324,6 +327,7 @@ def test_size_is_checked_before_anything_else() -> None:
     assert type(refused(bytes(SNAPSHOT_BYTES_MAX))) is SnapshotDamaged
 
 
+@pytest.mark.uncounted
 def test_the_fullest_tier_makes_a_snapshot_that_can_be_loaded() -> None:
     wide = {f"{number:03}": (b"x" * 65_533, TTL_MS_MAX) for number in range(16)}
     many = {f"{number:05}": (b"x" * 99, TTL_MS_MAX) for number in range(10_000)}

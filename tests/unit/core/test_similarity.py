@@ -54,6 +54,7 @@ def test_vector_relevance_agrees_with_fifty_decimals(query: tuple[int, ...], row
     assert score == vector_relevance_ppm(row, query)
 
 
+@pytest.mark.uncounted
 @given(st.lists(VECTORS, min_size=1, max_size=9), st.lists(VECTORS, min_size=1, max_size=9))
 def test_a_table_has_the_relevance_of_each_pair(
     some: list[tuple[int, ...]], others: list[tuple[int, ...]]
@@ -119,6 +120,7 @@ def best_of_lines(
     return best_by_words(postings, sum(weights.values()), lengths, keys, ids, limit, least_ppm, allowed)
 
 
+@pytest.mark.uncounted
 def test_of_many_equal_rows_the_first_by_id_are_the_best() -> None:
     ids = [f"e{n:04}" for n in range(5_000)][::-1]
     lines = [("", "tea")] * 4_998 + [("", "tea tea"), ("", "cake")]
@@ -219,6 +221,7 @@ def test_a_tie_that_only_the_floor_makes_is_not_lost() -> None:
     assert nearest((1, 1), rows, ids, 2, 0) == [(1_000_000, 1_399), (1_000_000, 1_398)]
 
 
+@pytest.mark.uncounted
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 60), st.sampled_from((1, 60)))
 def test_peaks_find_what_reaches_a_bound_and_never_overrate_the_kth(
     some: list[int], k: int, times: int

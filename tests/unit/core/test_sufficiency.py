@@ -32,6 +32,7 @@ def test_enough_is_what_the_table_says(row: SpecRow) -> None:
     assert is_enough(found(scores), wanted, AVERAGE) == (row["result"] == "enough")
 
 
+@pytest.mark.uncounted
 @given(LISTS, st.integers(0, 1_000_000) | st.none(), st.integers(1, 4), st.integers(0, 1_000_000))
 def test_one_more_hit_never_revokes_enough(
     scores: list[int | None], more: int | None, wanted: int, average_ppm: int

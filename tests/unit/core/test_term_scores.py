@@ -50,6 +50,7 @@ def test_the_logarithm_is_exact(number: int) -> None:
     assert abs(found - 64 * log2(number)) < 1.001
 
 
+@pytest.mark.uncounted
 @given(WORDS, LINES)
 def test_a_score_is_that_of_the_formula_but_for_its_roundings(
     query: str, lines: list[tuple[str, str]]

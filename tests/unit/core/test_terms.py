@@ -85,6 +85,7 @@ def test_a_text_has_each_term_that_it_would_ask_for(text: str) -> None:
     assert len({*split_query(text)}) == len(split_query(text))
 
 
+@pytest.mark.uncounted
 @given(st.text(st.characters(max_codepoint=127)))
 def test_plain_letters_take_no_other_way_than_the_rest(text: str) -> None:
     assert split_terms(text) == split_terms(text + "\ud800")

@@ -480,6 +480,7 @@ REQUESTS: st.SearchStrategy[WorkingRequest] = st.one_of(
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 @given(st.sampled_from([0, -1_500, 10**12]), st.lists(st.tuples(WAITS_MS, REQUESTS), max_size=40))
 def test_the_tier_agrees_with_its_dumb_twin(now_ms: int, life: list[tuple[int, WorkingRequest]]) -> None:
     tier, twin = WorkingTier(), Twin()

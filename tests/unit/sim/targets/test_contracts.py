@@ -311,7 +311,7 @@ def without(store: type[Adapter], name: str) -> type[Adapter]:
     return type(store.__name__, (store,), {name: nothing})
 
 
-SEED_COUNT = 40  # seeds; umi-sim scoreboard has thousands of each adapter
+SEED_COUNT = 15  # seeds; umi-sim scoreboard has thousands of each adapter
 
 
 @pytest.mark.parametrize("store", STORES)

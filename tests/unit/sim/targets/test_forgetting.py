@@ -28,7 +28,7 @@ def test_a_leak_is_found_and_named(store: type[stores.Forgetting], rule: str, op
 
 
 def test_a_memory_that_forgets_is_not_accused() -> None:
-    assert hunt(stores.Forgetting, range(60)).small is None
+    assert hunt(stores.Forgetting, range(20)).small is None
 
 
 def test_what_is_made_of_the_rest_may_say_anything_else() -> None:

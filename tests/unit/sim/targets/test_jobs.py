@@ -74,7 +74,7 @@ def test_a_job_that_reads_changes_and_writes_loses_an_update(store: type[Adapter
 @pytest.mark.parametrize("store", CORRECT)
 def test_a_job_that_is_alone_with_what_it_changes_loses_nothing(store: type[Adapter]) -> None:
     thread_count = _count()
-    found: Hunt = hunt(store, range(1_000, 1_050))
+    found: Hunt = hunt(store, range(1_000, 1_015))
     assert (found.small, found.not_recurring, found.jobs.whole_count) == (None, [], 0)
     assert found.jobs.pause_count > 0
     assert _count() == thread_count

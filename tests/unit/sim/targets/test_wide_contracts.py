@@ -58,7 +58,7 @@ CORRECT = (
 
 @pytest.mark.parametrize("store", CORRECT)
 def test_a_store_that_keeps_them_is_not_accused(store: type[Adapter]) -> None:
-    assert hunt(store, range(80)).small is None
+    assert hunt(store, range(30)).small is None
 
 
 def test_a_broken_invariant_is_shown_by_its_script(tmp_path: Path) -> None:
