@@ -150,6 +150,7 @@ def test_a_field_without_a_meaning_is_refused_on_every_route(tmp_path: Path) -> 
 
 CALLS: Final = (
     ("POST", "remember", TEA),
+    ("POST", "share", {"agents": ["writer"]}),
     ("POST", "recall", {"query": "tea", "turns": [{"role": "user", "content": "x"}]}),
     ("DELETE", "facts/fct_1", None),
     ("POST", "blocks", {"label": "human", "value": "x"}), ("GET", "blocks", None),
