@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 from umi_core.language.wordings import words_before
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_FACT_COUNT_MAX
-from umi_core.policies.term_scores import score_rows
+from umi_core.policies.term_scores import TermStatistics, count_terms
 from umi_core.rows import Entity
 from umi_core.text import cut
 
 LEAST_PPM: Final = 200_000
+JUDGED_COUNT: Final = 40  # new facts of a text: of all pairs of thousands it would take minutes
 
 
 class ToldFact(NamedTuple):
@@ -45,20 +46,24 @@ def list_new(told: Iterable[ToldFact], text: str) -> list[str]:
 def list_pairs(
     told: Iterable[ToldFact], text: str, found: Sequence[Iterable[tuple[int, str]]]
 ) -> list[tuple[str, str]]:
-    """Return the pairs by their ids, the later fact first; `found`: for each new fact the known ones that a
-    search has found, with their scores."""
+    """Return the pairs of the first new facts by their ids, the later fact first.
+
+    `found`: for each new fact the known ones that a search has found, with their scores.
+    """
     facts = {it.fact.id: it for it in told}
     order = order_by_text({key: it.fact.content for key, it in facts.items()}, text)
-    pairs = list[tuple[str, str]]()
-    for key, known in zip(list_new(facts.values(), text), found, strict=True):
+    pairs, statistics = list[tuple[str, str]](), TermStatistics()
+    counts = {key: count_terms(*it.fact.name_and_text()) for key, it in facts.items() if not it.is_past}
+    for it in counts.values():
+        statistics.add(it)
+    for key, known in zip(list_new(facts.values(), text)[:JUDGED_COUNT], found, strict=False):
         fact, earlier = facts[key].fact, order[: order.index(key)]
-        query = "\n".join(
-            (cut("\n".join(fact.name_and_text()), EMBED_TEXT_BYTES_MAX), *words_before(fact.content))
-        )
-        lines = {
-            other: it.fact.name_and_text() for other, it in facts.items() if not it.is_past and other != key
-        }
-        scores = dict(zip(lines, score_rows(query, lines.values()), strict=True))
+        named = cut("\n".join(fact.name_and_text()), EMBED_TEXT_BYTES_MAX)
+        lines = {other: it for other, it in counts.items() if other != key}
+        statistics.remove(counts[key])
+        weights = statistics.weigh_query("\n".join((named, *words_before(fact.content))))
+        scores = {other: statistics.score_row(weights, it) for other, it in lines.items()}
+        statistics.add(counts[key])
         # Two new facts meet once, where the later one is compared; a known one has no turn of its own.
         others = [it for it in lines if it in earlier or not facts[it].is_new]
         best = sorted([(-ppm, it) for ppm, it in known] + [(-scores[it], it) for it in others])
