@@ -40,14 +40,14 @@ def test_a_store_of_your_own_is_tested_as_it_is_told(tmp_path: Path, monkeypatch
     page = "test-your-own-memory.md"
     store, adapter, *mended = examples(page, "python")
     first, *others = examples(page, "console")
-    assert same_words(first)
+    compare_words(first)
     Path("mine.py").write_text(adapter)
     for finding, after, method in zip(others[::2], others[1::2], mended, strict=True):
         write_module("store.py", store, monkeypatch)
-        assert same_words(finding)
+        compare_words(finding)
         store = with_method(store, method)
         write_module("store.py", store, monkeypatch)
-        assert same_words(after)
+        compare_words(after)
 
 
 @pytest.mark.slow
@@ -57,25 +57,25 @@ def test_an_agent_is_tested_as_it_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     agent, fix, lines, test = examples(page, "python")
     found, exported, next_found, passes = examples(page, "console")
     write_module("agent.py", agent, monkeypatch)
-    assert same_words(found)
-    assert same_words(exported)
+    compare_words(found)
+    compare_words(exported)
     write_module("agent.py", agent + fix, monkeypatch)
-    assert same_words(next_found)
+    compare_words(next_found)
     settle = fix[: fix.index("async def resume")]
     first, _ = lines.splitlines()
     write_module("agent.py", agent.replace(f"{first}\n", lines) + settle, monkeypatch)
-    assert same_words(passes)
+    compare_words(passes)
     monkeypatch.delitem(sys.modules, "agent", raising=False)
     own: dict[str, Any] = {}
     exec(compile(test, "test_agent.py", "exec"), own)
     own["test_agent"]()
 
 
-def same_words(example: str) -> bool:
-    """Whether the command says what is shown, wherever the lines end."""
+def compare_words(example: str) -> None:
+    """Demand that the command says what is shown, wherever the lines end."""
     command, shown = example.split("\n", 1)
     said = umi(*command.removeprefix("$ umi-sim ").split()).stdout
-    return said.split() == shown.split()
+    assert said.split() == shown.split()
 
 
 def write_module(file: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,7 +301,7 @@ def test_a_fact_is_of_others_if_it_is_about_neither_the_speaker_nor_a_name_of_th
     assert isinstance(body, Entity)
     fact = structs.replace(body, name=name or "A boat.", about=about, others=others)
     hit = Row(Address(SCOPE, "entity", "a"), 1, fact, 1)
-    assert recall.is_of_others(hit, entity_id(SCOPE, "Ann"), query) is is_of_others
+    assert recall.is_of_others(hit, "Ann", query) is is_of_others
 
 
 def test_the_fact_of_the_speaker_comes_from_behind_many_others() -> None:
