@@ -4,7 +4,6 @@ import gc
 import importlib
 import os
 import pkgutil
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -30,7 +29,11 @@ JUDGED: Final = (
     "inspector",
     "invariants",
 )  # where rules of the core break
-COUNTED: Final = ("unit/core", "transcripts", *(f"unit/sim/judge/test_{name}.py" for name in JUDGED))
+COUNTED: Final = (
+    "tests/unit/core",
+    "tests/transcripts",
+    *(f"tests/unit/sim/judge/test_{name}.py" for name in JUDGED),
+)
 IS_ALL_COUNTED: Final = os.environ.get("UMI_COUNT") == "all"  # tools/test --help says what for
 
 
@@ -64,13 +67,10 @@ def pytest_configure() -> None:
     COUNTING.switch(is_on=False)
 
 
-@pytest.fixture(autouse=True)
-def counted_or_not(request: pytest.FixtureRequest) -> None:
-    """Branches are counted where tests look at each one of umi_core, which takes three times as long."""
-    COUNTING.switch(is_counted(request))
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Counts branches where tests look at each one of umi_core, which takes three times as long.
+
+    No fixture, since one that every test has takes as long as a small test.
+    """
+    COUNTING.switch(item.nodeid.startswith(COUNTED) and not item.get_closest_marker("uncounted"))
     COUNTING.leave_children_out()  # a start names them
-
-
-def is_counted(request: pytest.FixtureRequest) -> bool:
-    path = request.path.relative_to(Path(__file__).parent).as_posix()
-    return path.startswith(COUNTED) and not request.node.get_closest_marker("uncounted")

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from umi_sim.cli.root import cli
+from tests.unit.sim.commands import umi
 from umi_sim.faults.kinds import KINDS
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record.rules import RULES
@@ -72,17 +71,17 @@ def test_what_sees_a_bug_before_a_rule_does_is_a_mask() -> None:
 
 def test_the_command_tells_of_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix, "WITHOUT_COUNT", 1)
-    told = CliRunner().invoke(cli, ["mutants", "--matrix", "--only", "embed_zero"])
+    told = umi("mutants", "--matrix", "--only", "embed_zero")
     assert told.exit_code == 0
     assert told.output.split()[:3] == ["embed_zero", "zero-vector-kept", "vectors-as-answered"]
     monkeypatch.setattr(matrix, "rule_without_fault", lambda bug, count: "late-is-inert")
-    told = CliRunner().invoke(cli, ["mutants", "--matrix", "--only", "embed_zero"])
+    told = umi("mutants", "--matrix", "--only", "embed_zero")
     assert told.exit_code == 4
     assert told.output.endswith("ALSO BY late-is-inert\n")
 
 
 def test_a_name_that_is_no_row_is_refused() -> None:
-    told = CliRunner().invoke(cli, ["mutants", "--matrix", "--only", "nonsense"])
+    told = umi("mutants", "--matrix", "--only", "nonsense")
     assert told.exit_code == 2
     assert "neither a kind of fault nor a rule" in told.output
 
