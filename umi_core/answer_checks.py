@@ -77,17 +77,17 @@ def is_receipt_of(asked: Commit, answer: Committed) -> bool:
     """
     own = next((write for write in asked.writes if isinstance(write.body, Receipt)), None)
     if own is not None:
-        mine, told = own.body, answer.receipt
+        mine, receipt = own.body, answer.receipt
         assert isinstance(mine, Receipt)
-        if not isinstance(told, Receipt) or told.key != mine.key or not is_whole_body(told):
+        if not isinstance(receipt, Receipt) or receipt.key != mine.key or not is_whole_body(receipt):
             return False
-        if told.request_digest == mine.request_digest and type(told.value) is not type(mine.value):
+        if receipt.request_digest == mine.request_digest and type(receipt.value) is not type(mine.value):
             return False
         is_own_key = mine.key == commit_key(own.address.scope, *mine.by, "commit")
-        if is_own_key and (told.by, told.request_digest) != (mine.by, mine.request_digest):
+        if is_own_key and (receipt.by, receipt.request_digest) != (mine.by, mine.request_digest):
             return False
         # Another plan has won: its rows have versions, and they need not be the rows of this one.
-        if told.plan_digest != mine.plan_digest:
+        if receipt.plan_digest != mine.plan_digest:
             return True
     versions = dict.fromkeys(address for address, version in answer.versions if version > 0)
     return all(write.address in versions for write in asked.writes if write.body is not None)
@@ -174,8 +174,8 @@ def is_body_of(address: Address, body: object) -> bool:
 
 def is_whole_body(body: Body) -> bool:
     """Check that its fields are in their domains; a receipt holds the value of a reply."""
-    told = body.value if isinstance(body, Receipt) else None
-    return body.is_sound and (told is None or is_typed(told))
+    value = body.value if isinstance(body, Receipt) else None
+    return body.is_sound and (value is None or is_typed(value))
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:

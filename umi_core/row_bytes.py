@@ -48,8 +48,8 @@ def body_of(kind: str, version: int, tree: bytes) -> Body:
     if len(msgpack.unpackb(tree, **STRICT)) - 1 != field_count(cls, version):  # one more: its tag
         raise ValueError(f"{kind} has {field_count(cls, version)} fields in version {version}")
     body = msgpack.unpackb(tree, list_hook=revive_value, **STRICT)
-    if said := shape_of(cls)(body):
-        raise ValueError(f"{kind}{said}")
+    if problem := shape_of(cls)(body):
+        raise ValueError(f"{kind}{problem}")
     # An older version cannot be compared so: its body has more fields by now than its bytes have.
     if version == row_version(cls) and encode(body) != tree:
         raise ValueError("not in canonical form")

@@ -44,9 +44,9 @@ def check_fitting(state: State, registry: Registry) -> None:
     refuse_if(next(reasons(state, registry), ""))
 
 
-def refuse_if(said: str) -> None:
-    if said:
-        raise Rejected(StateDamaged(said.removeprefix(".").removeprefix(": ")))
+def refuse_if(problem: str) -> None:
+    if problem:
+        raise Rejected(StateDamaged(problem.removeprefix(".").removeprefix(": ")))
 
 
 def reasons(state: State, registry: Registry) -> Iterator[str]:
@@ -57,8 +57,8 @@ def reasons(state: State, registry: Registry) -> Iterator[str]:
     engine = Engine(state, registry)
     for operation in state.operations.values():
         table = registry.at(operation.workflow, operation.revision)
-        for said in wrong_operation(operation, table, engine):
-            yield f"operations[{operation.number}]: {said}"
+        for problem in wrong_operation(operation, table, engine):
+            yield f"operations[{operation.number}]: {problem}"
     yield from broken_promises(state, registry)
     if name := bad_field(state.tiers.session):
         yield f"tiers.session.{name}: beyond its limits"
@@ -168,8 +168,8 @@ def is_left(facts: Mapping[str, object], step: Step) -> bool:
 
 def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> Iterator[str]:
     for fact in declared:
-        if said := wrong_value(facts[fact.name], fact, fact.kind):
-            yield f"facts[{fact.name}]{said}"
+        if problem := wrong_value(facts[fact.name], fact, fact.kind):
+            yield f"facts[{fact.name}]{problem}"
 
 
 def wrong_value(value: object, fact: Fact[Any], kind: Any) -> str:
@@ -194,8 +194,8 @@ def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
             yield f"learned: other facts than those of {row.id}"
             return
         for name, fact in row.learns.items():
-            if said := wrong_value(unit[name], fact, unit_of(fact.kind)):
-                yield f"learned[{name}]{said}"
+            if problem := wrong_value(unit[name], fact, unit_of(fact.kind)):
+                yield f"learned[{name}]{problem}"
 
 
 def wrong_question(operation: Operation, row: Step) -> Iterator[str]:

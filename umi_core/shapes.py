@@ -105,12 +105,12 @@ def one_of(shapes: tuple[Wrong, ...], classes: tuple[type | None, ...]) -> Wrong
     def wrong(value: object) -> str:
         # For `Queued | Waiting` and a Waiting without a question, the error is that of a Waiting.
         near = [shape for cls, shape in known if cls is None or isinstance(value, cls)] or shapes
-        said = ""
+        problem = ""
         for shape in near:
             if not (each := shape(value)):
                 return ""
-            said = said or each
-        return said
+            problem = problem or each
+        return problem
 
     return wrong
 
@@ -124,8 +124,8 @@ def tuple_of(args: tuple[Any, ...]) -> Wrong:
         if not isinstance(value, tuple) or len(value) != len(shapes):
             return not_a(value, f"a tuple of {len(shapes)}")
         for at, (shape, each) in enumerate(zip(shapes, value, strict=True)):
-            if said := shape(each):
-                return f"[{at}]{said}"
+            if problem := shape(each):
+                return f"[{at}]{problem}"
         return ""
 
     return wrong
@@ -136,8 +136,8 @@ def each_of(shape: Wrong) -> Wrong:
         if not isinstance(value, tuple):
             return not_a(value, "a tuple")
         for at, each in enumerate(value):
-            if said := shape(each):
-                return f"[{at}]{said}"
+            if problem := shape(each):
+                return f"[{at}]{problem}"
         return ""
 
     return wrong
@@ -148,8 +148,8 @@ def dict_of(key_shape: Wrong, value_shape: Wrong) -> Wrong:
         if not isinstance(value, Mapping):
             return not_a(value, "a table")
         for key, each in value.items():
-            if said := key_shape(key) or value_shape(each):
-                return f"[{show_value(key)}]{said}"
+            if problem := key_shape(key) or value_shape(each):
+                return f"[{show_value(key)}]{problem}"
         return ""
 
     return wrong
@@ -177,9 +177,9 @@ def fields_of(cls: Any) -> Wrong:
 
     def wrong(value: object) -> str:
         for name, shape in shapes:
-            if said := shape(getattr(value, name)):
-                return f".{name}{said}"
-        return f": {said}" if unsound and (said := unsound(value)) else ""
+            if problem := shape(getattr(value, name)):
+                return f".{name}{problem}"
+        return f": {problem}" if unsound and (problem := unsound(value)) else ""
 
     return wrong
 

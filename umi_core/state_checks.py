@@ -232,9 +232,11 @@ def check_hooks(operation: Operation, row: Step, hooks: Sequence[Interceptor]) -
     sites = ("step", "effect") if operation.waiting is not None else ("step",)
     around = [hook for site in sites for hook in hooks if hook.site == site]
     due = [hook.name for hook in around if is_named(hook, operation, row.id, row.effect)]
-    told = [name for name in due if name in operation.entered or not may_have_failed(name, operation, row.id)]
-    where, holds = f"interceptors around {operation.workflow}.{row.id}", told == list(operation.entered)
-    yield Requirement(holds, "hook-order", where, told, operation.entered)
+    entered = [
+        name for name in due if name in operation.entered or not may_have_failed(name, operation, row.id)
+    ]
+    where, holds = f"interceptors around {operation.workflow}.{row.id}", entered == list(operation.entered)
+    yield Requirement(holds, "hook-order", where, entered, operation.entered)
 
 
 def may_have_failed(name: str, operation: Operation, step: str) -> bool:

@@ -112,8 +112,8 @@ class TokenFile:
         try:
             self.table = read_tokens(self.path)
         except (LiveError, OSError) as error:
-            told = f"{self.path}: {error.strerror}" if isinstance(error, OSError) else error
-            LOG.error("the tokens were not read again, and those before stay: %s", told)
+            reason = f"{self.path}: {error.strerror}" if isinstance(error, OSError) else error
+            LOG.error("the tokens were not read again, and those before stay: %s", reason)
         else:
             LOG.info("%s was read again: %d tokens", self.path, len(self.table.rows))
 

@@ -118,8 +118,8 @@ def create_anchor(options: SealOptions, line: AnchorLine) -> None:
         found = read_anchor(options)
         # One without a commit was made for a file that was never sealed: the process ended in between.
         if found is not None and found.number:
-            told = f"names commit {found.number:,} of a file that is not there any more; restore that file"
-            raise FileTampered(f"{options.anchor}: {told}, or name another anchor")
+            message = f"names commit {found.number:,} of a file that is not there any more; restore that file"
+            raise FileTampered(f"{options.anchor}: {message}, or name another anchor")
         fresh = f"{options.anchor}.new"
         with suppress(FileNotFoundError):
             os.unlink(fresh)

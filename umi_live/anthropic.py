@@ -33,8 +33,8 @@ class AnthropicModel(Endpoint):
         self.parameters = read_parameters({"max_tokens": TOKENS_MAX, "temperature": 0, **parameters})
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
-        said = message(task, prompt)
-        content = said if isinstance(said, str) else [as_block(part) for part in said]
+        prompt_parts = message(task, prompt)
+        content = prompt_parts if isinstance(prompt_parts, str) else [as_block(part) for part in prompt_parts]
         messages = [{"role": "user", "content": content}]
         body = {**self.parameters, "model": self.name, "messages": messages}
         answer = await self.post("messages", body, timeout_ms)

@@ -139,9 +139,9 @@ def checking(function: Callable[P, T]) -> Callable[P, T]:
 
 def read_turns(turns: Iterable[Sequence[str]]) -> tuple[Turn, ...]:
     """Return pairs of a role and a text as turns. Raises RequestRefused for a role that there is not."""
-    said = tuple(Turn(role, text) for role, text in turns)
-    refuse(bad_turns("turns", said))
-    return said
+    spoken = tuple(Turn(role, text) for role, text in turns)
+    refuse(bad_turns("turns", spoken))
+    return spoken
 
 
 def as_tuples(value: Any) -> Any:

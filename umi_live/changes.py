@@ -182,14 +182,16 @@ def ends(now: AttributeClaims, before: AttributeClaims) -> bool:
     return before.is_complete and bool(before.values) and all(is_replaced(it, now) for it in before.values)
 
 
-def is_over(said: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
+def is_over(spoken: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
     """Return whether what is over is what was said, or its beginning.
 
     "no longer likes tea" ends "likes tea with milk". A verb alone ends nothing but itself: "doesn't drink" is
     not about coffee.
     """
-    is_beginning = len(predicate) > 1 and starts_with(said, predicate) and "and" not in said[len(predicate) :]
-    return bool(said) and (said == predicate or is_beginning)
+    is_beginning = (
+        len(predicate) > 1 and starts_with(spoken, predicate) and "and" not in spoken[len(predicate) :]
+    )
+    return bool(spoken) and (spoken == predicate or is_beginning)
 
 
 def is_replaced(claim: tuple[str, tuple[str, ...]], now: AttributeClaims) -> bool:
@@ -224,8 +226,8 @@ def starts_with(terms: tuple[str, ...], beginning: tuple[str, ...]) -> bool:
     return bool(beginning) and terms[: len(beginning)] == beginning
 
 
-def is_ended_habit(said: tuple[str, ...], value: tuple[str, ...]) -> bool:
-    return bool(said) and said[0] in HABITS and starts_with(said[1:], value)
+def is_ended_habit(spoken: tuple[str, ...], value: tuple[str, ...]) -> bool:
+    return bool(spoken) and spoken[0] in HABITS and starts_with(spoken[1:], value)
 
 
 # What a statement claims.
@@ -267,8 +269,8 @@ def claims_of_clause(clause: str, year: str) -> AttributeClaims:
     if not owned and any(it != year for it in YEAR.findall(clause)):
         return AttributeClaims("")
     over = (terms_of(it) for it in find_over(clause))
-    values, gone = (*find_values(clause), *owned), tuple(find_gone(clause))
-    return AttributeClaims("", values, tuple(filter(None, over)), gone)
+    values, ended = (*find_values(clause), *owned), tuple(find_gone(clause))
+    return AttributeClaims("", values, tuple(filter(None, over)), ended)
 
 
 def predicate_of(clause: str, name: str, is_speaker: bool) -> str:
@@ -278,8 +280,8 @@ def predicate_of(clause: str, name: str, is_speaker: bool) -> str:
     """
     pronouns = "[Hh]e|[Ss]he|[Tt]hey" + ("|I|[Ww]e|The user|User" if is_speaker else "")
     owners = "[Hh]is|[Hh]er|[Tt]heir" + ("|[Mm]y|[Oo]ur|(?:The user|User)['\\u2019]s" if is_speaker else "")
-    told = rf"{re.escape(name)}|{pronouns}|{re.escape(name)}['\u2019]s?|{owners}"
-    match = re.match(rf"(?:{told})(?: |['\u2019]s )(.+)", clause)
+    subject = rf"{re.escape(name)}|{pronouns}|{re.escape(name)}['\u2019]s?|{owners}"
+    match = re.match(rf"(?:{subject})(?: |['\u2019]s )(.+)", clause)
     return match[1] if match else ""
 
 
@@ -296,44 +298,44 @@ def terms_of(predicate: str) -> tuple[str, ...]:
 
 def find_values(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the attributes of which a clause tells the value."""
-    said = bare(clause)
+    spoken = bare(clause)
     # Before the adverbs go, of which `now` is one: "is now at Beta" would be left with "at Beta".
     if re.match(r"(?:is |am )?now at ", clause):
-        said = "joined " + clause.partition("now at ")[2]
+        spoken = "joined " + clause.partition("now at ")[2]
     for attribute, pattern in VALUES:
-        if (match := pattern.match(said)) and (value := sure_value(said, match)):
+        if (match := pattern.match(spoken)) and (value := sure_value(spoken, match)):
             # "I work for Bob" says nothing of the employer.
             is_person = match[0].removesuffix(match[1]).endswith(" for ") and is_given(match[1])
             yield from () if is_person else ((attribute, value),)
 
 
-def find_owned(said: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def find_owned(spoken: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     for pattern in (OWNED, CHANGED):
-        if match := pattern.match(said):
+        if match := pattern.match(spoken):
             noun = re.sub("^(?:new|current) ", "", match[1])
             # A favourite colour is a favorite color.
             attribute = NOUNS.get(noun) or noun.replace("our", "or")
             shape = SHAPES.get(attribute, FAVOURITE if " " in attribute else SECRET)
-            if shape.fullmatch(value_text(match)) and (value := sure_value(said, match)):
+            if shape.fullmatch(value_text(match)) and (value := sure_value(spoken, match)):
                 yield attribute, value
 
 
 def find_gone(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the values that something has no longer."""
-    said = bare(clause)
-    if (match := LEFT.match(said)) and (value := sure_value(said, match)):
+    spoken = bare(clause)
+    if (match := LEFT.match(spoken)) and (value := sure_value(spoken, match)):
         yield from (("work", value), ("site", value))
         # Who left Rome yesterday may have taken a train.
-        if said[match.end() :].startswith(" for good"):
+        if spoken[match.end() :].startswith(" for good"):
             yield "home", value
-    if (match := MOVED.match(said)) and (value := sure_value(said, match)):
+    if (match := MOVED.match(spoken)) and (value := sure_value(spoken, match)):
         yield "home", value
-    if (match := SWITCHED.match(said)) and sure_value(said, match):
+    if (match := SWITCHED.match(spoken)) and sure_value(spoken, match):
         value = value_of(match[1])
         yield from ((name, value) for name in ("work", "home", "title", "project", "habit"))
-    if match := SOLD.match(said):
+    if match := SOLD.match(spoken):
         yield "habit", value_of(match[1])
-    if match := OVER.match(said) or NOT.match(said):
+    if match := OVER.match(spoken) or NOT.match(spoken):
         # "is no longer married", "used to be married"
         is_state = re.match("(?:is|am|are) |.* be ", match[0])
         yield from find_values(f"is {match[1].removeprefix('be ')}" if is_state else match[1])
@@ -341,20 +343,20 @@ def find_gone(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def find_over(clause: str) -> Iterator[str]:
     """Yield the predicates that a clause says are true no longer."""
-    said = bare(clause)
-    if match := OVER.match(said):
+    spoken = bare(clause)
+    if match := OVER.match(spoken):
         yield END_TIME.sub("", match[1])
     # "I don't work this week" has more than the predicate, and so ends nothing.
-    if match := NOT.match(said):
+    if match := NOT.match(spoken):
         yield ANY_MORE.sub("", match[1])
-    if match := INSTEAD.match(said):
+    if match := INSTEAD.match(spoken):
         yield f"{match[1]} {match[2]}"
 
 
-def sure_value(said: str, match: re.Match[str]) -> tuple[str, ...]:
+def sure_value(spoken: str, match: re.Match[str]) -> tuple[str, ...]:
     """Return the value in the last group of a match; nothing if what stands behind it may limit it."""
     value = value_text(match)
-    rest = TO_OTHER.sub("", said[match.start(match.lastindex or 0) + len(value) :])
+    rest = TO_OTHER.sub("", spoken[match.start(match.lastindex or 0) + len(value) :])
     # Part by part: one pattern for all of them could take for ever to find that the last one does not fit.
     while part := SURE.match(rest):
         rest = rest[part.end() :]

@@ -90,7 +90,7 @@ class Claims:
 
 
 @contextmanager
-def hold_unclaimed(path: str, told: str) -> Iterator[None]:
+def hold_unclaimed(path: str, message: str) -> Iterator[None]:
     """While no memory of this file is open in another process, and none can be.
 
     Raises StoreError with `told` if one is.
@@ -107,7 +107,7 @@ def hold_unclaimed(path: str, told: str) -> Iterator[None]:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
-        raise StoreError(f"{path}: {told}") from None
+        raise StoreError(f"{path}: {message}") from None
     try:
         yield
     finally:

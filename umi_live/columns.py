@@ -125,8 +125,8 @@ def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping
     if counts is None:
         connection.execute("delete from word where rowid = ?", (row,))
         return
-    told = " ".join(list_tokens(scope, counts))
-    connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, told))
+    tokens = " ".join(list_tokens(scope, counts))
+    connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, tokens))
 
 
 def list_tokens(scope: int, counts: Mapping[str, int]) -> list[str]:

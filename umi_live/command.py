@@ -158,8 +158,8 @@ def read_parameter_option(
     except (ValueError, RecursionError):
         parameters = None
     if not isinstance(parameters, dict):
-        told = f'{given[:100]!r} is no object of JSON, as {{"temperature": 1}} is'
-        raise click.BadParameter(told, context, option)
+        message = f'{given[:100]!r} is no object of JSON, as {{"temperature": 1}} is'
+        raise click.BadParameter(message, context, option)
     return parameters
 
 
@@ -267,12 +267,12 @@ def remember(target: MemoryOptions, text: str, speaker: str | None) -> None:
     """Keep what a text says."""
 
     async def use(memory: LiveMemory) -> None:
-        told = await memory.remember(text, speaker=speaker)
-        changes = [(stored.change, stored.id) for stored in told.value.entities]
-        for change, key in (*changes, *(("ended", key) for key in told.value.ended)):
+        remembered = await memory.remember(text, speaker=speaker)
+        changes = [(stored.change, stored.id) for stored in remembered.value.entities]
+        for change, key in (*changes, *(("ended", key) for key in remembered.value.ended)):
             row = await memory.entity(key)
             target.show(f"{change:<9}  {line_of(row, key)}", {"change": change, **describe_fact(row, key)})
-        tell(told.degraded)
+        tell(remembered.degraded)
 
     asyncio.run(target.work(use))
 
@@ -350,17 +350,17 @@ def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types:
         raise LiveError(f"{file.name}: is no text") from None
 
     async def use(memory: LiveMemory) -> None:
-        told = await memory.memorize(text, uri=uri, memory_types=memory_types or None)
-        ids = [stored.id for stored in told.value.entities]
+        memorized = await memory.memorize(text, uri=uri, memory_types=memory_types or None)
+        ids = [stored.id for stored in memorized.value.entities]
         paths = await memory.paths_of(ids)
-        for stored in told.value.entities:
+        for stored in memorized.value.entities:
             fact = await memory.entity(stored.id)
             row = {"change": stored.change, **describe_fact(fact, stored.id), "topics": paths[stored.id]}
             target.show(f"{stored.change:<9}  {line_of(fact, stored.id)}{topics_of(paths[stored.id])}", row)
-        resource, count = told.value.resource_id, len(ids)
-        line = f"{told.value.change:<9}  {resource}, {count} fact{'s' * (count != 1)}"
-        target.show(line, {"change": told.value.change, "id": resource, "fact_count": count})
-        tell(told.degraded)
+        resource, count = memorized.value.resource_id, len(ids)
+        line = f"{memorized.value.change:<9}  {resource}, {count} fact{'s' * (count != 1)}"
+        target.show(line, {"change": memorized.value.change, "id": resource, "fact_count": count})
+        tell(memorized.degraded)
 
     asyncio.run(target.work(use))
 
@@ -460,13 +460,13 @@ def forget(target: MemoryOptions, key: str) -> None:
 
     async def use(memory: LiveMemory) -> None:
         if key.startswith(ENTITY_PREFIX):
-            gone = await memory.forget_all_about(key)
+            removed = await memory.forget_all_about(key)
         else:
-            gone = (key,) if (await memory.forget(key)).value.existed else ()
-        if not gone:
+            removed = (key,) if (await memory.forget(key)).value.existed else ()
+        if not removed:
             what = "no fact about this entity" if key.startswith(ENTITY_PREFIX) else "no fact of this id"
             raise LiveError(f"{show_value(key)}: there is {what}; `facts NAME` shows ids")
-        target.show(f"forgotten  {len(gone)}", {"forgotten": gone})
+        target.show(f"forgotten  {len(removed)}", {"forgotten": removed})
 
     asyncio.run(target.work(use))
 
@@ -618,8 +618,8 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet:
         target.show(line, {"row_count": count, "user": scope.user, "agent": scope.agent})
         return
     if is_list_of_facts(text):
-        told = "holds facts of `export --as facts`, which cannot be imported; one without --as can"
-        raise LiveError(f"{file.name}: {told}")
+        message = "holds facts of `export --as facts`, which cannot be imported; one without --as can"
+        raise LiveError(f"{file.name}: {message}")
     found = read_conversations(file.name, text, program)
     documents = tuple(make_documents(found, file.name))
     message_count = sum(len(chat.messages) for chat in found.chats)
@@ -777,22 +777,22 @@ def main() -> None:
         cli(prog_name="umi-live", standalone_mode=False)
         sys.exit(0)
     except LiveError as error:
-        told = str(error)
+        reason = str(error)
     except ModuleNotFoundError as error:
-        told = needs_extra(error)
+        reason = needs_extra(error)
     except apsw.Error as error:
-        told = f"the file: {sentence(error)}"
+        reason = f"the file: {sentence(error)}"
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "umi-live"
-        told = f"{error.format_message().removesuffix('.')}; see `{path} --help`"
+        reason = f"{error.format_message().removesuffix('.')}; see `{path} --help`"
     except click.ClickException as error:
-        told = error.format_message()
+        reason = error.format_message()
     except (click.Abort, KeyboardInterrupt):
-        told = "interrupted"
+        reason = "interrupted"
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
     except OSError as error:
-        told = f"{error.filename or 'standard output'}: {error.strerror}"
-    click.echo(f"umi-live: {show_line(told)}", err=True)
+        reason = f"{error.filename or 'standard output'}: {error.strerror}"
+    click.echo(f"umi-live: {show_line(reason)}", err=True)
     sys.exit(2)

@@ -33,8 +33,8 @@ def examine_file(storage: SqlStorage) -> tuple[list[str], int]:
             counts, missing_count, bad = count_rows(storage, Scope(user, agent))
         except UnicodeDecodeError:
             counts, missing_count, bad = {}, 0, ["a text of it is no UTF-8"]
-        told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-        lines.append(f"scope    user {user!r}, agent {agent!r}: {told}; embedder {embedder}")
+        contents = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        lines.append(f"scope    user {user!r}, agent {agent!r}: {contents}; embedder {embedder}")
         if missing_count:
             lines.append(f"missing  {missing_count} vectors; they come while the memory is open")
         lines += [f"damaged  {place}" for place in bad]

@@ -96,14 +96,14 @@ class Host:
         is_begun = True
         try:
             # Shielded, as cancelling a caller must not cancel the future that the memory will answer.
-            told, used = await asyncio.shield(reply)
+            outcome, used = await asyncio.shield(reply)
         except asyncio.CancelledError:
             is_begun = not self.withdraw(number)
             raise
         finally:
             if is_begun and not is_reading(request):
                 note_begun()
-        return structs.replace(told, op_id=request.op_id), used
+        return structs.replace(outcome, op_id=request.op_id), used
 
     def withdraw(self, number: int) -> bool:
         """Let a request end at its next question, unless its commit was sent; return whether it will."""

@@ -102,8 +102,8 @@ def place_part(part: str) -> tuple[int, int]:
 
 def parts(text: str) -> Iterator[str]:
     """Yield the words that say something, twice, and all runs of three letters in them."""
-    told = words(text)
-    for word in content(told) or told:
+    spoken = words(text)
+    for word in content(spoken) or spoken:
         # Two hashes for a whole word: it weighs more than a run
         # of letters, and a collision of one is made up for.
         yield from (word, f"{word} again")
@@ -179,16 +179,16 @@ def write_entities(entities: list[Json]) -> str:
 
 def list_entities(statements: Iterable[RuleStatement], kept: set[str]) -> list[Json]:
     """Return these names and the notes as elements of an answer."""
-    types, said = dict[str, str](), dict[str, list[str]]()
+    types, stated = dict[str, str](), dict[str, list[str]]()
     for statement in statements:
         for name, kind in [it for it in statement.names if it[0] in kept] or [("", "note")]:
             # `topic` only means that nothing better is known, so a
             # later sentence may tell; else the first one decides.
             types[name] = kind if types.get(name, "topic") == "topic" else types[name]
-            said.setdefault(name, []).extend(pieces(statement.sentence))
+            stated.setdefault(name, []).extend(pieces(statement.sentence))
     return [
         {"name": name, "type": types[name], "content": content, "confidence": 1}
-        for name, contents in said.items()
+        for name, contents in stated.items()
         for content in pack_contents(contents)
     ]
 
@@ -275,16 +275,18 @@ def category_of(it: RuleStatement, listed: list[Json]) -> str:
     name and in what belongs there; if none has any, or without a cue, none: the memory takes its default."""
     if it.cue is None or any(one["name"] == it.cue.category for one in listed):
         return it.cue.category if it.cue else ""
-    said = {*content(words(it.sentence))}
-    counts = [(len(said.intersection(words(f"{one['name']} {one['about']}"))), one["name"]) for one in listed]
+    spoken = {*content(words(it.sentence))}
+    counts = [
+        (len(spoken.intersection(words(f"{one['name']} {one['about']}"))), one["name"]) for one in listed
+    ]
     count, name = max(counts, key=lambda one: one[0], default=(0, ""))
     return name if count else ""
 
 
 def memory(name: str, content: str, category: str) -> str:
-    told = f"<name>{escape(name)}</name>" if name else ""
+    name_line = f"<name>{escape(name)}</name>" if name else ""
     listed = f"<categories><category>{escape(category)}</category></categories>" if category else ""
-    return f"<memory>{told}<content>{escape(content)}</content>{listed}</memory>"
+    return f"<memory>{name_line}<content>{escape(content)}</content>{listed}</memory>"
 
 
 def turns_of(text: str) -> Iterator[SpeakerTurn]:

@@ -132,14 +132,16 @@ class Tools(Data):
 
         Facts that it says are true no more have the change "ended".
         """
-        told = (await self.memory.remember(text, speaker=speaker)).value
-        changes = [(it.id, it.change) for it in told.entities] + [(key, "ended") for key in told.ended]
+        remembered = (await self.memory.remember(text, speaker=speaker)).value
+        changes = [(it.id, it.change) for it in remembered.entities] + [
+            (key, "ended") for key in remembered.ended
+        ]
         return [await self.line(key, change) for key, change in changes]
 
     async def line(self, key: str, change: str) -> Line:
         fact = fact_of(await self.memory.entity(key))
-        said = {} if fact is None else {"name": fact.name, "content": fact.content}
-        return {"id": key, "change": change, **said}
+        fields = {} if fact is None else {"name": fact.name, "content": fact.content}
+        return {"id": key, "change": change, **fields}
 
     async def recall(self, query: str, limit: int = 10, shared: list[str] | None = None) -> list[Line]:
         """Find what is remembered about a question, the best first; `then`: what was told directly after it,

@@ -334,11 +334,11 @@ class LiveMemory:
         result = BatchResult()
 
         async def remember(it: BatchStatement, key: str) -> None:
-            told = await self.remember(
+            remembered = await self.remember(
                 it.text, speaker=it.speaker, event_time_ms=it.event_time_ms, metadata=it.metadata,
                 source=it.source, request_key=key, timeout=timeout,
             )  # fmt: skip
-            result.add(told.value, told.degraded, told.usage)
+            result.add(remembered.value, remembered.degraded, remembered.usage)
 
         result.failed = await remember_batch(remember, statements, report)
         return result
@@ -368,13 +368,13 @@ class LiveMemory:
         `shared`: agents of this user whose archives are searched, too; each must share it with this one.
         `speaker`: who says I, if not the user of the memory.
         """
-        said = self.list_turns(turns)
+        spoken = self.list_turns(turns)
         wanted = None if types is None else tuple(types)
         # Rules cost nothing, so each question is also asked in the words of its answers.
         deep = True if deep is None and isinstance(self.model, RuleModel) else deep
         between = arguments.as_tuples(time_range)
         request = Recall(
-            0, query, limit, deep, between, wanted, said, resolve, min_score_ppm,
+            0, query, limit, deep, between, wanted, spoken, resolve, min_score_ppm,
             where=arguments.as_tuples(where), shared=tuple(shared), speaker=speaker,
         )  # fmt: skip
         result = await self.ask(request, Recalled)
@@ -384,20 +384,22 @@ class LiveMemory:
     @with_timeout
     async def resolve(self, query: str, turns: Sequence[tuple[str, str]] | None = None) -> Resolution:
         """Return what a question means after these turns, (role, text), oldest first. Nothing is searched."""
-        said = shown_turns(self.list_turns(turns), self.config.resolve_turn_count_max)
-        known = resolve_without_model(query, said, True)
+        spoken = shown_turns(self.list_turns(turns), self.config.resolve_turn_count_max)
+        known = resolve_without_model(query, spoken, True)
         if known is not None:
             return known
         if self.host is None:
             raise Closed("the memory is not open; use it inside `async with`")
         self.check_loop()
-        asked = effects.AskModel("rewrite", ask_rewrite(query, said), timeout_ms=self.config.model_timeout_ms)
+        asked = effects.AskModel(
+            "rewrite", ask_rewrite(query, spoken), timeout_ms=self.config.model_timeout_ms
+        )
         answer = await self.host.ask_model(asked)
         if isinstance(answer, ModelReplied):
-            return judge_rewrite(answer.text, query, said, self.config.resolve_confidence_min_ppm)
+            return judge_rewrite(answer.text, query, spoken, self.config.resolve_confidence_min_ppm)
         reason = answer.kind if isinstance(answer, EffectFailed) else ""
         references = find_references(query, self.turns if turns is None else turns)
-        return Resolution("failed", query, references, reason, turn_count=len(said))
+        return Resolution("failed", query, references, reason, turn_count=len(spoken))
 
     def list_turns(self, turns: Sequence[tuple[str, str]] | None) -> tuple[Turn, ...]:
         """Return these turns, or those of the session that was loaded."""
@@ -465,8 +467,8 @@ class LiveMemory:
         **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until a model finds it enough. `options`: of `Retrieve`."""
-        said = self.list_turns(turns)
-        return await self.ask(Retrieve(0, query, said, **arguments.as_tuples(options)), Retrieved)
+        spoken = self.list_turns(turns)
+        return await self.ask(Retrieve(0, query, spoken, **arguments.as_tuples(options)), Retrieved)
 
     @with_timeout
     async def search(
@@ -479,8 +481,8 @@ class LiveMemory:
         **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until scores say that it is enough. `options`: of `Search`."""
-        said = self.list_turns(turns)
-        return await self.ask(Search(0, query, said, **arguments.as_tuples(options)), Retrieved)
+        spoken = self.list_turns(turns)
+        return await self.ask(Search(0, query, spoken, **arguments.as_tuples(options)), Retrieved)
 
     @with_timeout
     async def summarise(self, category: str, *, timeout: Seconds = None) -> Result[Summarised]:
@@ -577,8 +579,8 @@ class LiveMemory:
         `entity`: a name, or the id of an entity. Returns the ids of these facts. If it was interrupted, ask
         again: what is left is forgotten then.
         """
-        told = [it.id for it in await self.history(entity)]
-        return tuple([it for it in told if (await self.forget(it)).value.existed])
+        ids = [it.id for it in await self.history(entity)]
+        return tuple([it for it in ids if (await self.forget(it)).value.existed])
 
     @with_timeout
     async def forget_resource(

@@ -130,8 +130,8 @@ class Endpoint:
 
     def count_tokens(self, answer: Any) -> None:
         """Report what an answer says that it took; a number that is none counts as 0."""
-        told = answer.get("usage") if isinstance(answer, dict) else None
-        used = told if isinstance(told, dict) else {}
+        usage = answer.get("usage") if isinstance(answer, dict) else None
+        used = usage if isinstance(usage, dict) else {}
         counts = {name: number for name, number in used.items() if type(number) is int and number > 0}
         read, written = (sum(counts.get(name, 0) for name in names) for names in TOKEN_COUNTS)
         cost_usd = (read * self.prices[0] + written * self.prices[1]) / 1_000_000
@@ -204,8 +204,8 @@ class ChatModel(Endpoint):
         self.parameters = read_parameters({"temperature": 0, **parameters})
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
-        said = {"role": "user", "content": message(task, prompt)}
-        body = {**self.parameters, "model": self.name, "messages": [said]}
+        question = {"role": "user", "content": message(task, prompt)}
+        body = {**self.parameters, "model": self.name, "messages": [question]}
         return text_of(await self.post("chat/completions", body, timeout_ms))
 
 

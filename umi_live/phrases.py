@@ -230,9 +230,9 @@ def translate_other(sentence: str) -> str | None:
     match = OTHER_SUBJECT.match(text)
     if match is None or (match[1].lower() not in KIN if match[1] else words(match[2])[0] not in GIVEN_NAMES):
         return None  # "Der Zug", "Sie"
-    said = translate_by(OTHER_PHRASES, text[match.end() :])
+    translated = translate_by(OTHER_PHRASES, text[match.end() :])
     owner = f"My {KIN[match[1].lower()]} " if match[1] else ""
-    return said and f"{owner}{match[2]} {said}"
+    return translated and f"{owner}{match[2]} {translated}"
 
 
 def translate_by(phrases: Iterable[tuple[re.Pattern[str], str]], text: str) -> str | None:

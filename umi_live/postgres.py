@@ -384,8 +384,8 @@ class PostgresStorage(SqlStorage):
             self._make_tables()
             version = self._find_version()
         if version != VERSION:
-            told = f"another release of Umi made its tables (version {version}, here {VERSION}); use that"
-            raise StoreError(f"{self.path}: {told}")
+            message = f"another release of Umi made its tables (version {version}, here {VERSION}); use that"
+            raise StoreError(f"{self.path}: {message}")
 
     def _find_version(self) -> int | None:
         [(is_made,)] = self.connection.execute(IS_MADE)
@@ -405,8 +405,8 @@ class PostgresStorage(SqlStorage):
                     self.connection.execute(statement)
                 self.connection.execute("insert into version (number) values (?)", (VERSION,))
         except errors.DuplicateTable:
-            told = "has a schema umi_live with tables of another program; name another database"
-            raise StoreError(f"{self.path}: {told}") from None
+            message = "has a schema umi_live with tables of another program; name another database"
+            raise StoreError(f"{self.path}: {message}") from None
 
     def _retry(self, work: Callable[..., T], *args: Any) -> T:
         """Do a transaction again that has certainly changed nothing, and may succeed."""
@@ -641,7 +641,9 @@ class PostgresStorage(SqlStorage):
                 return f"another process holds it locked for more than {BUSY_MS // 1_000} seconds; try again"
             case errors.DiskFull():
                 return "the disk of the server is full; make room and try again"
-        told = getattr(getattr(error, "diag", None), "message_primary", None) or str(error).partition("\n")[0]
+        reason = (
+            getattr(getattr(error, "diag", None), "message_primary", None) or str(error).partition("\n")[0]
+        )
         if isinstance(error, psycopg.OperationalError | Unreachable):
-            return f"the server fails ({told}); is it running, and is the address right?"
-        return str(told)
+            return f"the server fails ({reason}); is it running, and is the address right?"
+        return str(reason)

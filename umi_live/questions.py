@@ -58,8 +58,8 @@ ANSWER_ROWS: Final = (  # words of a question, and those of statements that answ
 
 def list_wordings(question: str) -> Iterator[str]:
     """Yield the question in other words, those that say most first."""
-    said = fold_words(question)
-    answers = [answer for asked, answer in ANSWER_ROWS if not said.isdisjoint(fold_words(asked))]
+    spoken = fold_words(question)
+    answers = [answer for asked, answer in ANSWER_ROWS if not spoken.isdisjoint(fold_words(asked))]
     small = drop_small_words(question)
     yield from [small] if small else []
     yield from [" ".join(answers)] if answers else []

@@ -52,5 +52,5 @@ def find_references(query: str, turns: Sequence[tuple[str, str]] = ()) -> tuple[
 
     `turns`: (role, text), oldest first. With them `the boss` is found if they have a boss.
     """
-    said = shown_turns(tuple(Turn(role, text) for role, text in turns))
-    return tuple(dict.fromkeys(read_query(query, said).terms))
+    spoken = shown_turns(tuple(Turn(role, text) for role, text in turns))
+    return tuple(dict.fromkeys(read_query(query, spoken).terms))

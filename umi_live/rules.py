@@ -304,8 +304,8 @@ def simplify_sentence(sentence: str) -> str:
 
     Of a phrase in another language its meaning in English.
     """
-    if said := translate(sentence) or translate_other(sentence):
-        return said
+    if simplified := translate(sentence) or translate_other(sentence):
+        return simplified
     text = re.sub(f"^{OPENERS}", "", sentence, flags=re.IGNORECASE)
     text = text if text == sentence else text[:1].upper() + text[1:]
     text = re.sub(r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)['\u2019](m|re|ve)\b", expand_match, text)

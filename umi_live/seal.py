@@ -146,15 +146,15 @@ class Seal:
         row = dict(zip(self.columns[table], values, strict=False))
         if table == "row":
             whose = self.connection.execute(WHOSE, (row["scope"],)).fetchone() or ("?", "?")
-            told = "{} {} of user {!r}, agent {!r}".format(row["kind"], row["id"], *whose)
+            what = "{} {} of user {!r}, agent {!r}".format(row["kind"], row["id"], *whose)
         elif table == "scope":
-            told = f"the scope of user {row['user']!r}, agent {row['agent']!r}"
+            what = f"the scope of user {row['user']!r}, agent {row['agent']!r}"
         else:
-            told = f"the receipt of {row['key']!r}"
-        return f"{told} {'was inserted' if values[-1] is None else 'was changed'} by another program"
+            what = f"the receipt of {row['key']!r}"
+        return f"{what} {'was inserted' if values[-1] is None else 'was changed'} by another program"
 
-    def error(self, told: str) -> FileTampered:
-        return FileTampered(f"{self.path}: {told}; restore the file from a copy")
+    def error(self, message: str) -> FileTampered:
+        return FileTampered(f"{self.path}: {message}; restore the file from a copy")
 
     # The total.
 
@@ -263,8 +263,8 @@ class Seal:
     def verify(self, anchor: AnchorLine | None = None) -> None:
         """Raise FileTampered for the first change that is found. Inside a transaction of the caller."""
         with closing(self.find_changes(anchor)) as changes:
-            for told in changes:
-                raise self.error(told)
+            for change in changes:
+                raise self.error(change)
 
     def find_changes(self, anchor: AnchorLine | None = None) -> Generator[str]:
         """Read all rows, and yield what was changed. Raises FileTampered if the seal itself was."""

@@ -124,10 +124,10 @@ class Index:
         if len(rows) > FOLLOWED_COUNT_MAX:
             marked.clear()
         for number, was_absent in rows if marked else ():
-            slot, told = self.slot_of[number - self.base], self._counts_of(number, connection)
-            for term in told if was_absent else marked:
+            slot, counts = self.slot_of[number - self.base], self._counts_of(number, connection)
+            for term in counts if was_absent else marked:
                 if term in marked:
-                    marked[term][slot] = cap_count(told.get(term, 0))
+                    marked[term][slot] = cap_count(counts.get(term, 0))
 
     def _counts_of(self, number: int, connection: SqlConnection) -> Mapping[str, int]:
         found: Any = connection.execute("select body from row where number = ?", (number,)).fetchone()

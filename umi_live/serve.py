@@ -128,12 +128,12 @@ def read_time_range(given: Any) -> tuple[int | None, int | None] | None:
     """Return the first and the last time that are meant, in milliseconds. Raises ValueError."""
     if given is None:
         return None
-    told = f"time_range; it is [start, end], each a time of RFC 3339 or null, not {show_value(given)}"
+    message = f"time_range; it is [start, end], each a time of RFC 3339 or null, not {show_value(given)}"
     if not isinstance(given, list) or len(given) != 2:
-        raise ValueError(told)
+        raise ValueError(message)
     if any(it is not None and not isinstance(it, str) for it in given):
-        raise ValueError(told)
-    start_ms, end_ms = wire.instant(given[0], told), wire.instant(given[1], told)
+        raise ValueError(message)
+    start_ms, end_ms = wire.instant(given[0], message), wire.instant(given[1], message)
     # A date alone as the end includes its day: the range has both its ends.
     is_date = end_ms is not None and len(given[1]) == DATE_CHARS
     return start_ms, end_ms + DAY_MS - 1 if end_ms is not None and is_date else end_ms
@@ -230,22 +230,22 @@ class MemoryPool:
     async def use(self, user: str, agent: str) -> AsyncIterator[LiveMemory]:
         """Raises LiveError if the memory cannot be opened."""
         key = user, agent
-        seat = self.seats[key] = self.seats.pop(key) if key in self.seats else PooledMemory()
-        seat.count += 1
+        pooled = self.seats[key] = self.seats.pop(key) if key in self.seats else PooledMemory()
+        pooled.count += 1
         try:
-            async with seat.lock:
-                if seat.memory is None or is_broken(seat.memory):
-                    await asyncio.shield(asyncio.ensure_future(seat.close()))
-                    seat.memory = await self.make(user, agent).__aenter__()
-                memory = seat.memory
+            async with pooled.lock:
+                if pooled.memory is None or is_broken(pooled.memory):
+                    await asyncio.shield(asyncio.ensure_future(pooled.close()))
+                    pooled.memory = await self.make(user, agent).__aenter__()
+                memory = pooled.memory
             yield memory
         finally:
-            seat.count -= 1
+            pooled.count -= 1
             idle = [it for it, found in self.seats.items() if not found.count]
             surplus = max(0, len(self.seats) - self.size)
             for it in idle[:surplus]:
                 self.start_closing(it)
-            if seat.memory is None:
+            if pooled.memory is None:
                 self.start_closing(key)
 
     def start_closing(self, key: tuple[str, str], force: bool = False) -> None:
@@ -256,13 +256,13 @@ class MemoryPool:
 
     async def close_seat(self, key: tuple[str, str], force: bool) -> None:
         """Close a memory, unless it is asked again before its turn comes."""
-        seat = self.seats.get(key)
-        if seat is None:
+        pooled = self.seats.get(key)
+        if pooled is None:
             return
-        async with seat.lock:
-            if not seat.count or force:
-                await seat.close()
-        if not seat.count and self.seats.get(key) is seat:
+        async with pooled.lock:
+            if not pooled.count or force:
+                await pooled.close()
+        if not pooled.count and self.seats.get(key) is pooled:
             del self.seats[key]
 
     async def close(self, seconds: float) -> None:
@@ -283,9 +283,9 @@ class Denied(Exception):
 
     def __init__(self, status: int, name: str, detail: str, **headers: str) -> None:
         super().__init__(detail)
-        told = wire.build_error(status, name, detail)
+        error = wire.build_error(status, name, detail)
         extra = tuple((key.replace("_", "-"), value) for key, value in headers.items())
-        self.response = structs.replace(told, headers=(*told.headers, *extra))
+        self.response = structs.replace(error, headers=(*error.headers, *extra))
 
 
 class Allowance(Owner):
@@ -420,8 +420,8 @@ class MemoryServer:
         ):
             if given:
                 names = ", ".join(map(show_value, given[:UNKNOWN_COUNT_MAX]))
-                told = f"known are {', '.join(known)}" if known else "none is known here"
-                raise Denied(400, "Malformed", f"no such {what}: {names}; {told}")
+                message = f"known are {', '.join(known)}" if known else "none is known here"
+                raise Denied(400, "Malformed", f"no such {what}: {names}; {message}")
 
     def check_headers(self, headers: Headers) -> None:
         """Refuse pages of other origins, and without tokens names of this machine that others gave it."""
@@ -442,22 +442,22 @@ class MemoryServer:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         caller = self.tokens.find(token.strip()) if scheme.lower() == "bearer" else None
         if caller is None:
-            told = "send a token that the server knows: authorization: Bearer TOKEN"
-            raise Denied(401, "Unauthorized", told, www_authenticate="Bearer")
+            message = "send a token that the server knows: authorization: Bearer TOKEN"
+            raise Denied(401, "Unauthorized", message, www_authenticate="Bearer")
         return caller
 
     def take_turn(self, user: str) -> None:
         rate, now = self.limits.rate, time.monotonic()
         wait = self.allowances.setdefault(user, Allowance(math.inf, now)).take(rate, now)
         if wait:
-            told = f"more than {rate:g} requests in a second"
-            raise Denied(429, "TooMany", told, retry_after=str(math.ceil(wait)))
+            message = f"more than {rate:g} requests in a second"
+            raise Denied(429, "TooMany", message, retry_after=str(math.ceil(wait)))
 
     @contextmanager
     def count_running(self, user: str) -> Iterator[None]:
         if self.running[user] >= self.limits.concurrent:
-            told = f"{self.limits.concurrent} requests of this user are running"
-            raise Denied(503, "TooMany", told, retry_after="1")
+            message = f"{self.limits.concurrent} requests of this user are running"
+            raise Denied(503, "TooMany", message, retry_after="1")
         self.running[user] += 1
         try:
             yield
@@ -493,19 +493,19 @@ class Asked:
 
     async def read_body(self, limits: ServeLimits) -> str:
         """Return the body. Raises Denied, ClientDisconnect."""
-        body, told = bytearray(), f"the body has more than {limits.body_bytes} bytes"
+        body, message = bytearray(), f"the body has more than {limits.body_bytes} bytes"
         length = self.headers.get("content-length", "")
         if length.isascii() and length.isdigit() and int(length[:20]) > limits.body_bytes:
-            raise Denied(413, "TooLarge", told)
+            raise Denied(413, "TooLarge", message)
         try:
             async with asyncio.timeout(limits.slow_seconds):
                 async for part in self.request.stream():
                     body += part
                     if len(body) > limits.body_bytes:
-                        raise Denied(413, "TooLarge", told)
+                        raise Denied(413, "TooLarge", message)
         except TimeoutError:
-            told = f"the body did not come within {limits.slow_seconds:g} seconds"
-            raise Denied(408, "TooSlow", told) from None
+            message = f"the body did not come within {limits.slow_seconds:g} seconds"
+            raise Denied(408, "TooSlow", message) from None
         try:
             return body.decode()
         except UnicodeDecodeError:
@@ -525,8 +525,8 @@ def respond_error(error: LiveError) -> wire.Response:
     """Return the response for an exception of a memory."""
     match error:
         case TimedOut():
-            told = error.describe("ask again with the same idempotency-key")
-            return wire.build_error(504 if error.may_be_done else 503, "TimedOut", told)
+            message = error.describe("ask again with the same idempotency-key")
+            return wire.build_error(504 if error.may_be_done else 503, "TimedOut", message)
         case RequestFailed(error=failed) if failed is not None:
             return wire.respond(Failed(failed))
         case InDoubt():

@@ -198,10 +198,10 @@ class Store:
 
     def failure(self) -> StoreError:
         """Return what went wrong with the file when it was used last."""
-        told = "cannot be used; look at the disk, then try again"
+        message = "cannot be used; look at the disk, then try again"
         if self.failed is not None:
-            told = self.storage.sentence(self.failed)
-        return StoreError(f"{self.storage.path}: {told}")
+            message = self.storage.sentence(self.failed)
+        return StoreError(f"{self.storage.path}: {message}")
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function in the thread of the store, to its end in any case. Raises StoreError."""

@@ -48,9 +48,9 @@ def line_of(row: Row) -> dict[str, str]:
     if body is None:
         raise LiveError(f"{row.address.kind} {row.address.id} is damaged; forget it, then export again")
     fact = fact_of(body)
-    told = {} if fact is None else {"name": fact.name, "content": fact.content}
+    fields = {} if fact is None else {"name": fact.name, "content": fact.content}
     data = b64encode(encode_row(body)).decode()
-    return {"kind": row.address.kind, "id": row.address.id, **told, "row": data}
+    return {"kind": row.address.kind, "id": row.address.id, **fields, "row": data}
 
 
 class Export(Data):
@@ -131,6 +131,6 @@ def write_of(scope: Scope, it: Any) -> Write:
     if bad := bad_row_id("id", address.id):
         raise LiveError(f"the export was changed: {bad}")
     if address.kind not in KINDS or address.kind != body.row_kind or body.own_id() not in (None, address.id):
-        told = f"{address.kind} {address.id} holds {body.row_kind} {body.own_id() or ''}".rstrip()
-        raise LiveError(f"the export was changed: the line of {told}")
+        line = f"{address.kind} {address.id} holds {body.row_kind} {body.own_id() or ''}".rstrip()
+        raise LiveError(f"the export was changed: the line of {line}")
     return Write(address, body)

@@ -177,15 +177,17 @@ class OldEntity:
 
     def follow(self, version: Old) -> None:
         """Find what each version ends: an update or a contradiction ends all that it does not repeat."""
-        told = self.statements(version["content"])
+        statements = self.statements(version["content"])
         if version["kind"] in REPLACING:
             # The statement that took the place is a new one of
             # this version; without any, one that it repeats.
-            new = [line for key, line in told.items() if key not in self.lines] or list(told.values())
-            for key in [key for key in self.lines if key not in told]:
+            new = [line for key, line in statements.items() if key not in self.lines] or list(
+                statements.values()
+            )
+            for key in [key for key in self.lines if key not in statements]:
                 line, first = self.lines.pop(key)
                 self.past[key] = line, first, version, new[0] if new else ""
-        for key, line in told.items():
+        for key, line in statements.items():
             self.lines.setdefault(key, (line, version))
             self.past.pop(key, None)
 
@@ -200,15 +202,15 @@ class OldEntity:
     def fact(self, line: str, first: Old) -> Entity:
         """Return the fact that a line is; sources are those that told it, as far as the old rows say so."""
         old, key = self.old, norm(line)
-        told = self.as_told() if first["version"] == old["version"] else first
+        version = self.as_told() if first["version"] == old["version"] else first
         sources = tuple(it for it in old["sources"] if it not in self.given or key in self.given[it])
         # Told by `remember`, not only by texts; without a known source it must be, or no row would tell it.
         is_direct = key not in unique(old["given"]) or not sources
         count = min(old["reinforced_count"], max(1, len(sources) + is_direct))
         return Entity(
             self.id_of(line), old["type"], old["name"], line, 1, old["importance_ppm"], old["confidence_ppm"],
-            old["block"], first["at_ms"], first["at_ms"], told["event_time_ms"], told["metadata"],
-            told["source"], old["vector_missing"], 0, (), old["memory_type"], sources, count,
+            old["block"], first["at_ms"], first["at_ms"], version["event_time_ms"], version["metadata"],
+            version["source"], old["vector_missing"], 0, (), old["memory_type"], sources, count,
             old["last_reinforced_ms"] if count > 1 else None, self.about, is_direct,
         )  # fmt: skip
 
@@ -310,8 +312,8 @@ class ScopeUpgrade:
             new_id = relation_id(self.scope, *ends, old["kind"])
             if new_id not in kept:
                 kept[new_id] = None
-                told = old["confidence_ppm"], old["reason"], old["by"], old["at_ms"]
-                self.rows.put("relation", new_id, Relation(new_id, old["kind"], *ends, *told))
+                more = old["confidence_ppm"], old["reason"], old["by"], old["at_ms"]
+                self.rows.put("relation", new_id, Relation(new_id, old["kind"], *ends, *more))
                 for end in (source, target):
                     self.change(end, relation_count=self.facts[end].relation_count + 1)
         for key, divided in self.divided.items():
@@ -331,12 +333,13 @@ class ScopeUpgrade:
         ended = (it.fact for divided in self.divided.values() for it in divided.ended)
         if any(wanted.issubset(words(" ".join(it.name_and_text()))) for it in (*self.facts.values(), *ended)):
             return
-        said = f"{names[0]} {link['kind'].replace('_', ' ')} {names[1]}"
+        sentence = f"{names[0]} {link['kind'].replace('_', ' ')} {names[1]}"
         about = tuple(entity_id(self.scope, name) for name in names)
-        key, at_ms = fact_id(self.scope, about, said), link["at_ms"]
+        key, at_ms = fact_id(self.scope, about, sentence), link["at_ms"]
         self.facts[key] = Entity(
-            key, source.old["type"], names[0], said, 1, 500_000, link["confidence_ppm"], source.old["block"],
-            at_ms, at_ms, vector_missing=True, about=about, is_direct=True, others=(names[1],),
+            key, source.old["type"], names[0], sentence, 1, 500_000, link["confidence_ppm"],
+            source.old["block"], at_ms, at_ms, vector_missing=True, about=about, is_direct=True,
+            others=(names[1],),
         )  # fmt: skip
 
     def access(self) -> None:
@@ -361,8 +364,8 @@ class ScopeUpgrade:
                 new_id = membership_id(self.scope, fact.id, body.category_id)
                 if new_id not in kept:
                     kept[new_id] = None
-                    said = key_words(fact.content)
-                    matched = tuple(word for word in body.keywords_matched if word in said)
+                    terms = key_words(fact.content)
+                    matched = tuple(word for word in body.keywords_matched if word in terms)
                     moved = structs.replace(
                         body, id=new_id, entity_id=fact.id, entity_version=1, keywords_matched=matched
                     )
@@ -377,8 +380,8 @@ class ScopeUpgrade:
             sources = [self.divided.get(it) for it, _ in body.summary_sources]
             now = structs.replace(body, member_count=counts[key], summary_dirty=True, evolved_digest="")
             if all(it is not None and it.current and not it.ended for it in sources):
-                told = dict.fromkeys(fact.id for it in sources if it for fact in it.current)
-                now = structs.replace(now, summary_sources=tuple((it, 1) for it in told))
+                ids = dict.fromkeys(fact.id for it in sources if it for fact in it.current)
+                now = structs.replace(now, summary_sources=tuple((it, 1) for it in ids))
             elif body.summary:
                 now = structs.replace(now, summary="", summary_sources=())
                 self.rows.drop("vector", key)

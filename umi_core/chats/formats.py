@@ -89,10 +89,10 @@ def climb_tree(parents: Mapping[str, str], leaf: str) -> list[str]:
 def list_nodes(value: JsonObject, nodes: JsonObject) -> RawChat:
     """Return the messages of the branch that a program shows; a node has a message, or is one."""
     parents = {key: find_text(it, PARENTS) if isinstance(it, dict) else "" for key, it in nodes.items()}
-    said = {key: it.get("message", it) if isinstance(it, dict) else it for key, it in nodes.items()}
+    messages = {key: it.get("message", it) if isinstance(it, dict) else it for key, it in nodes.items()}
     branch = climb_tree(parents, find_text(value, LEAVES)) if any(parents.values()) else [*nodes]
-    items = tuple(enumerate((said[key] for key in branch if said[key] is not None), 1))
-    other_count = sum(it is not None for it in said.values()) - len(items)
+    items = tuple(enumerate((messages[key] for key in branch if messages[key] is not None), 1))
+    other_count = sum(it is not None for it in messages.values()) - len(items)
     return RawChat(find_text(value, KEYS), find_text(value, TITLES), items, find_time(value), other_count)
 
 

@@ -174,9 +174,9 @@ def role_of(message: JsonObject) -> str:
     """Return `user`, `assistant`, `system`, `tool`, or the name of a person."""
     author = find_object(message, ("author", "sender", "user", "from")) or {}
     kind = role_kind(message)
-    said = find_text(message, ROLE_KEYS) or find_text(author, ("role", "name", "username"))
+    name = find_text(message, ROLE_KEYS) or find_text(author, ("role", "name", "username"))
     own = kind if is_role(kind) else "tool" if is_result(kind) else "assistant" if is_call(kind) else "user"
-    role = plain_role(said or own)
+    role = plain_role(name or own)
     if isinstance(message.get("isCreatedByUser"), bool):
         role = "user" if message["isCreatedByUser"] else "assistant"
     if role == "user" and all(is_result(it) for it in part_kinds(message)) and any(part_kinds(message)):
@@ -196,22 +196,24 @@ def part_kinds(message: JsonObject) -> list[str]:
 
 
 def list_pieces(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
-    said = list(read_own(message, names))
+    pieces = list(read_own(message, names))
     author = find_object(message, ("author",)) or {}
     name = find_text(message, NAME_KEYS) or find_text(author, ("name",)) or name_called(message, names)
     if name and role_of(message) == "tool" and not is_result(kind_of(message)) and not part_kinds(message):
-        said = [structs.replace(it, text=f"{name}: {it.text}") for it in said]
+        pieces = [structs.replace(it, text=f"{name}: {it.text}") for it in pieces]
     recipient = find_text(message, ("recipient",))
     if recipient not in ("", "all"):
-        said = [structs.replace(it, text=f"calls {recipient}({it.text})") for it in said if it.text.strip()]
-    yield from said
-    yield from (it for it in read_calls(message, names) if it not in said)
+        pieces = [
+            structs.replace(it, text=f"calls {recipient}({it.text})") for it in pieces if it.text.strip()
+        ]
+    yield from pieces
+    yield from (it for it in read_calls(message, names) if it not in pieces)
     metadata = find_object(message, ("metadata",)) or {}
     for key in FILE_LISTS:
         for files in (message.get(key), metadata.get(key)):
             for file in files if isinstance(files, list) else ():
                 shown = list(read_attachment(file, names))
-                yield from (it for it in shown if not any(it.text in other.text for other in said))
+                yield from (it for it in shown if not any(it.text in other.text for other in pieces))
     if "blip_caption" in message or "img_url" in message:
         caption = find_text(message, ("blip_caption", "query"))
         yield ContentPiece(f"[image: {caption}]" if caption else "[image]")

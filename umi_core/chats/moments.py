@@ -148,8 +148,8 @@ def zone_of(text: str) -> str:
 
 def month_of(name: str) -> int:
     """Return the number of a month by its name or the beginning of that; 0 if it is none."""
-    told = "sep" if name.lower() == "sept" else name.lower()
-    whole = (number for number, month in enumerate(MONTHS, 1) if told in (month, month[:3]))
+    short = "sep" if name.lower() == "sept" else name.lower()
+    whole = (number for number, month in enumerate(MONTHS, 1) if short in (month, month[:3]))
     return next(whole, 0)
 
 

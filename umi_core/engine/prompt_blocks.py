@@ -29,8 +29,10 @@ def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
     """
     if errors := tuple(bad_blocks(task, blocks)):
         raise Rejected(*errors)
-    told: dict[str, str | None] = {**dict(zip(BUILT_IN, FIXED[task], strict=True)), **blocks}
-    texts = [text for block in sorted(told, key=ORDINALS.__getitem__) if (text := told[block]) is not None]
+    wording: dict[str, str | None] = {**dict(zip(BUILT_IN, FIXED[task], strict=True)), **blocks}
+    texts = [
+        text for block in sorted(wording, key=ORDINALS.__getitem__) if (text := wording[block]) is not None
+    ]
     before, after = "\n\n".join(FIXED[task]), "\n\n".join(texts)
 
     def put(place: Place, request: AskModel) -> Verdict:
@@ -45,8 +47,8 @@ def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
 def bad_blocks(task: str, blocks: Blocks) -> list[BadOption]:
     if task not in FIXED:
         return [BadOption("task", show_value(task), f"one of {' '.join(FIXED)}")]
-    told = [(block, show_value(text), name_requirement(block, text)) for block, text in blocks.items()]
-    return [BadOption(block, text, what) for block, text, what in told if what]
+    problems = [(block, show_value(text), name_requirement(block, text)) for block, text in blocks.items()]
+    return [BadOption(block, text, what) for block, text, what in problems if what]
 
 
 def name_requirement(block: str, text: object) -> str:

@@ -379,8 +379,10 @@ def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> l
 def change_of(
     version: int, change: str, author: str, text: str | None, now: BlockState, view: View
 ) -> BlockChange:
-    told = text or ""
-    return BlockChange(now.id, version, change, author, view.now_ms, size(told), told, is_erased=text is None)
+    written = text or ""
+    return BlockChange(
+        now.id, version, change, author, view.now_ms, size(written), written, is_erased=text is None
+    )
 
 
 def erase_changes(past: tuple[Row, ...]) -> list[Write]:

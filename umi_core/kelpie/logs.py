@@ -271,8 +271,8 @@ def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def ask_told(facts: Facts, view: View) -> Read | None:
     """Read the facts that texts and records told; nothing, if there is no record."""
-    told = (Condition("sources", "ne", ()),)
-    return Read(ByFilter(view.scope, ("entity",), told)) if facts[RECORDS] else None
+    where = (Condition("sources", "ne", ()),)
+    return Read(ByFilter(view.scope, ("entity",), where)) if facts[RECORDS] else None
 
 
 def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:

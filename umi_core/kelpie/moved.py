@@ -71,8 +71,8 @@ def plan_arrival(kind: str, texts: Pairs, own: tuple[Row, ...], view: View) -> P
     versions = {row.address: row.version for row in own}
     expects = (Expect(it, versions.get(it, 0)) for it in list_own(kind, texts, view.scope))
     changed = (Write(it, row.body) for it, row in after.items() if before.get(it) is not row)
-    gone = (Write(it, None) for it in before if it not in after)
-    return Plan(view.now_ms, (*changed, *gone), tuple(expects))
+    removed = (Write(it, None) for it in before if it not in after)
+    return Plan(view.now_ms, (*changed, *removed), tuple(expects))
 
 
 def put_row(rows: Rows, where: Address, body: Body) -> None:
@@ -128,8 +128,8 @@ def add_notes(record: Archival, rows: Rows, view: View) -> None:
     """Add each sentence of a record as a fact that leaves with it, as where no model can be asked."""
     options = SharedOptions(record.at_ms if record.at_ms < view.now_ms else None)
     known = (look_up_fact(note, options, rows, view) for note in notes_of_text(record.content))
-    told = [add_source(record.id, draft, view.now_ms) for draft in known]
-    for draft in chain_drafts(told, record.content, None):
+    notes = [add_source(record.id, draft, view.now_ms) for draft in known]
+    for draft in chain_drafts(notes, record.content, None):
         fact = draft.entity
         if draft.is_changed:  # a scan of the memory adds its vector
             fact = structs.replace(fact, block=table_decision(fact).block, vector_missing=True)
@@ -138,8 +138,8 @@ def add_notes(record: Archival, rows: Rows, view: View) -> None:
 
 
 def read_message(text: str, now_ms: int, seq: int = 1) -> Message:
-    said, at_ms = read_fields(text, FIELDS, now_ms)
-    parts = tuple((name, said[name]) for name in FIELDS if name in said)
+    fields, at_ms = read_fields(text, FIELDS, now_ms)
+    parts = tuple((name, fields[name]) for name in FIELDS if name in fields)
     if not (has_text(parts) and is_message(parts)):
         parts, at_ms = (("role", "user"), ("content", text)), now_ms
     (_, role), (_, content), *details = parts
@@ -147,8 +147,8 @@ def read_message(text: str, now_ms: int, seq: int = 1) -> Message:
 
 
 def read_record(text: str, now_ms: int, seq: int = 1) -> Archival:
-    said, at_ms = read_fields(text, ("content", "tags", "metadata"), now_ms)
-    content, tags, metadata = said.get("content"), said.get("tags", []), said.get("metadata", {})
+    fields, at_ms = read_fields(text, ("content", "tags", "metadata"), now_ms)
+    content, tags, metadata = fields.get("content"), fields.get("tags", []), fields.get("metadata", {})
     plain = Archival(log_id("archival", seq), seq, text, (), (), now_ms)
     if not (content and isinstance(tags, list) and isinstance(metadata, dict)):
         return plain

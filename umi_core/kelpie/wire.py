@@ -240,8 +240,8 @@ def page(asked: HttpRequest) -> int | None:
 
 def seq(asked: HttpRequest, name: str) -> int | None:
     """Return the number, given as such or as the id of a message."""
-    told = {key: text.removeprefix("msg_") for key, text in asked.query.items()}
-    return number(structs.replace(asked, query=told), name)
+    numbers = {key: text.removeprefix("msg_") for key, text in asked.query.items()}
+    return number(structs.replace(asked, query=numbers), name)
 
 
 def create(op_id: OpId, it: HttpRequest) -> Request:

@@ -184,16 +184,16 @@ class Talk(Data):
 
     def since(self, run: tuple[str, ...]) -> tuple[str, ...]:
         """Return the turns from the newest that has one of these words on."""
-        told = self.texts[:-1]
-        found = (at for at, text in enumerate(told) if any(it.text in run for it in written_words(text)))
-        return told[: next(found, len(told)) + 1]
+        earlier = self.texts[:-1]
+        found = (at for at, text in enumerate(earlier) if any(it.text in run for it in written_words(text)))
+        return earlier[: next(found, len(earlier)) + 1]
 
     def has_rival(self, wanted: Kinds, run: tuple[str, ...]) -> bool:
         """Check whether these turns, or later ones, have a person that is known to fit."""
-        said = dict.fromkeys(
+        named = dict.fromkeys(
             it.text for text in self.since(run) for it in written_words(text) if it.is_capital
         )
-        kinds = (kinds_of(word, self.texts, self.language) for word in said)
+        kinds = (kinds_of(word, self.texts, self.language) for word in named)
         return any(it <= PERSONS and not wanted.isdisjoint(it) for it in kinds)
 
     def has_chinese(self, wanted: Kinds, run: tuple[str, ...]) -> bool:
@@ -256,8 +256,8 @@ class Talk(Data):
         """Check whether the turns say who does it, and not these: `El perro ladra`, `¿Por qué ladra?`."""
         verbs, found = frozenset(phrase(term)), frozenset(run)
         # `Está furiosa` does not say who.
-        told = [{it.text for it in line[1:]} for line in lines_of(self.texts[:-1])]
-        doing = [line for line in told if verbs <= line]
+        earlier = [{it.text for it in line[1:]} for line in lines_of(self.texts[:-1])]
+        doing = [line for line in earlier if verbs <= line]
         return bool(doing) and all(found.isdisjoint(line) for line in doing)
 
     def is_offered(self, run: tuple[str, ...]) -> bool:
@@ -340,7 +340,7 @@ def kinds_of(word: str, texts: tuple[str, ...], language: str) -> Kinds:
     """Return what a word may be, by its own look and by where it stands in the texts, a rewrite last."""
     if word in TIMES:
         return frozenset("t" if word not in TIME_NOUNS else "tn")
-    placed, told = places_of(word, texts), places_of(word, texts[:-1])
+    placed, earlier = places_of(word, texts), places_of(word, texts[:-1])
     genders = [it for words, at in placed if (it := gender_before(words, at)) is not None]
     if word in NOUNS:
         kinds = NOUNS[word] | frozenset("nMF" * (word in MIXED) + "l" * (word in PLACE_NOUNS))
@@ -350,9 +350,9 @@ def kinds_of(word: str, texts: tuple[str, ...], language: str) -> Kinds:
     given = word if word in FIRST_NAMES else word.removesuffix("s")  # `Miriams Bruder`
     if given in FIRST_NAMES and is_capital_everywhere(placed):
         return FIRST_NAMES[given]
-    if is_name(told or placed, language):
-        return kinds_of_name(word, told, language)
-    before = [it.text for words, at in told for it in words_before(words, at)]
+    if is_name(earlier or placed, language):
+        return kinds_of_name(word, earlier, language)
+    before = [it.text for words, at in earlier for it in words_before(words, at)]
     own = frozenset[str]().union(*genders) if genders else frozenset("MF")
     # `A` is a preposition in Spanish alone.
     is_place = word in PLACE_NOUNS or not (BEFORE_PLACE_NOUN - {"a" * (language == "en")}).isdisjoint(before)
@@ -380,12 +380,12 @@ def gender_before(words: tuple[WrittenWord, ...], at: int) -> Kinds | None:
     return None
 
 
-def kinds_of_name(word: str, told: "Placed", language: str) -> Kinds:
+def kinds_of_name(word: str, placed: "Placed", language: str) -> Kinds:
     """Return the kinds of a name that no list has."""
-    before = [list(words_before(words, at)) for words, at in told]
+    before = [list(words_before(words, at)) for words, at in placed]
     persons = [PERSON_WORDS[it[0].text] for it in before if it and it[0].text in PERSON_WORDS]
     # `a woman from Osaka called Chiyo`
-    for words, at in told:
+    for words, at in placed:
         if at and words[at - 1].text in NAMING:
             persons.extend([NOUNS[it.text] for it in words[:at] if it.text in NOUNS][-1:])
     if persons:
@@ -443,11 +443,13 @@ NAME_CHARS_MAX: Final = 4  # a longer run is a clause
 
 def kinds_in_chinese(text: str, texts: tuple[str, ...]) -> Kinds:
     """Return the kinds of words: of `汪涵` in `丈夫汪涵`, of `夏涛和彭飞`, else by their characters."""
-    said = "\n".join(texts)
-    before = [kinds for noun, kinds in IN_CHINESE.items() if len(kinds) == 1 and noun + text in said]
+    whole_text = "\n".join(texts)
+    before = [kinds for noun, kinds in IN_CHINESE.items() if len(kinds) == 1 and noun + text in whole_text]
     if before or text[-1] in PLACE_ENDS:
         return NONE.union(*before) or frozenset("nl")
-    joined = any(text[:at] + word + text[at:] in said for at in range(1, len(text)) for word in TOGETHER)
+    joined = any(
+        text[:at] + word + text[at:] in whole_text for at in range(1, len(text)) for word in TOGETHER
+    )
     found = [kinds for part, kinds in IN_CHINESE.items() if part in text]
     plain = [kinds for kinds in found if len(kinds) == 1]
     plain += [frozenset(kind) for kind, some in NAME_CHARACTERS.items() if text[-1] in some]

@@ -32,12 +32,12 @@ class Undescribed(Data):
 
 def parse_description(reply: str) -> Description | Undescribed:
     """Return the text between the first content tags, else all; and the caption, or the first sentence."""
-    told = whole(reply)
-    if size(told) > REPLY_BYTES_MAX:
+    described = whole(reply)
+    if size(described) > REPLY_BYTES_MAX:
         return Undescribed("too_long")
-    tagged, titled = CONTENT.search(told), CAPTION.search(told)
+    tagged, titled = CONTENT.search(described), CAPTION.search(described)
     # A model that forgets the tags has described it all the same.
-    text = (tagged[1] if tagged else told).strip()
+    text = (tagged[1] if tagged else described).strip()
     if not text:
         return Undescribed("empty")
     line = first_line(titled[1]) if titled else ""

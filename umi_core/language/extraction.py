@@ -75,8 +75,8 @@ def clauses(text: str) -> Iterator[tuple[Terms, str]]:
 
 def telling(text: str) -> Terms:
     """Return the terms that say something, in order; none if there are only numbers and symbols."""
-    told = tuple(it for it in content(split_folded(text, with_single=False)) if it not in IDLE)
-    return told if any(classify(it[0]) in "wd" and not it.isdecimal() for it in told) else ()
+    meaningful = tuple(it for it in content(split_folded(text, with_single=False)) if it not in IDLE)
+    return meaningful if any(classify(it[0]) in "wd" and not it.isdecimal() for it in meaningful) else ()
 
 
 def traces_of(terms: Terms) -> Traces:
@@ -90,16 +90,16 @@ def split_runs(text: str) -> Iterator[str]:
     return (text[at : at + RUN_CHARS] for at in range(len(text) - RUN_CHARS + 1))
 
 
-def find_uncovered(text: str, told: Iterable[str]) -> tuple[str, ...]:
+def find_uncovered(text: str, covering: Iterable[str]) -> tuple[str, ...]:
     """Return the sentences of a text with a clause that is not told, each once."""
     stated: dict[Terms, str] = {}
     for terms, sentence in clauses(text):
         stated.setdefault(terms, sentence)
     traces = {terms: traces_of(terms) for terms in stated}
     counts = Counter(chain.from_iterable(traces.values()))
-    said = {terms: traces_of(terms) for each in told for terms, _ in clauses(each)}
+    covered = {terms: traces_of(terms) for each in covering for terms, _ in clauses(each)}
     telling_of: dict[str, list[Traces]] = {}  # what has a trace: most statements share none with a clause
-    for found in said.values():
+    for found in covered.values():
         for trace in found:
             telling_of.setdefault(trace, []).append(found)
     lost = list[str]()
@@ -107,7 +107,7 @@ def find_uncovered(text: str, told: Iterable[str]) -> tuple[str, ...]:
         own = frozenset(it for it in mine if counts[it] == 1)
         near = {found for it in own for found in telling_of.get(it, ())}
         # "Ann likes Bob. Bob likes Ann.": the same words, so their order says which of them is told.
-        is_told = is_covered(own, mine, near) if own else any(is_within(terms, it) for it in said)
+        is_told = is_covered(own, mine, near) if own else any(is_within(terms, it) for it in covered)
         lost += [] if is_told else [stated[terms]]
     return tuple(unique(lost).values())
 
@@ -195,12 +195,12 @@ def parse_extraction(
     )
     # A content of several sentences is several statements; equal ones become one below.
     stated = [add_date(it, day) for mention, _ in found for it in divide(mention)]
-    told = merge(stated)
+    merged = merge(stated)
     # After merging: a link is left out if one statement, as it is stored, tells of both ends already.
-    links, link_mends = read_links(payload.get("relations"), told)
-    mentions = merge((*stated, *links)) if links else told
+    links, link_mends = read_links(payload.get("relations"), merged)
+    mentions = merge((*stated, *links)) if links else merged
     partial = any(reason in MALFORMED for _, reason in dropped)
-    again: list[Mend] = ["merged"] * (len(stated) - len(told))
+    again: list[Mend] = ["merged"] * (len(stated) - len(merged))
     mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
     # Last, so that a sentence counts as passed over only if neither a statement nor a relation tells it.
     notes, count = rest_of(text, mentions)
@@ -237,7 +237,7 @@ def notes_of(sentences: Sequence[str]) -> tuple[Mention, ...]:
 
 
 def passed_over(text: str, mentions: Iterable[Mention]) -> tuple[str, ...]:
-    return find_uncovered(text, (told for it in mentions for told in (*it.names, it.content)))
+    return find_uncovered(text, (stated for it in mentions for stated in (*it.names, it.content)))
 
 
 def notes_of_text(text: str) -> tuple[Mention, ...]:
@@ -372,19 +372,19 @@ def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
     for it in sorted((it for it in group if it.named), key=lambda it: ENTITY_TYPES.index(it.type)):
         by_name.setdefault(norm(it.name), []).append(it)
     # The contents of a group are equal but for case and blanks, so the words of the first are those of all.
-    said = set(words(group[0].content))
-    inside = {key: its for key, its in by_name.items() if is_said(its[0].name, said)}
+    content_words = set(words(group[0].content))
+    inside = {key: its for key, its in by_name.items() if is_said(its[0].name, content_words)}
     for key in [key for key in by_name if key not in inside] or [next(iter(by_name), "")]:
-        told = [*by_name.get(key, ()), *(it for other in inside.values() for it in other)] or group
+        statements = [*by_name.get(key, ()), *(it for other in inside.values() for it in other)] or group
         others = tuple(its[0].name for other, its in inside.items() if other != key)
-        sure_ppm = max(it.confidence_ppm for it in told)
-        yield structs.replace(told[0], confidence_ppm=sure_ppm, others=others)
+        sure_ppm = max(it.confidence_ppm for it in statements)
+        yield structs.replace(statements[0], confidence_ppm=sure_ppm, others=others)
 
 
-def is_said(name: str, said: set[str]) -> bool:
+def is_said(name: str, spoken: set[str]) -> bool:
     """Return whether a statement of these words has all words of the name, of which there are some."""
     parts = words(name)
-    return bool(parts) and said.issuperset(parts)
+    return bool(parts) and spoken.issuperset(parts)
 
 
 def divide(mention: Mention) -> tuple[Mention, ...]:
@@ -406,17 +406,19 @@ def divide(mention: Mention) -> tuple[Mention, ...]:
 #     {"source": "Ann", "target": "Acme", "type": "works_at"}    "Ann works at Acme"
 
 
-def read_links(elements: Json, told: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], list[str]]:
+def read_links(elements: Json, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], list[str]]:
     """Return what links state, told of both ends, where no statement has both names in it already."""
-    names = {norm(name): (name, it.type) for it in reversed(told) for name in it.names}  # the first spelling
-    said = [{word for text in (*it.names, it.content) for word in words(text)} for it in told]
-    found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda it: read_link(it, names, said))
+    names = {
+        norm(name): (name, it.type) for it in reversed(mentions) for name in it.names
+    }  # the first spelling
+    stated_words = [{word for text in (*it.names, it.content) for word in words(text)} for it in mentions]
+    found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda it: read_link(it, names, stated_words))
     shapes = [*(f"link {why}" for _, why in dropped), *(mend for _, mends in found for mend in mends)]
     return tuple(it for pair, _ in found for it in pair), shapes
 
 
 def read_link(
-    element: Json, names: Mapping[str, tuple[str, str]], said: Iterable[set[str]]
+    element: Json, names: Mapping[str, tuple[str, str]], stated_words: Iterable[set[str]]
 ) -> tuple[tuple[Mention, Mention], Mends] | LinkDrop:
     link = element if isinstance(element, dict) else {}
     ends = [norm(read_name(link.get(end))) for end in ("source", "target")]
@@ -425,7 +427,7 @@ def read_link(
     if ends[0] == ends[1]:
         return "self_link"
     (source, source_type), (target, target_type) = (names[end] for end in ends)
-    if any(each.issuperset((*words(source), *words(target))) for each in said):
+    if any(each.issuperset((*words(source), *words(target))) for each in stated_words):
         return "told"
     kind, sure_ppm = read_link_type(link.get("type")), read_confidence(link)
     has_confidence = confidence_ppm(link.get("confidence")) is not None
@@ -451,18 +453,18 @@ def read_link_type(value: Json) -> str:
 
 def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
     """Return the extraction with first-person sentences that it passes over, under the speaker's name."""
-    told = extraction.entities[: extraction.told_count]
-    lost = passed_over(text, told)
+    mentions = extraction.entities[: extraction.told_count]
+    lost = passed_over(text, mentions)
     # Sentences beyond the limit stay in `lost`, and become notes.
     own = tuple(sentence for sentence in lost if is_in_first_person(sentence))[:EXTRACT_ENTITY_COUNT_MAX]
     if not own:
         return extraction
-    name = spell_speaker(speaker, told)
+    name = spell_speaker(speaker, mentions)
     stated = (Mention("person", name, sentence, CONFIDENCE_PPM) for sentence in own)
     rest = tuple(sentence for sentence in lost if sentence not in own)
-    entities = (*told, *stated, *notes_of(rest))
+    entities = (*mentions, *stated, *notes_of(rest))
     return structs.replace(
-        extraction, entities=entities, uncovered_count=len(lost), told_count=len(told) + len(own)
+        extraction, entities=entities, uncovered_count=len(lost), told_count=len(mentions) + len(own)
     )
 
 

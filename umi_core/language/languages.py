@@ -70,8 +70,8 @@ def language_of(text: str, written: tuple[WrittenWord, ...]) -> str:
     if "¿" in text or "¡" in text:
         return "es"
     # "Wo ist Ella?": `Ella` is a name here, and no mark of Spanish. German nouns have capitals as names have.
-    told = [word.text for word in written if not word.is_capital or (word.opens and is_sure(word.text))]
-    counts = {language: sum(word in marks for word in told) for language, marks in MARKS.items()}
+    known = [word.text for word in written if not word.is_capital or (word.opens and is_sure(word.text))]
+    counts = {language: sum(word in marks for word in known) for language, marks in MARKS.items()}
     most = max(counts.values())
     # The first in MARKS, which is English, if several have as many.
     return next(language for language, count in counts.items() if count == most) if most else ""

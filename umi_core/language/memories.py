@@ -166,12 +166,12 @@ class MarkedText(Owner):
             if mark.closes("memory"):
                 return self.build_fact(name, content, categories), at
             if mark.opens("content"):
-                told, at = self.content(at)
-                if told is None:
+                text, at = self.content(at)
+                if text is None:
                     return None, at
                 if content is not None:
                     self.noted.append("second_content")
-                content = told if content is None else content
+                content = text if content is None else content
             elif mark.opens("name") and not name:
                 name, at = self.read_element("name", at) or ("", at)
             elif mark.opens("categories"):
@@ -237,7 +237,7 @@ class MarkedText(Owner):
 
     def plain(self, first: int, end: int) -> str:
         """Return the text between two marks: paired tags go, single ones become blanks, all others stay."""
-        gone = match_tags(self.marks[first:end])
+        nested = match_tags(self.marks[first:end])
         parts, start = list[str](), self.marks[first - 1].end
         for at, mark in enumerate(self.marks[first:end]):
             parts.append(resolve_references(self.text[start : mark.start]))
@@ -246,7 +246,7 @@ class MarkedText(Owner):
                 parts.append(mark.literal)
             elif mark.is_alone:
                 parts.append(" ")
-            elif at not in gone:
+            elif at not in nested:
                 parts.append(self.text[mark.start : mark.end])
         last = self.marks[end].start if end < len(self.marks) else len(self.text)
         return "".join((*parts, resolve_references(self.text[start:last]))).strip()

@@ -39,14 +39,14 @@ Placed = tuple[str, str]  # a person and the word behind it
 def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...], language: str = "") -> bool:
     """Check whether a person of the query is missing, or an unmentioned one was added: `my flat`."""
     kept, given = persons(query, language), persons(rewrite, language)
-    asked, told = Counter(person for person, _ in kept), Counter(person for person, _ in given)
-    added = told - asked
+    asked, answered = Counter(person for person, _ in kept), Counter(person for person, _ in given)
+    added = answered - asked
     if not is_within([person for person, _ in kept], [person for person, _ in given]):
         return True
     # "Is it big?" may become "Is my flat big?" only if the asker spoke of "my flat", or another speaker of
     # "your flat": the word behind the person counts as well.
-    said = {*kept, *(placed for turn in turns for placed in said_in(turn, language))} if added else set()
-    return any(person in added and (person, behind) not in said for person, behind in given)
+    spoken = {*kept, *(placed for turn in turns for placed in said_in(turn, language))} if added else set()
+    return any(person in added and (person, behind) not in spoken for person, behind in given)
 
 
 def is_first_person(query: str) -> bool:

@@ -275,15 +275,15 @@ class FoundText(Data):
 
 def ask_extract(text: str, speaker: str | None = None, day: int | None = None) -> str:
     """Return the prompt; `speaker`: who says I and me; `day`: on which it was told, since 1970."""
-    told = (("told", None if day is None else name_day(day)), ("speaker", speaker))
-    return prompt("extract", (("text", text), *((name, it) for name, it in told if it is not None)))
+    context = (("told", None if day is None else name_day(day)), ("speaker", speaker))
+    return prompt("extract", (("text", text), *((name, it) for name, it in context if it is not None)))
 
 
 def ask_route(entities: tuple[Entity, ...], text: str, day: int | None = None) -> str:
     """Return the prompt; `text`: what named the entities; `day`: on which it was told, since 1970."""
     shown = tuple(shown_entity(entity) for entity in entities)
-    told: tuple[tuple[str, Input], ...] = () if day is None else (("told", name_day(day)),)
-    return prompt("route", (("entities", shown), ("context", cut(text, ROUTE_CONTEXT_BYTES_MAX)), *told))
+    times: tuple[tuple[str, Input], ...] = () if day is None else (("told", name_day(day)),)
+    return prompt("route", (("entities", shown), ("context", cut(text, ROUTE_CONTEXT_BYTES_MAX)), *times))
 
 
 def ask_evolve(
@@ -307,8 +307,8 @@ def shown_statement(it: Statement, bytes_max: int) -> dict[str, Input]:
 
 
 def show_times(it: Statement | FoundText) -> dict[str, Input]:
-    told: dict[str, Input] = {"told": minute_of(it.told_ms)}
-    return told if it.happened_ms is None else {**told, "happened": minute_of(it.happened_ms)}
+    times: dict[str, Input] = {"told": minute_of(it.told_ms)}
+    return times if it.happened_ms is None else {**times, "happened": minute_of(it.happened_ms)}
 
 
 def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:
@@ -326,16 +326,16 @@ def ask_expand(query: str) -> str:
 def ask_memories(memory_type: str, text: str, topics: Pairs, day: int | None = None) -> str:
     """Return the prompt; `topics`: the categories, each with what belongs there; `day` as above."""
     categories: Input = tuple({"name": name, "about": about} for name, about in topics)
-    told: tuple[tuple[str, Input], ...] = () if day is None else (("told", name_day(day)),)
+    times: tuple[tuple[str, Input], ...] = () if day is None else (("told", name_day(day)),)
     inputs = (("memory_type", memory_type), ("categories", categories), ("text", text))
-    return prompt("memories", (*inputs, *told))
+    return prompt("memories", (*inputs, *times))
 
 
 def ask_summary(category: str, about: str, old: str | None, facts: tuple[Statement, ...]) -> str:
     """Return the prompt; `old`: the summary to which the facts are added, if it is still true."""
     summary: tuple[tuple[str, Input], ...] = () if old is None else (("summary", old),)
-    told: tuple[tuple[str, Input], ...] = (("category", category), ("about", about))
-    return prompt("summarise_category", (*told, *summary, ("facts", show_statements(facts))))
+    context: tuple[tuple[str, Input], ...] = (("category", category), ("about", about))
+    return prompt("summarise_category", (*context, *summary, ("facts", show_statements(facts))))
 
 
 def ask_reflection(texts: tuple[str, ...], days: tuple[int, ...]) -> str:
@@ -345,8 +345,8 @@ def ask_reflection(texts: tuple[str, ...], days: tuple[int, ...]) -> str:
 
 def ask_name(category: str, keywords: tuple[str, ...], contents: tuple[str, ...]) -> str:
     words: Input = keywords[:NAMED_KEYWORD_COUNT_MAX]
-    told: Input = tuple(map(as_shown, contents))
-    return prompt("name_subcategory", (("category", category), ("keywords", words), ("contents", told)))
+    shown: Input = tuple(map(as_shown, contents))
+    return prompt("name_subcategory", (("category", category), ("keywords", words), ("contents", shown)))
 
 
 def ask_description(task: str, payload: str) -> str:

@@ -249,10 +249,10 @@ def find_open_term(
 
 def count_opening(written: tuple[WrittenWord, ...], language: str) -> int:
     """Return how many words open a query whose rest was asked before, as in `And Berlin?`; 0 if none."""
-    said = tuple(word.text for word in written)
+    texts = tuple(word.text for word in written)
     for own, count_max, opening in OPENINGS:
-        rest = said[len(opening) :]
-        is_own = own == (language or "zh") and said[: len(opening)] == opening
+        rest = texts[len(opening) :]
+        is_own = own == (language or "zh") and texts[: len(opening)] == opening
         if is_own and len(rest) <= count_max and HELPING.isdisjoint(rest):
             return len(opening)
     return 0

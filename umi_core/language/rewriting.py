@@ -76,8 +76,8 @@ def read_query(query: str, turns: tuple[Turn, ...]) -> ReferenceReading:
 @lru_cache(maxsize=64)
 def nouns_of(texts: tuple[str, ...]) -> frozenset[str]:
     """Return the words of the turns that may be nouns, and general nouns for what has other words there."""
-    said = frozenset(noun for text in texts for noun in nouns_in(text))
-    return (frozenset(content(said | GENERAL)) - UNIQUE - SMALL_WORDS) if texts else frozenset()
+    nouns = frozenset(noun for text in texts for noun in nouns_in(text))
+    return (frozenset(content(nouns | GENERAL)) - UNIQUE - SMALL_WORDS) if texts else frozenset()
 
 
 def nouns_in(text: str) -> Iterator[str]:
@@ -172,8 +172,8 @@ def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_mi
     change = Change(rewrite, read(rewrite, asked.language, asked.nouns), asked)
     reason = refusal(change, query, turns) or find_misnaming(change, given_reply.named, turns)
     # Two references in the query and one in the rewrite: half of them are resolved.
-    gone = len(asked.terms) - len(change.left)
-    confidence_ppm = PPM * max(0, gone) // len(asked.terms) if asked.terms else PPM
+    dropped_count = len(asked.terms) - len(change.left)
+    confidence_ppm = PPM * max(0, dropped_count) // len(asked.terms) if asked.terms else PPM
     if not reason and confidence_ppm < confidence_min_ppm:
         reason = "unresolved"
     if reason:
@@ -264,7 +264,7 @@ def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | No
     # The words of a reference are in the query, too, though they are no content: a rewrite may keep them.
     of_terms = tuple(word for term in asked.terms for word in phrase(term))
     whole_query = forms_of((*asked.others, *of_terms), asked.capitals, asked.language)
-    told = forms_of(content(whole_query.words), asked.capitals, asked.language)
+    known = forms_of(content(whole_query.words), asked.capitals, asked.language)
     reasons: tuple[tuple[Refusal, bool], ...] = (
         ("empty_reply", not rewrite),
         ("too_long", size(rewrite) > QUERY_BYTES_MAX),
@@ -272,7 +272,7 @@ def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | No
         # Counted: "he" twice in the rewrite and once in the query is a reference more.
         ("new_reference", bool(Counter(change.left) - Counter(asked.terms))),
         ("foreign_word", has_foreign(given, added, whole_query, turns)),
-        ("nothing_added", all(told.has(word, given.capitals) for word in added)),
+        ("nothing_added", all(known.has(word, given.capitals) for word in added)),
         ("changed_person", changes_person(rewrite, query, turns, asked.language)),
         ("misfit", has_misfit(change, turns)),
     )
@@ -281,26 +281,28 @@ def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | No
 
 def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
     """Check whether a reference that is gone cannot stand for what was put in its place."""
-    asked, gone, runs = change.asked, change.gone, change.runs
-    if not runs or not gone:
+    asked, dropped_count, runs = change.asked, change.gone, change.runs
+    if not runs or not dropped_count:
         return False
     talk = talk_of(change, turns)
     # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten, then objects as they come.
-    subjects_first = tuple(sorted(gone, key=lambda term: not asked.is_subject(term)))
+    subjects_first = tuple(sorted(dropped_count, key=lambda term: not asked.is_subject(term)))
     objects_back = (subjects_first[0], *subjects_first[:0:-1])
-    orders = (subjects_first, objects_back if asked.language in ("de", "fr") else gone)
-    if len(runs) == len(gone):
+    orders = (subjects_first, objects_back if asked.language in ("de", "fr") else dropped_count)
+    if len(runs) == len(dropped_count):
         for order in orders:
             pairs = list(zip(order, runs, strict=True))
             is_fit = all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(pairs))
             if is_fit and not is_exchanged(change, talk, pairs):
                 return False
         return True
-    leading = subjects_first[:1] if asked.language in ("de", "fr") else gone
+    leading = subjects_first[:1] if asked.language in ("de", "fr") else dropped_count
     is_led = any(fits(change, talk, term, runs[0], True) for term in leading)
     # `The Corvo and the Alta` stand at two places, and are meant by one word.
     every = (*runs, tuple(word for run in runs for word in run))
-    return not is_led or not all(any(fits(change, talk, term, run, False) for run in every) for term in gone)
+    return not is_led or not all(
+        any(fits(change, talk, term, run, False) for run in every) for term in dropped_count
+    )
 
 
 def is_exchanged(change: Change, talk: Talk, pairs: list[tuple[str, tuple[str, ...]]]) -> bool:
@@ -354,9 +356,9 @@ def find_misnaming(
         if not is_used and not (term.endswith(OPEN) or term.startswith(ALONE)):
             return "unnamed"
     for it, found in means.items():
-        said = phrase(turns[it.turn - 1].text) if 0 < it.turn <= len(turns) else ()
-        told = forms_of(said, none, language)
-        if not found or not all(told.has(word, none) for word in found):
+        spoken = phrase(turns[it.turn - 1].text) if 0 < it.turn <= len(turns) else ()
+        known = forms_of(spoken, none, language)
+        if not found or not all(known.has(word, none) for word in found):
             return "wrong_turn"
     for term in change.gone:
         some = [found for it, found in means.items() if names_term(it.reference, term)]
@@ -375,9 +377,9 @@ def names_term(reference: str, term: str) -> bool:
 
 def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) -> bool:
     """Check whether a name or a content word is missing, except the noun of a demonstrative that is gone."""
-    gone = (Counter(asked.terms) - Counter(given.terms)).keys()
+    dropped = (Counter(asked.terms) - Counter(given.terms)).keys()
     # "How is this initiative going?" may become "How is Atlas going?": `initiative` left with its `this`.
-    free = frozenset(asked.pointed) if not gone.isdisjoint(BEFORE_NOUN | ONES) else frozenset[str]()
+    free = frozenset(asked.pointed) if not dropped.isdisjoint(BEFORE_NOUN | ONES) else frozenset[str]()
     # Persons are checked apart: `je l'ai` may become `j'ai`.
     kept = (*(it for it in heavy(asked.others, asked) if it not in PERSONS), *asked.names)
     present = forms_of(phrase(rewrite), given.capitals, asked.language)
@@ -390,10 +392,10 @@ def has_foreign(
     """Check whether a content word stands neither in the query nor in the turns."""
     written = [word for turn in turns for word in written_words(turn.text)]
     capitals = frozenset(word.text for word in written if word.is_capital)
-    said = forms_of((word.text for word in written), capitals, given.language)
+    spoken = forms_of((word.text for word in written), capitals, given.language)
     known = JOINING | PERSONS.keys()  # who is meant is checked apart
     return not all(
-        word in known or any(it.has(word, given.capitals) for it in (whole_query, said)) for word in added
+        word in known or any(it.has(word, given.capitals) for it in (whole_query, spoken)) for word in added
     )
 
 

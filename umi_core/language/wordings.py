@@ -35,14 +35,14 @@ CHANGE_ROWS: Final = (  # words that tell a change, and those of what it changes
 
 def words_before(text: str) -> Iterator[str]:
     """Yield the words of older statements that this one may change, a row of the table each."""
-    said = fold_words(text)
-    yield from (before for change, before in CHANGE_ROWS if not said.isdisjoint(words_of_row(change)))
+    spoken = fold_words(text)
+    yield from (before for change, before in CHANGE_ROWS if not spoken.isdisjoint(words_of_row(change)))
 
 
 def words_of_change(question: str) -> Iterator[str]:
     """Yield the words of newer statements that may answer a question, a row of the table each."""
-    said = fold_words(question)
-    yield from (change for change, before in CHANGE_ROWS if not said.isdisjoint(words_of_row(before)))
+    spoken = fold_words(question)
+    yield from (change for change, before in CHANGE_ROWS if not spoken.isdisjoint(words_of_row(before)))
 
 
 def fold_words(text: str) -> frozenset[str]:

@@ -338,8 +338,8 @@ def put_done(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "failed")
     own = write_of(job)[0][1]
     # Pending even if the outcome is unknown: the outbox row may be there.
-    told = structs.replace(update_doubt(it, own, answer), pending=it.pending | {own})
-    return finish_write(told, job) if answer.kind == "ok" else end(told, "unknown")
+    updated = structs.replace(update_doubt(it, own, answer), pending=it.pending | {own})
+    return finish_write(updated, job) if answer.kind == "ok" else end(updated, "unknown")
 
 
 # Reads.

@@ -313,9 +313,9 @@ def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ..
     return tuple(tuple(vector) if vector_fault(vector, dims) is None else None for vector in vectors)
 
 
-def lacking_vectors(code: str, told: Sequence[object], dims: int) -> tuple[tuple[str, str, int], ...]:
+def lacking_vectors(code: str, given: Sequence[object], dims: int) -> tuple[tuple[str, str, int], ...]:
     """Return the degradation for missing vectors: the fault of the first one, and their number."""
-    faults = [fault for vector in told if (fault := vector_fault(vector, dims)) is not None]
+    faults = [fault for vector in given if (fault := vector_fault(vector, dims)) is not None]
     return ((code, faults[0], len(faults)),) if faults else ()
 
 

@@ -126,25 +126,25 @@ class AccessTable(Data):
             put[entity.id] = add_access(put.get(entity.id, self.records.get(entity.id)), entity, now_ms)
         records = self.records.change_rows(put)
         # One record too many: the longest unused leaves, but none of this very access and none in core.
-        gone = surplus(records, {*in_core, *put})
-        unsaved = {**self.unsaved, **dict.fromkeys((*put, *gone))}
+        pruned = surplus(records, {*in_core, *put})
+        unsaved = {**self.unsaved, **dict.fromkeys((*put, *pruned))}
         return structs.replace(
-            self, records=records.change_rows({}, gone) if gone else records, unsaved=unsaved, is_due=True,
-            touch_count=self.touch_count + 1,
+            self, records=records.change_rows({}, pruned) if pruned else records, unsaved=unsaved,
+            is_due=True, touch_count=self.touch_count + 1,
         )  # fmt: skip
 
     def record_recall(
         self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]
     ) -> "AccessTable":
         """Count an access of each hit that has not been forgotten since it was read."""
-        gone = dict.fromkeys(self.forgotten)
-        there = [self.as_known(entity) for entity in entities if entity.id not in gone]
+        removed = dict.fromkeys(self.forgotten)
+        there = [self.as_known(entity) for entity in entities if entity.id not in removed]
         return self.record_accesses(there, now_ms, in_core)
 
     def record_commit(
         self,
         entities: Collection[Entity],
-        gone: Collection[str],
+        removed: Collection[str],
         now_ms: int,
         in_core: Collection[str],
         versions: Versions = (),
@@ -158,14 +158,14 @@ class AccessTable(Data):
         stored = dict(of_access(versions))
         newest = self.newest(versions) if newest is None else newest
         late = [key for key, version in stored.items() if version < newest.get(key, 0)]
-        gone = [key for key in gone if key not in late]  # told again since by another commit
+        removed = [key for key in removed if key not in late]  # told again since by another commit
         # A fact that is told again leaves `forgotten`, so that a later recall may count it.
         back = {entity.id: None for entity in entities}
-        left = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
+        left = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(removed)
         # The last ones: no recall still holds rows of facts that were forgotten a thousand forgets ago.
         forgotten = tuple(left)[-FORGOTTEN_COUNT_MAX:]
         named = [self.as_known(entity) if entity.id in late else entity for entity in entities]
-        table = self.record_accesses(named, now_ms, in_core).without(gone)
+        table = self.record_accesses(named, now_ms, in_core).without(removed)
         return structs.replace(table, forgotten=forgotten) if forgotten != self.forgotten else table
 
     def as_known(self, entity: Entity) -> Entity:
@@ -176,11 +176,11 @@ class AccessTable(Data):
         return structs.replace(entity, importance_ppm=record.importance_ppm)
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
-        gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
-        if not gone:
+        removed = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
+        if not removed:
             return self
-        records = self.records.change_rows({}, gone)
-        return structs.replace(self, records=records, unsaved={**self.unsaved, **gone}, is_due=True)
+        records = self.records.change_rows({}, removed)
+        return structs.replace(self, records=records, unsaved={**self.unsaved, **removed}, is_due=True)
 
     def record_writes(
         self, writes: Iterable[Write], versions: Versions, newest: Mapping[str, int] | None = None
@@ -194,9 +194,9 @@ class AccessTable(Data):
         newer = {key: version for key, version in stored if version >= newest.get(key, 0)}
         if not newer:
             return self
-        told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
+        written = {write.address.id: write.body for write in writes if write.address.kind == "access"}
         # A record that was accessed since the plan differs from what was written, and stays unsaved.
-        same = [key for key in newer if key in told and told[key] == self.records.get(key)]
+        same = [key for key in newer if key in written and written[key] == self.records.get(key)]
         unsaved = {**self.unsaved, **dict.fromkeys(newer)}
         for key in same:
             del unsaved[key]
@@ -215,7 +215,7 @@ class AccessTable(Data):
     def newest(self, versions: Versions) -> dict[str, int]:
         """Return the known versions of these rows, by entity id."""
         known = {key: self.versions.get(key) for key, _ in of_access(versions)}
-        return {key: told[1] for key, told in known.items() if told is not None}
+        return {key: found[1] for key, found in known.items() if found is not None}
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Delete these records once more with the next commit.
@@ -227,9 +227,9 @@ class AccessTable(Data):
             return self
         return structs.replace(self, unsaved={**self.unsaved, **dict.fromkeys(entity_ids)}, is_due=True)
 
-    def writes(self, scope: Scope, gone: Collection[str] = ()) -> tuple[Write, ...]:
+    def writes(self, scope: Scope, removed: Collection[str] = ()) -> tuple[Write, ...]:
         """Return what storage lacks, by id, but for the facts that leave in the same batch."""
-        keys = (key for key in sorted(self.unsaved) if key not in gone)
+        keys = (key for key in sorted(self.unsaved) if key not in removed)
         return tuple(Write(Address(scope, "access", key), self.records.get(key)) for key in keys)
 
     def stale(self, now_ms: int, in_core: Collection[str]) -> tuple[str, ...]:
@@ -261,9 +261,9 @@ def of_access(versions: Versions) -> list[tuple[str, int]]:
 def is_passed(writes: Iterable[Write], versions: Versions, newest: Mapping[str, int]) -> bool:
     """Check whether a record that was put is more than one version newer than the newest that is known."""
     put = {it.address.id for it in writes if it.address.kind == "access" and it.body is not None}
-    told = [(key, version) for key, version in of_access(versions) if key in put]
+    written = [(key, version) for key, version in of_access(versions) if key in put]
     # Version 3 was known and this commit became version 5: another process wrote version 4 in between.
-    return any(version > newest.get(key, version) + 1 for key, version in told)
+    return any(version > newest.get(key, version) + 1 for key, version in written)
 
 
 def add_access(record: AccessRecord | None, entity: Entity, now_ms: int) -> AccessRecord:

@@ -35,20 +35,20 @@ def due_ms(category: Category, config: Config) -> int | None:
 
 def update_dues(dues: Dues, bodies: Iterable[object], config: Config, *, is_late: bool = False) -> Dues:
     """Return the due dates when these rows are stored; `is_late`: there may be newer ones of them."""
-    told = {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)}
-    return merge_dues(dues, told, is_late=is_late)
+    times = {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)}
+    return merge_dues(dues, times, is_late=is_late)
 
 
-def merge_dues(dues: Dues, told: Mapping[str, int | None], *, is_late: bool = False) -> Dues:
+def merge_dues(dues: Dues, changed: Mapping[str, int | None], *, is_late: bool = False) -> Dues:
     """Return the due dates with those of `told`: a time, or None if nothing is due of that key any more."""
     if is_late:
         # A time that is known already may be newer than this one; a time for a key without one does no harm.
-        told = {key: at_ms for key, at_ms in told.items() if at_ms is not None and key not in dues}
-    news = {key: at_ms for key, at_ms in told.items() if at_ms is not None}
-    if not news and told.keys().isdisjoint(dues):
+        changed = {key: at_ms for key, at_ms in changed.items() if at_ms is not None and key not in dues}
+    news = {key: at_ms for key, at_ms in changed.items() if at_ms is not None}
+    if not news and changed.keys().isdisjoint(dues):
         return dues
     # Sorted, so that equal tables have one order, whichever commit came first.
-    return dict(sorted(({key: at_ms for key, at_ms in dues.items() if key not in told} | news).items()))
+    return dict(sorted(({key: at_ms for key, at_ms in dues.items() if key not in changed} | news).items()))
 
 
 def upkeep_ms(body: object, config: Config) -> int | None:
@@ -79,8 +79,8 @@ def update_upkeep(
     upkeep: Dues, rows: Iterable[tuple[str, object]], config: Config, *, is_late: bool = False
 ) -> Dues:
     """Return the work left to do when these rows, by their ids, are stored; None is a deleted row."""
-    told = {row_id: upkeep_ms(body, config) for row_id, body in rows}
-    return merge_dues(upkeep, told, is_late=is_late)
+    times = {row_id: upkeep_ms(body, config) for row_id, body in rows}
+    return merge_dues(upkeep, times, is_late=is_late)
 
 
 def without(dues: Dues, name: str) -> Dues:

@@ -57,12 +57,12 @@ class PagedTable(Mapping[str, V]):
     def times_of(self, rows: Mapping[str, V]) -> list[tuple[int, str]]:
         return [(self.time_of(value), key) for key, value in rows.items()]
 
-    def change_rows(self, put: Mapping[str, V], gone: Iterable[str] = ()) -> Self:
+    def change_rows(self, put: Mapping[str, V], removed: Iterable[str] = ()) -> Self:
         """Return the table with these rows put, and then without these keys."""
         parts: dict[int, dict[str, V]] = {}
         for key, value in put.items():
             self.part_of(key, parts)[key] = value
-        for key in gone:
+        for key in removed:
             self.part_of(key, parts).pop(key, None)
         # By old page, the pages that take its place: itself, none if it is empty now, two if it is too large.
         pages = [[page] for page in self.pages] or [[]]

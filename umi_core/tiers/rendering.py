@@ -24,12 +24,12 @@ def as_rendered(core: CoreTier) -> tuple[Block, ...]:
 
 
 def block_as_rendered(block: Block) -> Block:
-    told = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
-    return block_of(block.kind, block.label, importance_text(block.importance_ppm), block.text, told)
+    entries = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
+    return block_of(block.kind, block.label, importance_text(block.importance_ppm), block.text, entries)
 
 
-def block_of(kind: str, label: str, importance: str, text: str | None, told: Iterable[Told]) -> Block:
-    entries = (Entry(entity_id, 0, name, text, at) for at, (entity_id, name, text) in enumerate(told))
+def block_of(kind: str, label: str, importance: str, text: str | None, shown: Iterable[Told]) -> Block:
+    entries = (Entry(entity_id, 0, name, text, at) for at, (entity_id, name, text) in enumerate(shown))
     # "0.75" is 75 hundredths: 750,000 ppm.
     return Block(kind, label, text, int(importance.replace(".", "")) * HUNDREDTH_PPM, tuple(entries))
 
@@ -161,8 +161,8 @@ def parse_markdown(text: str) -> tuple[Block, ...]:
 def parse_markdown_block(kind: str, label: str | None, importance: str, body: str) -> Block:
     head, *parts = MARKDOWN_ENTRY.split(body.removesuffix("\n"))
     text = unescape_lines(head) if head else None
-    told = zip(parts[1::3], parts[0::3], map(unescape_lines, parts[2::3]), strict=True)
-    return block_of(kind.lower(), label or "", importance, text, told)
+    parsed = zip(parts[1::3], parts[0::3], map(unescape_lines, parts[2::3]), strict=True)
+    return block_of(kind.lower(), label or "", importance, text, parsed)
 
 
 # Blocks by label, as the API of an agent server names them, and the rendering that has labels for

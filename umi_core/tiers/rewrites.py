@@ -22,8 +22,8 @@ KEPT: Final = ("resolved", "unchanged")
 
 def rewrite_key(scope: Scope, query: str, turns: tuple[Turn, ...]) -> bytes:
     """Return the key; `turns` as they are shown to the model."""
-    said = [[turn.role, turn.text] for turn in turns]
-    data = pack([FIXED_DIGEST, scope.user, scope.agent, query, said])
+    spoken = [[turn.role, turn.text] for turn in turns]
+    data = pack([FIXED_DIGEST, scope.user, scope.agent, query, spoken])
     return blake2b(data, digest_size=16).digest()
 
 

@@ -74,7 +74,7 @@ RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
 
 
 def record_remember(
-    info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None, told: Sequence[str] = ()
+    info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None, fact_ids: Sequence[str] = ()
 ) -> SessionInfo:
     """Return the info after a committed remember; `names` and `told`, ids of facts, are in order."""
     count, text = min(info.interaction_count + 1, limits.I64_MAX), cut(text, limits.SESSION_TEXT_BYTES_MAX)
@@ -82,7 +82,7 @@ def record_remember(
         info, interaction_count=count, last_input=text, names=fitting(names), last_fact=last_fact
     )
     # Told again, a fact moves to the end; beyond the limit the facts leave that were told longest ago.
-    every = (*(key for key in info.told if key not in told), *dict.fromkeys(told))
+    every = (*(key for key in info.told if key not in fact_ids), *dict.fromkeys(fact_ids))
     left_count = max(0, len(every) - limits.SESSION_FACT_COUNT_MAX)
     return structs.replace(
         info, told=every[left_count:], left_out_count=min(info.left_out_count + left_count, limits.I64_MAX)

@@ -76,8 +76,8 @@ def check_served(requests: Iterable[type[Request]], registry: Registry) -> None:
     """Raise Incomplete for a request whose workflow is not in the registry."""
     for request in requests:
         if issubclass(request, WorkflowRequest) and request.workflow not in registry.revisions:
-            told = f"{request.__name__} has no workflow {request.workflow}: add it to WORKFLOWS"
-            raise Incomplete(f"{told} in umi_core/workflows/__init__.py")
+            message = f"{request.__name__} has no workflow {request.workflow}: add it to WORKFLOWS"
+            raise Incomplete(f"{message} in umi_core/workflows/__init__.py")
 
 
 check_served(ALL, BUILT_IN)

@@ -195,8 +195,8 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
         view.marks.append("commit: an earlier plan won")
         if is_ours(receipt, view):
             # The plan that won may have ended other facts than this one: its receipt names them.
-            gone = (*plan.forgotten, *list_ended(receipt))
-            won = structs.replace(plan, decisions=decisions_of(plan, receipt), forgotten=gone)
+            removed = (*plan.forgotten, *list_ended(receipt))
+            won = structs.replace(plan, decisions=decisions_of(plan, receipt), forgotten=removed)
             learn_lost(won, answer.versions, view)
         else:  # those rows are learnt by the operation that wrote them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)

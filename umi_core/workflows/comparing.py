@@ -76,5 +76,5 @@ def known_rows(relating: Related, facts: Facts, view: View) -> Iterator[Write]:
     others, ended = {it.id: it for _, it in relating.others}, successors(facts)
     # A fact that ends is written as an ended row, with its new relation, and not as a current one.
     yield from (put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
-    told = {draft.entity.id: draft.entity for draft in relating.drafts}
-    yield from ended_rows({**others, **told}, facts, view)
+    drafted = {draft.entity.id: draft.entity for draft in relating.drafts}
+    yield from ended_rows({**others, **drafted}, facts, view)

@@ -68,20 +68,22 @@ def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
-    told, scope = categorise_request(facts[REQUEST], view), view.scope
-    key = id_of(told.mention, scope)
+    stated, scope = categorise_request(facts[REQUEST], view), view.scope
+    key = id_of(stated.mention, scope)
     own = (address(scope, kind, key) for kind in PLACES)
-    return Read(ByIds((*own, address(scope, "core"), *addresses(key, told.categories, scope))))
+    return Read(ByIds((*own, address(scope, "core"), *addresses(key, stated.categories, scope))))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows, told = index_rows(answer), categorise_request(facts[REQUEST], view)
+    rows, stated = index_rows(answer), categorise_request(facts[REQUEST], view)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    draft = classify_draft(draft_fact(told.mention, SharedOptions(), rows, view), told.mention.memory_type)
+    draft = classify_draft(
+        draft_fact(stated.mention, SharedOptions(), rows, view), stated.mention.memory_type
+    )
     shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership"))
-    lacking = list_unembedded((), told.categories, rows, view)
-    return Learned(TOLD((told,)) | DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
+    lacking = list_unembedded((), stated.categories, rows, view)
+    return Learned(TOLD((stated,)) | DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
@@ -105,7 +107,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def is_of_request(facts: Facts, scope: Scope) -> bool:
-    own = [id_of(told.mention, scope) for told in facts[TOLD]]
+    own = [id_of(fact.mention, scope) for fact in facts[TOLD]]
     return own == [draft.entity.id for draft in facts[DRAFTS]]
 
 

@@ -133,12 +133,12 @@ def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     rows = answer.rows if answer is not None else ()
     have, ids = vectors_among(rows, view.config.embedding_dims), looked_at(facts, view)
     sound_count, bare_count = len(memberships_of(facts)), sum(key not in have for key in ids)
-    told = (
+    contents = (
         ("partial", "damaged", len(facts[MEMBERS]) - sound_count),
         ("partial", "no_vector", bare_count),
         ("partial", "too_many", sound_count - len(ids)),
     )
-    return Learned(CONTENTS(rows), degraded=tuple(it for it in told if it[2]))
+    return Learned(CONTENTS(rows), degraded=tuple(it for it in contents if it[2]))
 
 
 # divide: which members belong together.
@@ -193,8 +193,8 @@ def digest_of(facts: Facts, used: Container[str], bounds: Bounds, view: View) ->
     # Versions instead of components: a vector that is made anew for a changed text has another version.
     ends = tuple((key, vectors[key].version, key in used) for key in members_of(facts, view))
     left_count = len(facts[MEMBERS])
-    told = (RULES, structs.astuple(bounds), ends, left_count)
-    return blake2b(encode(told), digest_size=12).hexdigest()
+    inputs = (RULES, structs.astuple(bounds), ends, left_count)
+    return blake2b(encode(inputs), digest_size=12).hexdigest()
 
 
 def bounds_of(view: View) -> Bounds:
@@ -241,16 +241,16 @@ def parts_of(clusters: Sequence[Cluster], facts: Facts) -> Iterator[PlannedGroup
 
 def newcomers(division: Division, facts: Facts) -> tuple[Newcomer, ...]:
     new = [it for it in division.parts if it.known_id is None]
-    told = [texts_of(it, facts) for it in new]
+    news = [texts_of(it, facts) for it in new]
     return tuple(
         Newcomer(it.founder_id, keywords(texts), tuple(texts[:NAMED_CONTENT_COUNT_MAX]))
-        for it, texts in zip(new, told, strict=True)
+        for it, texts in zip(new, news, strict=True)
     )
 
 
 def texts_of(part: PlannedGroup, facts: Facts) -> list[str]:
-    said = contents_of(facts)
-    return [said[key] for key in part.member_ids if key in said]
+    contents = contents_of(facts)
+    return [contents[key] for key in part.member_ids if key in contents]
 
 
 def contents_of(facts: Facts) -> dict[str, str]:
@@ -337,7 +337,11 @@ def places(
     division: Division, groups: Sequence[Subcategory], facts: Facts, view: View
 ) -> Iterator[GroupPlace]:
     """Yield the place of each membership; one that was not looked at keeps its group while that exists."""
-    vectors, said, seen = vectors_of(facts, view), contents_of(facts), dict.fromkeys(looked_at(facts, view))
+    vectors, contents, seen = (
+        vectors_of(facts, view),
+        contents_of(facts),
+        dict.fromkeys(looked_at(facts, view)),
+    )
     homes = {
         key: (group, it.centroid)
         for it, group in zip(division.parts, groups, strict=True)
@@ -348,7 +352,9 @@ def places(
         if it.entity_id in homes and it.entity_id in vectors:  # a saved memory may want other lengths by now
             group, centroid = homes[it.entity_id]
             near_ppm = vector_relevance_ppm(vectors[it.entity_id].components, centroid)
-            yield GroupPlace(group.id, near_ppm, match_keywords(said.get(it.entity_id, ""), group.keywords))
+            yield GroupPlace(
+                group.id, near_ppm, match_keywords(contents.get(it.entity_id, ""), group.keywords)
+            )
         elif it.entity_id not in seen and it.subcategory_id in living:
             yield GroupPlace(it.subcategory_id, it.confidence_ppm, it.keywords_matched)
         else:
@@ -368,7 +374,7 @@ def changes(
     living = {group.id: part for group, part in zip(groups, division.parts, strict=True)}
     centroids = {key: it.components for key, it in vectors.items()}
     # From the category, not from what was read: the row of a damaged group goes, too.
-    gone = [key for key in category.subcategory_ids if key not in living]
+    removed = [key for key in category.subcategory_ids if key not in living]
     return (
         *(put(view.scope, "subcategory", it.id, it) for it in groups if it != old_groups.get(it.id)),
         *(
@@ -376,7 +382,7 @@ def changes(
             for key, it in living.items()
             if centroids.get(key) != it.centroid
         ),
-        *(put(view.scope, kind, key, None) for key in gone for kind in ("subcategory", "vector")),
+        *(put(view.scope, kind, key, None) for key in removed for kind in ("subcategory", "vector")),
         *(
             put(view.scope, "membership", new.id, new)
             for old, new in zip(before, members, strict=True)

@@ -144,10 +144,10 @@ def list_order(facts: Facts) -> list[str]:
 
 
 def ask_candidates(facts: Facts, view: View) -> Read:
-    told = tuple(it.entity.id for it in facts[DRAFTS])
+    ids = tuple(it.entity.id for it in facts[DRAFTS])
     text = text_before(facts.unit(FRESH).entity)
     # By words: the new facts have no vectors yet. `others`: what this text tells itself `take_pairs` adds.
-    others = (Condition("id", "not_in", told),)
+    others = (Condition("id", "not_in", ids),)
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
     return Read(query)
 
@@ -174,18 +174,18 @@ def candidate_rows(facts: Facts) -> Mapping[str, Row]:
 def compared_facts(facts: Facts) -> Mapping[str, Entity]:
     """Return by ref the facts that pairs may name: the candidates, and what this text tells."""
     bodies = [row.body for row in candidate_rows(facts).values()]
-    told = (draft.entity for draft in facts[DRAFTS])
-    return {ref(it): it for it in (*bodies, *told) if isinstance(it, Entity)}
+    drafted = (draft.entity for draft in facts[DRAFTS])
+    return {ref(it): it for it in (*bodies, *drafted) if isinstance(it, Entity)}
 
 
 def list_near(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[int, Entity]]]:
     """Yield for each new fact those of this text with which it is compared, each with its score."""
-    told = [draft for draft in facts[DRAFTS] if not draft.stays_ended]
-    rows, fresh = {draft.entity.id: at for at, draft in enumerate(told)}, facts[FRESH]
+    drafts = [draft for draft in facts[DRAFTS] if not draft.stays_ended]
+    rows, fresh = {draft.entity.id: at for at, draft in enumerate(drafts)}, facts[FRESH]
     queries = ((rows[it.entity.id], text_before(it.entity)) for it in fresh)
-    scored = score_others(queries, (it.entity.name_and_text() for it in told), CANDIDATE_SCORE_MIN_PPM)
+    scored = score_others(queries, (it.entity.name_and_text() for it in drafts), CANDIDATE_SCORE_MIN_PPM)
     for draft, scores in zip(fresh, scored, strict=True):
-        found = [(score_ppm, told[at]) for at, score_ppm in scores.items()]
+        found = [(score_ppm, drafts[at]) for at, score_ppm in scores.items()]
         # Two new facts meet where the later one is compared; one that is known may stand before or behind.
         yield [
             (score_ppm, it.entity)
@@ -242,8 +242,8 @@ def are_of_candidates(facts: Facts, scope: Scope) -> bool:
 
 def are_of_pairs(facts: Facts, scope: Scope) -> bool:
     questions, answers = facts[PAIRS], facts[VERDICTS]
-    told = zip(questions, answers, strict=True)
-    return all(pair in asked for asked, verdicts in told for pair, _ in verdicts)
+    answered = zip(questions, answers, strict=True)
+    return all(pair in asked for asked, verdicts in answered for pair, _ in verdicts)
 
 
 COMPARE_LAWS: Final = (

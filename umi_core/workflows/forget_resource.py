@@ -139,8 +139,8 @@ def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 def split_facts(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Entity | None]]:
     """Return each fact of the text, its rows, and what is left of it without the text; None: nothing."""
     known, belonging = facts[KNOWN], facts[TOUCHING]
-    told = [(row, rows, fact_of(row.body)) for row, rows in zip(known, belonging, strict=True)]
-    return [(row, rows, drop_source(id_of(facts), it)) for row, rows, it in told if it is not None]
+    facts_of = [(row, rows, fact_of(row.body)) for row, rows in zip(known, belonging, strict=True)]
+    return [(row, rows, drop_source(id_of(facts), it)) for row, rows, it in facts_of if it is not None]
 
 
 def gone_ids(facts: Facts) -> tuple[str, ...]:
@@ -149,17 +149,17 @@ def gone_ids(facts: Facts) -> tuple[str, ...]:
 
 def lost_relations(facts: Facts) -> Iterator[Relation]:
     """Yield the relations with an end that is forgotten, each once."""
-    gone = gone_ids(facts)
+    removed = gone_ids(facts)
     rows = {row.address: row.body for rows in facts[TOUCHING] for row in rows}
     for body in rows.values():
-        if isinstance(body, Relation) and (body.source[0] in gone or body.target[0] in gone):
+        if isinstance(body, Relation) and (body.source[0] in removed or body.target[0] in removed):
             yield body
 
 
 def lost_counts(facts: Facts) -> Mapping[str, int]:
     """Count the relations that each remaining fact loses."""
-    gone = gone_ids(facts)
-    ends = (end for it in lost_relations(facts) for end, _ in (it.source, it.target) if end not in gone)
+    removed = gone_ids(facts)
+    ends = (end for it in lost_relations(facts) for end, _ in (it.source, it.target) if end not in removed)
     return Counter(ends)
 
 
@@ -171,8 +171,8 @@ def other_ends(facts: Facts) -> tuple[str, ...]:
 
 def without_lost_ends(entity: Entity, facts: Facts) -> Entity:
     """Return the fact without its relations to those that are forgotten."""
-    gone = gone_ids(facts)
-    refs = tuple(it for it in entity.contradicts if it.partition("@")[0] not in gone)
+    removed = gone_ids(facts)
+    refs = tuple(it for it in entity.contradicts if it.partition("@")[0] not in removed)
     # Never below 0: a count in a row that was changed from outside may be too low.
     count = max(0, entity.relation_count - lost_counts(facts).get(entity.id, 0))
     return structs.replace(entity, relation_count=count, contradicts=refs)
@@ -191,19 +191,19 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     """Return the plan that deletes the text and the facts that only it told."""
-    gone = gone_ids(facts)
-    core = without(facts[CORE], gone)
+    removed = gone_ids(facts)
+    core = without(facts[CORE], removed)
     is_moved = core.blocks != facts[CORE].blocks
     writes = (
         *resource_writes(resource, facts, view), *gone_writes(facts, view), *kept_writes(facts, view),
-        *category_writes(facts, view), *view.tiers.access.writes(view.scope, gone),
+        *category_writes(facts, view), *view.tiers.access.writes(view.scope, removed),
     )  # fmt: skip
     return Plan(
         view.now_ms,
         writes=tuple({write.address: write for write in writes}.values()),
         expects=tuple(homes_of_gone(facts, view)),
         core=core if is_moved else None,
-        forgotten=gone,
+        forgotten=removed,
     )
 
 

@@ -105,8 +105,8 @@ def ask_messages(facts: Facts, view: View) -> Read | None:
 
 def take_messages(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     bodies = [row.body for row in answer.rows] if answer else []
-    told = sorted((it for it in bodies if isinstance(it, Resource)), key=order_of)
-    turns = tuple(turn for it in told for turn in list_turns(it.text))
+    messages = sorted((it for it in bodies if isinstance(it, Resource)), key=order_of)
+    turns = tuple(turn for it in messages for turn in list_turns(it.text))
     return Learned(TURNS(turns[-TURN_COUNT_MAX:]))
 
 
@@ -209,15 +209,15 @@ def take_swap(facts: Facts, answer: None, view: View) -> Taken:
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier
     info = structs.replace(loaded.info, version=row.version, creator=body.creator, members=body.members)
-    told = stored if isinstance(stored, Remembered) else None
+    remembered = stored if isinstance(stored, Remembered) else None
     if is_own(facts, view):
         info = structs.replace(info, told=body.told, left_out_count=body.left_out_count)
-    elif told is not None:
-        info = structs.replace(info, told=tuple(it.id for it in told.entities))
+    elif remembered is not None:
+        info = structs.replace(info, told=tuple(it.id for it in remembered.entities))
     view.tiers.session = put_in_place(info, view)
     is_carried = "facts" in body.carries and not is_own(facts, view)
-    left_count = len(body.told) - len(told.entities if told else ()) if is_carried else 0
-    value = SessionLoaded(row.version, loaded.expired_at_rest, facts[TURNS], told, left_count)
+    left_count = len(body.told) - len(remembered.entities if remembered else ()) if is_carried else 0
+    value = SessionLoaded(row.version, loaded.expired_at_rest, facts[TURNS], remembered, left_count)
     return Learned(OUTCOME(Done(value)))
 
 

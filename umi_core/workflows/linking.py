@@ -52,9 +52,9 @@ class Choice(Data):
     unknown_count: int = 0
 
 
-def choose_categories(told: Iterable[str], memory_type: str, config: Config) -> Choice:
+def choose_categories(proposed: Iterable[str], memory_type: str, config: Config) -> Choice:
     """Return the first known ones of the names that a model gave, at most a few, or the default."""
-    called = [config.category_called(name) for name in told]
+    called = [config.category_called(name) for name in proposed]
     known = tuple(dict.fromkeys(name for name in called if name is not None))
     unknown_count = called.count(None)
     if known:
@@ -191,11 +191,11 @@ def shrink_category(category: Category, lost: Iterable[Membership], view: View) 
 
     The count may be lower than the number of members lost if rows were changed behind the memory's back.
     """
-    gone = [it.entity_id for it in lost if it.category_id == category.id]
+    removed = [it.entity_id for it in lost if it.category_id == category.id]
     # Rows may have been changed from outside: a count of 1 that loses 2 is 0, not less.
-    left_count = max(0, category.member_count - len(gone))
+    left_count = max(0, category.member_count - len(removed))
     after = structs.replace(category, member_count=left_count, evolved_digest="", updated_ms=view.now_ms)
-    if left_count and not any(key in gone for key, _ in category.summary_sources):
+    if left_count and not any(key in removed for key, _ in category.summary_sources):
         return after
     return structs.replace(after, summary="", summary_sources=(), summary_dirty=left_count > 0)
 
@@ -273,12 +273,12 @@ def delete_fact(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) 
     fact, key = fact_of(row.body), row.address.id
     assert fact is not None
     own = (row.address, address(scope, "vector", key), address(scope, "access", key))
-    gone = (Write(where, None) for where in (*own, *(it.address for it in facts[TOUCHING])))
+    removed = (Write(where, None) for where in (*own, *(it.address for it in facts[TOUCHING])))
     ends = [(it, fact_of(it.body)) for it in facts[ENDS]]
     counts = lost_counts(facts, key)
     after = [(it, old, without_relations(old, key, counts[old.id])) for it, old in ends if old is not None]
     kept = (Write(it.address, with_fact(it.body, new)) for it, old, new in after if new != old)
-    return (*gone, *kept, *shelf)
+    return (*removed, *kept, *shelf)
 
 
 def without_relations(entity: Entity, gone_id: str, count: int) -> Entity:

@@ -136,11 +136,11 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
     units, found_in = facts[UNITS], facts[FOUND]
     for unit, it in zip(units, found_in, strict=True):
         for memory in it.memories:
-            told, shape = read(memory, unit, view)
+            stated, shape = read(memory, unit, view)
             # Units overlap: two memory types of one segment often find the same statement.
-            groups.setdefault(norm(memory.content), []).append(told)
+            groups.setdefault(norm(memory.content), []).append(stated)
             shapes += shape
-    all_told = tuple(told for group in groups.values() for told in unite_facts(group))
+    all_told = tuple(stated for group in groups.values() for stated in unite_facts(group))
     return Learned(TOLD(all_told), shapes=tuple(dict.fromkeys(shapes)))
 
 
@@ -160,10 +160,10 @@ def read(memory: ExtractedFact, unit: Unit, view: View) -> tuple[CategorisedFact
 def unite_facts(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
     """Yield equal contents as one fact, in all categories that were named for any of them."""
     # "likes tea" under Ann, in two memory types: one fact in the categories of both.
-    for mention in merge(told.mention for told in group):
+    for mention in merge(fact.mention for fact in group):
         names = {norm(name) for name in mention.names}
         its = [it for it in group if not it.mention.named or norm(it.mention.name) in names]
-        categories = tuple(dict.fromkeys(name for told in its for name in told.categories))
+        categories = tuple(dict.fromkeys(name for fact in its for name in fact.categories))
         yield CategorisedFact(mention, categories, its[0].by)
 
 
@@ -171,19 +171,19 @@ def unite_facts(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
 
 
 def ids_of(facts: Facts, scope: Scope) -> list[str]:
-    return [id_of(told.mention, scope) for told in facts[TOLD]]
+    return [id_of(fact.mention, scope) for fact in facts[TOLD]]
 
 
 def claim_told(facts: Facts, view: View) -> tuple[str, ...]:
-    return claim_mentions((told.mention for told in facts[TOLD]), view.scope)
+    return claim_mentions((fact.mention for fact in facts[TOLD]), view.scope)
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
     scope, ids = view.scope, ids_of(facts, view.scope)
     wanted = [address(scope, kind, key) for key in ids for kind in PLACES]
     all_told = facts[TOLD]
-    for key, told in zip(ids, all_told, strict=True):
-        wanted += addresses(key, told.categories, scope)
+    for key, fact in zip(ids, all_told, strict=True):
+        wanted += addresses(key, fact.categories, scope)
     resources = (own_id(facts, scope), *segment_ids(facts[SEGMENTS], facts, scope), *bodies(facts[PARTS]))
     wanted += [address(scope, "resource", key) for key in resources]
     return Read(ByIds(tuple(dict.fromkeys((*wanted, address(scope, "core"))))))
@@ -193,9 +193,9 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    drafts = keep_ended([draft_of(told, rows, facts, view) for told in facts[TOLD]], facts[STATED])
+    drafts = keep_ended([draft_of(fact, rows, facts, view) for fact in facts[TOLD]], facts[STATED])
     shelf = tuple(row for row in answer.rows if row.address.kind in SHELVED)
-    names = [name for told in facts[TOLD] for name in told.categories]
+    names = [name for fact in facts[TOLD] for name in fact.categories]
     lacking = list_unembedded(captions(facts, view.scope), names, rows, view)
     return Learned(DRAFTS(drafts) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
 
@@ -213,10 +213,10 @@ def caption_of_whole(facts: Facts) -> str:
     return facts[CAPTION] or caption(facts[SEGMENTS][0].text)
 
 
-def draft_of(told: CategorisedFact, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
+def draft_of(fact: CategorisedFact, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
     """Return the entity as the text leaves it; a fact of no other resource than before is not reinforced."""
-    draft = look_up_fact(told.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
-    return classify_draft(add_source(own_id(facts, view.scope), draft, view.now_ms), told.mention.memory_type)
+    draft = look_up_fact(fact.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
+    return classify_draft(add_source(own_id(facts, view.scope), draft, view.now_ms), fact.mention.memory_type)
 
 
 # plan: all rows of it.
@@ -335,9 +335,9 @@ def unfound_texts(facts: Facts, scope: Scope) -> list[str]:
 def resources_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
     """Return the writes of new and changed resources, and the deletions of segments that are gone."""
     wanted = {address(view.scope, "resource", it.id): it for it in as_resources(facts, shelf, view)}
-    gone = [where for where in shelf if where.kind == "resource" and where not in wanted]
+    removed = [where for where in shelf if where.kind == "resource" and where not in wanted]
     writes = [Write(where, it) for where, it in wanted.items() if is_news(it, shelf.get(where))]
-    writes += [Write(where, None) for where in gone]
+    writes += [Write(where, None) for where in removed]
     return tuple(writes)
 
 

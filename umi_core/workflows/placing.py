@@ -62,10 +62,10 @@ def place(
     outcomes = {key: "refused_full" if it == "promoted" else it for key, it in outcomes.items()}
     entered = (key for key in entity_ids(core) if before.home_of(key) is None)
     outcomes |= dict.fromkeys(entered, "promoted")
-    told = tuple(structs.replace(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
-    promoted = tuple(it.entity_id for it in told if it.outcome == "promoted")
-    gone = tuple(key for key in evicted if before.home_of(key) and not core.home_of(key))
-    return Placement(core, told, promoted, gone)
+    decided = tuple(structs.replace(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
+    promoted = tuple(it.entity_id for it in decided if it.outcome == "promoted")
+    left_core = tuple(key for key in evicted if before.home_of(key) and not core.home_of(key))
+    return Placement(core, decided, promoted, left_core)
 
 
 def show_successors(

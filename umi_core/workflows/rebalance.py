@@ -99,10 +99,10 @@ def take_rows(facts: Facts, answer: ReadDone, view: View) -> Learned:
     # A second plan follows a conflict over the head, so its row is believed though its version is lower.
     view.tiers.access = access.scan_from(*head) if view.plan_count > 1 else access.scan_at(*head)
     there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
-    gone = tuple(key for key in looked_at(facts) if address(view.scope, "entity", key) not in rows)
+    removed = tuple(key for key in looked_at(facts) if address(view.scope, "entity", key) not in rows)
     eligible = tuple(there[key] for key in facts[CANDIDATES] if key in there)
     repair_from = view.tiers.access.repair_cursor
-    return Learned(CORE(core) | ROWS(eligible) | GONE(gone) | REPAIR_FROM(repair_from))
+    return Learned(CORE(core) | ROWS(eligible) | GONE(removed) | REPAIR_FROM(repair_from))
 
 
 def ask_unembedded(facts: Facts, view: View) -> Read:
@@ -142,14 +142,14 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     after, promoted, evicted = promotions(rows, core, access, view)
     repairs, repaired = repair_writes(facts, view)
     left = sorted(key for key in {*facts[GONE], *stale} if key in before.records)
-    gone = tuple(before.records[key] for key in left)
-    gone_ids = tuple(record.entity_id for record in gone)
+    removed = tuple(before.records[key] for key in left)
+    gone_ids = tuple(record.entity_id for record in removed)
     value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, facts[SCANNED])
     # Rows are read loosely here, but an entry shows its row, so those of the promoted must still be so.
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(
         view.now_ms, (*repairs, *access.writes(view.scope)), current,
-        after if after.blocks != core.blocks else None, value, pruned=gone,
+        after if after.blocks != core.blocks else None, value, pruned=removed,
     )  # fmt: skip
     # Another run may have moved the cursor since this scan began; moving it back would scan a page twice.
     plan = move_cursor(plan, cursor, view) if access.cursor == facts[BEGIN] != cursor else plan
@@ -194,16 +194,16 @@ def promotions(
     entities = {row.address.id: row.body for row in rows if isinstance(row.body, Entity)}
     asking = [key for key in entities if key in access.records and core.home_of(key) is None]
     scores = {key: score_ppm(access.records[key], view.now_ms) for key in asking}
-    before, gone = core, dict[str, None]()
+    before, removed = core, dict[str, None]()
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
         entity = entities[key]
         standing = scores_of(core, access, view.now_ms)
         admission = admit(
             core, entry_of(entity, view.now_ms), entity.block, scores[key], standing, view.config
         )
-        core, gone = admission.core, gone | dict.fromkeys(admission.evicted_ids)
+        core, removed = admission.core, removed | dict.fromkeys(admission.evicted_ids)
     promoted = tuple(key for key in entities if core.home_of(key) and not before.home_of(key))
-    return core, promoted, tuple(key for key in gone if before.home_of(key) and not core.home_of(key))
+    return core, promoted, tuple(key for key in removed if before.home_of(key) and not core.home_of(key))
 
 
 def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[str, ...]]:

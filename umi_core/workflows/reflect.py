@@ -122,8 +122,8 @@ def shown_of(rows: Iterable[Row]) -> list[ShownResource]:
 def as_shown(row: Row, body: Resource) -> ShownResource:
     at_ms = body.created_ms if body.happened_ms is None else body.happened_ms
     is_text = body.modality in NORMALISERS
-    told = NORMALISERS[body.modality](body.text) if is_text else body.description
-    text = cut(told.strip(), TEXT_BYTES_MAX)
+    shown = NORMALISERS[body.modality](body.text) if is_text else body.description
+    text = cut(shown.strip(), TEXT_BYTES_MAX)
     return ShownResource((row.address.id, row.version), at_ms, text)
 
 
@@ -172,8 +172,8 @@ def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
 
 def beginning(facts: Facts, reason: str = "") -> Mapping[str, object]:
     """Return the beginning of the first text, in place of a reflection."""
-    told = "\n".join(it.text for it in shown_in(facts))
-    return TEXT(cut(told, BEGINNING_BYTES_MAX).rstrip()) | BEGINS(True)
+    text = "\n".join(it.text for it in shown_in(facts))
+    return TEXT(cut(text, BEGINNING_BYTES_MAX).rstrip()) | BEGINS(True)
 
 
 # embed_reflection.

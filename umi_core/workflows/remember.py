@@ -213,10 +213,10 @@ def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     drafts = chain_drafts(place_drafts(facts), facts[STATED], view.tiers.session.last_fact)
-    told = tuple(draft.entity for draft in drafts)
-    names = tuple(name for it in told for name in (it.name, *it.others))
-    last = next(reversed(order_by_text(told, facts[STATED])), None)
-    spoken = facts[REQUEST].text, names, last, tuple(it.id for it in told)
+    entities = tuple(draft.entity for draft in drafts)
+    names = tuple(name for it in entities for name in (it.name, *it.others))
+    last = next(reversed(order_by_text(entities, facts[STATED])), None)
+    spoken = facts[REQUEST].text, names, last, tuple(it.id for it in entities)
     return Learned(PLAN(structs.replace(plan_of(drafts, facts, view), spoken=spoken)))
 
 

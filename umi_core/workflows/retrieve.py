@@ -187,8 +187,8 @@ def tried_of(facts: Facts, asked: tuple[str, ...]) -> Iterable[LevelTried]:
 def reason_of(facts: Facts, asked: tuple[str, ...]) -> StopReason:
     """Return why the descent stopped: decided before the levels or after the last one, else `exhausted`."""
     levels = reached_levels(facts, asked)
-    said = facts.get(OF[levels[-1]].stop) if levels else facts[NEED]
-    return next((reason for reason in get_args(StopReason) if reason == said), "exhausted")
+    stop = facts.get(OF[levels[-1]].stop) if levels else facts[NEED]
+    return next((reason for reason in get_args(StopReason) if reason == stop), "exhausted")
 
 
 def hit_of(found: ScoredRow) -> LevelHit:

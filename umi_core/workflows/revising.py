@@ -124,9 +124,11 @@ def move_memberships(
         **{it.address: structs.replace(rows[it.address], body=it.body) for it in left if it.body},
     }
     lacking = {name: by for name, by in homes.items() if draft.is_changed or name not in held}
-    came = link_facts((link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view)
-    gone = tuple(Write(row.address, None) for row in unwanted)
-    writes = {it.address: it for it in (*gone, *left, *came)}
+    added = link_facts(
+        (link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view
+    )
+    removed = tuple(Write(row.address, None) for row in unwanted)
+    writes = {it.address: it for it in (*removed, *left, *added)}
     return tuple(writes.values())
 
 

@@ -102,8 +102,8 @@ def write_vectors(
         is_old = not components and caption_of(shelf.get(address(scope, "resource", row_id))) == text
         if row_id in there and not is_old:
             yield vector_row(row_id, components, scope)
-    gone = (it for it in rows if it.address.kind == "resource" and not is_found(it.body))
-    yield from (vector_row(it.address.id, None, scope) for it in gone)
+    removed = (it for it in rows if it.address.kind == "resource" and not is_found(it.body))
+    yield from (vector_row(it.address.id, None, scope) for it in removed)
 
 
 def list_unfound(facts: Facts) -> tuple[str, ...]:

@@ -70,8 +70,8 @@ def mark_missing_vectors(facts: Facts) -> tuple[Drafted, ...]:
 
 def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Link]:
     all_told = facts[TOLD]
-    for told, draft in zip(all_told, drafts, strict=True):
-        yield from (link_of(draft.entity, name, told.by, facts, view) for name in told.categories)
+    for fact, draft in zip(all_told, drafts, strict=True):
+        yield from (link_of(draft.entity, name, fact.by, facts, view) for name in fact.categories)
 
 
 def link_of(entity: Entity, category: str, by: str, facts: Facts, view: View) -> Link:

@@ -154,8 +154,8 @@ def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], view: View)
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     old_id, leaving, scope = facts[REQUEST].entity_id, facts[ROW], view.scope
     if not facts[DRAFTS]:
-        told = Stored(old_id, 0, "unchanged")  # no caller sees it
-        return Learned(PLAN(Plan(view.now_ms, value=told, forgotten=(old_id,))))
+        removed = Stored(old_id, 0, "unchanged")  # no caller sees it
+        return Learned(PLAN(Plan(view.now_ms, value=removed, forgotten=(old_id,))))
     core, (draft,) = facts[CORE], mark_missing_vectors(facts)
     entity, rows = draft.entity, {row.address: row for row in facts[SHELF]}
     access = view.tiers.access.record_accesses((entity,), view.now_ms, entity_ids(core))

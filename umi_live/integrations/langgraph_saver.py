@@ -45,8 +45,8 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
         self, memory: LiveMemory, config: Config, writes: Any, task_id: str, task_path: str = ""
     ) -> None:
         at = (*place_of(config), config["configurable"]["checkpoint_id"])
-        told = {"writes": [(channel, self.dump(value)) for channel, value in writes]}
-        await records.append(memory, tags_of(config), {"at": at, "task": task_id, "path": task_path, **told})
+        body = {"writes": [(channel, self.dump(value)) for channel, value in writes]}
+        await records.append(memory, tags_of(config), {"at": at, "task": task_id, "path": task_path, **body})
 
     async def remove_thread(self, memory: LiveMemory, thread_id: str) -> None:
         await records.clear(memory, tags_of(config_of(thread_id)))

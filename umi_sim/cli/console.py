@@ -99,7 +99,7 @@ def exit_code(command: Callable[[], Any]) -> int:
     try:
         return command() or 0
     except click.ClickException as error:
-        return complain(told_of(error), getattr(error, "code", error.exit_code))
+        return complain(describe_error(error), getattr(error, "code", error.exit_code))
     except (click.Abort, KeyboardInterrupt):
         complain(f"interrupted{progress.standing()}")
         return INTERRUPTED
@@ -113,16 +113,16 @@ def exit_code(command: Callable[[], Any]) -> int:
         return HARNESS
 
 
-def told_of(error: click.ClickException) -> str:
+def describe_error(error: click.ClickException) -> str:
     """The error, and where to read on if it does not say itself what is allowed."""
-    said = error.format_message()
+    text = error.format_message()
     says_it = isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or says_it:
-        return said
+        return text
     # click ends with "Did you mean x?" where it knows a near name.
-    joint = "" if said.endswith("?") else ":"
-    return f"{said.removesuffix('.')}{joint} {context.command_path} --help tells what there is"
+    joint = "" if text.endswith("?") else ":"
+    return f"{text.removesuffix('.')}{joint} {context.command_path} --help tells what there is"
 
 
 def complain(message: str, code: int = USAGE) -> int:
@@ -212,8 +212,8 @@ def show_text(report: Report, no_color: bool = False) -> bool:
     has_color = is_colored(no_color)
     for number, line in enumerate(laid_out(report, width())):
         progress.clear()
-        told = in_color(line) if has_color and number == 0 else line
-        if not write_line(told.encode(errors="backslashreplace"), color=has_color):
+        shown = in_color(line) if has_color and number == 0 else line
+        if not write_line(shown.encode(errors="backslashreplace"), color=has_color):
             return False
     return True
 

@@ -62,12 +62,12 @@ def batches(count: int) -> str:
 
 def describe_case(case: "Case") -> str:
     """Describe the power cuts and failures of a case."""
-    told = []
+    parts = []
     for life, (cut, fail) in enumerate(zip(case.cuts, case.fails, strict=True), start=1):
-        told += [f"a failure at event {fail} of life {life}"] if fail else []
-        told.append(f"a power cut at event {cut} of life {life}")
-    told += ["a seal"] if case.is_sealed else []
-    return ", ".join(told) or "no power cut"
+        parts += [f"a failure at event {fail} of life {life}"] if fail else []
+        parts.append(f"a power cut at event {cut} of life {life}")
+    parts += ["a seal"] if case.is_sealed else []
+    return ", ".join(parts) or "no power cut"
 
 
 COMMANDS: Final = (disk,)

@@ -49,8 +49,8 @@ def explain(word: tuple[str, ...]) -> Report:
     # An easy slip: most commands take a file.
     if is_file(name):
         refuse(f"{name}: is a file, and explain takes a word: umi-sim show FILE shows a seed file")
-    if name not in words.names() and (told := rule_of_stores(name)):
-        return told
+    if name not in words.names() and (of_stores := rule_of_stores(name)):
+        return of_stores
     return explain_name(name, words.names(), "word") if word else words.all_rules()
 
 
@@ -79,8 +79,8 @@ def explain_name(name: str, known: Iterable[str], what: str) -> Report:
     try:
         return words.page(name)
     except words.UnknownName:
-        told = near(name, known, 3) or "; `umi-sim explain` alone lists all words"
-        refuse(f"{cut(name, NAME_CHARS_MAX)}: no such {what}{told}")
+        hint = near(name, known, 3) or "; `umi-sim explain` alone lists all words"
+        refuse(f"{cut(name, NAME_CHARS_MAX)}: no such {what}{hint}")
 
 
 # Differences.
@@ -121,8 +121,8 @@ def diff(context: click.Context, a: str, b: str) -> Report:
     if first.playback and second.playback:
         changes = difference.delta(first.playback, second.playback, found.step)
     value = {"result": "different", **found.as_object(), "state": list(map(msgspec.to_builtins, changes))}
-    told = difference.report(found, difference.delta_rows(changes))
-    return Report(f"DIFFER {told.head}", told.lines, lambda: value, DIFFERENT)
+    reported = difference.report(found, difference.delta_rows(changes))
+    return Report(f"DIFFER {reported.head}", reported.lines, lambda: value, DIFFERENT)
 
 
 def name_side(text: str) -> str:
@@ -253,11 +253,11 @@ def converse(stepper: "Stepper", lines: BinaryIO) -> int:
             return 0
         if is_piped:
             write_line(escape_text(line.rstrip("\n")).encode())
-        said, is_done = stepper.do(line)
+        reply, is_done = stepper.do(line)
         # A script whose third command fails must not go on with its fourth as if nothing had been.
         if is_piped and not is_done:
-            return complain(f"command {number}, {line.strip()!r}: {said.head}", USAGE)
-        for each in laid_out(said, width()):
+            return complain(f"command {number}, {line.strip()!r}: {reply.head}", USAGE)
+        for each in laid_out(reply, width()):
             write_line(each.encode(errors="backslashreplace"))
     return 0
 

@@ -61,18 +61,18 @@ def report_failure(found: "Explanation", verdict: "Verdict") -> Report:
     assert verdict.failure is not None
     file = corpus.keep_run(verdict).as_posix()
     repeat = report.replay_of(file)
-    told = report.of_run(verdict, repeat, file=file)
-    head = f"FAIL at depth {found.depth} (shortest): {told.head.removeprefix('FAIL ')}"
+    reported = report.of_run(verdict, repeat, file=file)
+    head = f"FAIL at depth {found.depth} (shortest): {reported.head.removeprefix('FAIL ')}"
     value = {**counts(found), "verdict": report.as_json(verdict), "repeat": repeat}
-    return Report(head, told.lines, lambda: value, EXIT_CODES[verdict.failure.kind])
+    return Report(head, reported.lines, lambda: value, EXIT_CODES[verdict.failure.kind])
 
 
 def statement(found: "Explanation") -> str:
     """One of the two ways in which nothing fails."""
     if found.result == "stopped":
         return f"stopped at {found.state_count} states: complete to depth {found.depth} only"
-    told = f"{found.list_count} lists, {found.state_count} states, {found.step_count} steps"
-    return f"complete to depth {found.depth}: {told}, no failure"
+    message = f"{found.list_count} lists, {found.state_count} states, {found.step_count} steps"
+    return f"complete to depth {found.depth}: {message}, no failure"
 
 
 def counts(found: "Explanation") -> dict[str, object]:

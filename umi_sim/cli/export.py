@@ -78,7 +78,7 @@ def export_history(file: str, out: str) -> Report:
     must_take_history("--history", out, file)
     verdict, events = live_history(seed)
     write_whole(Path(out), write_history(events, Path(out).suffix))
-    run = f"fails: {verdict.failure.rule_told}" if verdict.failure else "passes"
+    run = f"fails: {verdict.failure.rule_and_id}" if verdict.failure else "passes"
     value = {"file": out, "events": len(events), "failure": verdict.failure and verdict.failure.rule}
     return Report(f"WROTE {out}: {plural(len(events), 'event')}", (row("run", run),), lambda: value)
 

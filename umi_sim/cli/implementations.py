@@ -65,18 +65,18 @@ def hunt_in_store(
         return report_pass(command, found)
     done = whole_memory.shrink_verdict(verdict)
     path = whole_memory.save_failure(done.seed).as_posix()
-    told = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
+    reported = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
     # No commands that would replay the file against umi_core: the failure is of the other implementation.
-    told = structs.replace(told, repeat=repeat(called, path), file="")
-    value = lambda: {**report.told_as_json(told), "saved": path, **counts(found)}  # noqa: E731  # used once
-    return structs.replace(report.of_failure(told).also(row("found", told_of(found))), value=value)
+    reported = structs.replace(reported, repeat=repeat(called, path), file="")
+    value = lambda: {**report.encode_reported(reported), "saved": path, **counts(found)}  # noqa: E731  # used once
+    return structs.replace(report.of_failure(reported).also(row("found", describe_hunt(found))), value=value)
 
 
 def repeat(called: Sequence[str], path: str) -> str:
     return join(["umi-sim", "target", *called, "--replay", path])
 
 
-def told_of(found: "WholeMemoryHunt") -> str:
+def describe_hunt(found: "WholeMemoryHunt") -> str:
     runs, operations = plural(found.run_count, "run"), plural(found.operations.total(), "operation")
     return f"{runs} of {plural(len(found.scenarios), 'scenario')}, {operations}"
 
@@ -102,7 +102,7 @@ def report_pass(command: str, found: "WholeMemoryHunt") -> Report:
         row("judged", f"by {plural(len(found.rules), 'rule')}"),
     ]
     value = lambda: {"result": "pass", "command": command, **counts(found)}  # noqa: E731  # used once
-    return Report(f"PASS {command}: {told_of(found)}, every promise kept", rows, value)
+    return Report(f"PASS {command}: {describe_hunt(found)}, every promise kept", rows, value)
 
 
 def replay_run(command: str, called: Sequence[str], file: str) -> Report:
@@ -113,8 +113,10 @@ def replay_run(command: str, called: Sequence[str], file: str) -> Report:
 
     done = replay.replay(whole_memory.with_command(readable(file), command))
     again = repeat(called, file)
-    told = report.of_run(done.verdict, again)
+    reported = report.of_run(done.verdict, again)
     why = "the failure is gone" if done.what == "passes" else done.why
-    said = {"file": file, "class": done.what, "why": why, "exit": done.exit_code}
-    value = lambda: {**said, "verdict": report.as_json(done.verdict)}  # noqa: E731  # used once
-    return Report(told.head, [row("replay", f"{done.what}: {why}"), *told.lines], value, done.exit_code)
+    summary = {"file": file, "class": done.what, "why": why, "exit": done.exit_code}
+    value = lambda: {**summary, "verdict": report.as_json(done.verdict)}  # noqa: E731  # used once
+    return Report(
+        reported.head, [row("replay", f"{done.what}: {why}"), *reported.lines], value, done.exit_code
+    )

@@ -102,8 +102,8 @@ class NamedFile(RunFile):
         """Return what the user has named. Nothing that a file names is run."""
         if not self.of:
             command = click.get_current_context().info_name
-            told = f"umi-sim {command} {self.file} --of {name_subject(self.subject, self.unknown)}"
-            refuse(f"{self.file}: is {self.what}, which is imported and run only if you name it: {told}")
+            message = f"umi-sim {command} {self.file} --of {name_subject(self.subject, self.unknown)}"
+            refuse(f"{self.file}: is {self.what}, which is imported and run only if you name it: {message}")
         return self.of
 
     def script_path(self, out: str | None) -> str:
@@ -129,8 +129,8 @@ class StoreFile(NamedFile):
         from umi_sim.cli.target import by_name, check_fits
 
         if self.subject.startswith("--") or " " in self.subject:
-            told = "umi-sim target with the options by which it was found, and --replay FILE, runs it"
-            refuse(f"{self.file}: is a run of a process, or of two stores: {told}")
+            message = "umi-sim target with the options by which it was found, and --replay FILE, runs it"
+            refuse(f"{self.file}: is a run of a process, or of two stores: {message}")
         adapter = by_name(self.must_be_named())
         check_fits(adapter, self.file, self.saved)
         return adapter

@@ -21,8 +21,10 @@ def check(file: str) -> Report:
     \b
     umi-sim check scenarios/smoke.toml
     """
-    said = describe_file(Path(file))
-    return Report(f"OK {file}: {said}", value=lambda: {"result": "ok", "file": file, "is": said})
+    description = describe_file(Path(file))
+    return Report(
+        f"OK {file}: {description}", value=lambda: {"result": "ok", "file": file, "is": description}
+    )
 
 
 def describe_file(path: Path) -> str:

@@ -43,14 +43,14 @@ def verify(scenario: str, seed: int | None, seeds: range | None) -> Report:
         done = verifying.compare(scenario, wanted)
     except (Died, OutOfLimit) as error:
         return Report("", exit_code=complain(f"verify: {error}", HARNESS))
-    said = {"result": "same", "scenario": scenario, "seeds": list(wanted)}
+    summary = {"result": "same", "scenario": scenario, "seeds": list(wanted)}
     if done.differing is not None:
-        return not_verified(scenario, said, done.differing, done.apart)
+        return not_verified(scenario, summary, done.differing, done.apart)
     if len(wanted) == 1:
-        told = f"{scenario} seed {wanted[0]}: trace {done.trace} in both processes"
+        message = f"{scenario} seed {wanted[0]}: trace {done.trace} in both processes"
     else:
-        told = f"{scenario}: {len(wanted)} traces, each the same in both processes"
-    return Report(f"SAME {told}", value=lambda: said)
+        message = f"{scenario}: {len(wanted)} traces, each the same in both processes"
+    return Report(f"SAME {message}", value=lambda: summary)
 
 
 def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
@@ -72,13 +72,15 @@ def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
     return range(seed, seed + 1) if seed is not None else seeds or range(0)
 
 
-def not_verified(name: str, said: Mapping[str, object], seed: int, apart: "FirstDifference | None") -> Report:
+def not_verified(
+    name: str, summary: Mapping[str, object], seed: int, apart: "FirstDifference | None"
+) -> Report:
     from umi_sim.explain import difference
     from umi_sim.sweep.verify import NO_MORE
 
     head = f"FAIL nondeterminism same-seed-same-trace (DET-1): {name} seed {seed}"
     where = apart.as_object() if apart else NO_MORE
-    value = {**said, "result": "different", "apart": seed, "where": where}
+    value = {**summary, "result": "different", "apart": seed, "where": where}
     rows = difference.rows(apart) if apart else (row("", NO_MORE),)
     return Report(head, rows, lambda: value, HARNESS)
 
@@ -141,8 +143,8 @@ def select_bugs(only: str | None, area: str | None) -> "list[Mutant]":
 
     areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
     if only and only not in MUTANTS:
-        told = near(only, MUTANTS, 3) or f"; umi-sim mutants --list shows all {len(MUTANTS)}"
-        refuse(f"{cut(only)}: no such planted bug{told}")
+        hint = near(only, MUTANTS, 3) or f"; umi-sim mutants --list shows all {len(MUTANTS)}"
+        refuse(f"{cut(only)}: no such planted bug{hint}")
     if area and area not in areas:
         refuse(f"{cut(area)}: no such area of planted bugs; known: {', '.join(areas)}")
     return [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]
@@ -175,9 +177,9 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
             found = hunting.hunt(mutant)
         # The source has changed under the text that a bug quotes. The others are still looked for.
         except CannotPlant as error:
-            told, *text = str(error).splitlines()
+            reason, *text = str(error).splitlines()
             what = partial(dict[str, object], name=mutant.name, is_found=False, cannot_be_planted=str(error))
-            yield Report(f"NOT PLANTED: {told}", tuple(row("", it) for it in text), what, HARNESS)
+            yield Report(f"NOT PLANTED: {reason}", tuple(row("", it) for it in text), what, HARNESS)
             continue
         code = 0 if found.is_found else HARNESS
         more: tuple[ReportRow, ...] = ()
@@ -200,8 +202,8 @@ def needs(only: str | None) -> Iterator[Report]:
     rules = [name for name in checked if only in (None, name)]
     kinds = [kind for kind in KINDS if only in (None, kind)]
     if only and not rules and not kinds:
-        told = near(only, [*KINDS, *checked], 3) or "; umi-sim explain lists them"
-        refuse(f"{cut(only)}: neither a kind of fault nor a rule that is checked{told}")
+        hint = near(only, [*KINDS, *checked], 3) or "; umi-sim explain lists them"
+        refuse(f"{cut(only)}: neither a kind of fault nor a rule that is checked{hint}")
     for number, need in enumerate(chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)), 1):
         # A kind of fault without a bug is an error (law 1 of matrix.py); a rule may be covered by others.
         code = 0 if need.is_met or need.name not in kinds else HARNESS

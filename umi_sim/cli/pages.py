@@ -64,8 +64,8 @@ def html(
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode())
     if events:
-        told = json.dumps(perfetto.trace_events(life()), separators=(",", ":"))
-        write_whole(Path(events), f"{told}\n".encode())
+        trace = json.dumps(perfetto.trace_events(life()), separators=(",", ":"))
+        write_whole(Path(events), f"{trace}\n".encode())
     address = path.resolve().as_uri()
     if is_opened and not open_address(address):
         complain("no browser could be opened here: open the address below in one")

@@ -47,8 +47,8 @@ class StageView(Owner):
             self.left_ms = max(0, stage.seconds * 1_000 - elapsed_ms)
         so_far = f"{duration(elapsed_ms)} so far" if elapsed_ms else ""  # what has just begun
         time_told = f"{duration(self.left_ms)} left" if self.left_ms else so_far
-        told = ", ".join(filter(None, (count_done(stage), rate(new, elapsed_ms), time_told, stage.note)))
-        return ": ".join(filter(None, (stage.doing, told)))
+        text = ", ".join(filter(None, (count_done(stage), rate(new, elapsed_ms), time_told, stage.note)))
+        return ": ".join(filter(None, (stage.doing, text)))
 
 
 def counts(stage: Stage) -> tuple[int, int]:

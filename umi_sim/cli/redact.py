@@ -45,8 +45,8 @@ def redact(file: str, out: str) -> Report:
     recorded.write(path, new_head, new_steps)
     rules = [it.failure or "no rule" for it in (before, after)]
     is_same = rules[0] == rules[1]
-    told = "as before" if is_same else f"before it was {rules[0]}: show this one only if it still helps"
-    rows = (row("breaks", f"{rules[1]}, {told}"), whole("repeat", f"umi-sim replay {out}"))
+    message = "as before" if is_same else f"before it was {rules[0]}: show this one only if it still helps"
+    rows = (row("breaks", f"{rules[1]}, {message}"), whole("repeat", f"umi-sim replay {out}"))
     value = {"file": out, "steps": len(new_steps), "breaks": after.failure, "broke": before.failure}
     return Report(f"WROTE {out}: {plural(len(new_steps), 'step')}", rows, lambda: value, 0 if is_same else 1)
 

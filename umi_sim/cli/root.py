@@ -126,7 +126,7 @@ def run(
         write_trace(Path(trace), config)
     if verdict.failure is None:
         done = report.of_run(verdict, command, command, with_details=details)
-        return done.also(*untold(verdict)) if transcript else done
+        return done.also(*report_unspoken(verdict)) if transcript else done
     from umi_sim.cli.shrink import report_new_failure  # hardly a run needs it
 
     return report_new_failure(verdict, command, is_whole=no_shrink)
@@ -139,7 +139,7 @@ def write_trace(path: Path, config: "RunConfig") -> None:
     runner.trace_of(config).write(path, seed_file.config_to_json(config))
 
 
-def untold(verdict: "Verdict") -> list[ReportRow]:
+def report_unspoken(verdict: "Verdict") -> list[ReportRow]:
     """Return a row that tells how much of a conversation was told; empty if all of it was."""
     from umi_sim.workload import conversations as conversation
 
@@ -185,10 +185,10 @@ def seed_file_report(file: str, all_items: bool) -> Report:
     if seed.failure is None:
         value = {**expect, "scenario": config.scenario, "seed": str(config.seed), "items": len(seed.items)}
         return Report(f"PASS {where}: expected to pass, {len(seed.items)} items", value=lambda: value)
-    told = report.ReportedFailure(
+    reported = report.ReportedFailure(
         config, seed.items, seed.failure, seed.fingerprint, again(file), file=file, minimised=seed.minimised
     )
-    failed = report.of_failure(told, all_items=all_items)
+    failed = report.of_failure(reported, all_items=all_items)
     head, rows = failed.head, failed.lines
     # The file tells of a bug that was fixed: its failure is history.
     if seed.expect.result == "pass":
@@ -196,4 +196,4 @@ def seed_file_report(file: str, all_items: bool) -> Report:
             f"PASS {where}: expected to pass now; what it was before:",
             [head, *rows],
         )
-    return Report(head, rows, lambda: {**expect, **report.told_as_json(told)})
+    return Report(head, rows, lambda: {**expect, **report.encode_reported(reported)})

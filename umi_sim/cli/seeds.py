@@ -109,11 +109,11 @@ def report_replay(file: str, repeat: str, done: "Replayed", details: bool) -> Re
     # Only a failure that was not recorded needs a file of its own: the others are in this one.
     path = kept_path(done.verdict) if done.what == "other failure" else None
     saved = again(path.as_posix()) if path else repeat if done.what == "other failure" else ""
-    said = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
-    told = report.of_run(done.verdict, repeat, file=file, with_details=details)
-    rows = chain(comparison(file, done, saved), told.lines)
-    value = lambda: {**said, "verdict": report.as_json(done.verdict)}  # noqa: E731  # one line, used once
-    head = f"{told.head}, as recorded" if done.what == "same failure" else told.head
+    summary = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
+    reported = report.of_run(done.verdict, repeat, file=file, with_details=details)
+    rows = chain(comparison(file, done, saved), reported.lines)
+    value = lambda: {**summary, "verdict": report.as_json(done.verdict)}  # noqa: E731  # one line, used once
+    head = f"{reported.head}, as recorded" if done.what == "same failure" else reported.head
     return Report(head, rows, value, done.exit_code)
 
 
@@ -249,14 +249,14 @@ def file_row(kept: "CorpusFile") -> ReportRow:
     if seed is None:
         return row("unreadable", kept.problem)
     history = seed.history
-    said = [
+    parts = [
         plural(len(seed.items), "item"), plural(history.hits, "hit"),
         *([f"passed {plural(history.passes, 'time')}"] if history.passes else []),
         *([f"ticket {history.ticket}"] if history.ticket else []),
         *([f"fixed in {history.fixed_in[:12]}"] if history.fixed_in else []),
         *([history.notes] if history.notes else []),
     ]  # fmt: skip
-    return ReportRow(seed.expect.result, (kept.path.as_posix(), *", ".join(said).split(" ")), hang=4)
+    return ReportRow(seed.expect.result, (kept.path.as_posix(), *", ".join(parts).split(" ")), hang=4)
 
 
 @corpus.command("keep")

@@ -76,11 +76,11 @@ def report_new_failure(verdict: "Verdict", command: str, *, is_whole: bool) -> R
     if is_whole:
         return whole
     try:
-        told = small(path, shrink_whole(readable(str(path))), command, verdict.failure)
+        reported = small(path, shrink_whole(readable(str(path))), command, verdict.failure)
     except NothingToShrink as error:
         complain(f"{path}: {error}")
         return whole
-    return structs.replace(told, value=lambda: {**report.as_json(verdict), **(told.value or dict)()})
+    return structs.replace(reported, value=lambda: {**report.as_json(verdict), **(reported.value or dict)()})
 
 
 def smallest(verdict: "Verdict") -> Path:
@@ -109,10 +109,10 @@ def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report
     except seed_file.BadSeedFile as error:
         refuse(f"{path}: not replaced: {error}")
     others = list(kept_others(done))
-    told = report.of_shrunk(done, path.as_posix(), command, before)
-    value = lambda: {**report.told_as_json(told), "others": others}  # noqa: E731  # one line, used once
+    reported = report.of_shrunk(done, path.as_posix(), command, before)
+    value = lambda: {**report.encode_reported(reported), "others": others}  # noqa: E731  # one line, used once
     rows = (row("other", "failure met on the way:", replay_of(other)) for other in others)
-    return structs.replace(report.of_failure(told).also(*rows), value=value)
+    return structs.replace(report.of_failure(reported).also(*rows), value=value)
 
 
 def is_of_another_run(verdict: "Verdict", path: Path, *, is_whole: bool) -> bool:

@@ -65,9 +65,9 @@ def summary(done: "Sequence[SourceHunt]") -> Report:
 
     ways = Counter(found.how for found in done if found.how)
     seen = ways.total()
-    told = [f"{how} {count}" for how, count in ways.most_common()]
+    counts = [f"{how} {count}" for how, count in ways.most_common()]
     rows = (
-        *([list_row("seen by", told)] if told else []),
+        *([list_row("seen by", counts)] if counts else []),
         *(row(how, HOW[how]) for how in HOW if how in ways),
     )
     value = {"edits": len(done), "seen": seen, "by": dict(ways)}

@@ -82,9 +82,9 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
         with progress.watch_progress("sweep", quiet=quiet):
             outcome = command(reports=files, **given)
             code = write_reports(outcome, None if json_file == STDOUT else json_file, junit, html)
-            told = report.report(outcome, with_reached=reached)
+            reported = report.report(outcome, with_reached=reached)
             # The verdict before a file that could not be written: the code of the sweep wins.
-            return show([told], as_json=json_file == STDOUT, quiet=quiet, no_color=no_color) or code
+            return show([reported], as_json=json_file == STDOUT, quiet=quiet, no_color=no_color) or code
 
     for option in (
         click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
@@ -145,13 +145,13 @@ def command_of(context: click.Context) -> str:
         elif param.multiple:
             words += [word for each in value or () for word in (param.opts[0], each)]
         elif param.name not in OUTPUTS and value not in (None, False):
-            told = option_told(value)
+            option = show_option(value)
             # What was left at its default is left out, so the command is as short as the one that was typed.
-            words += [] if told == param.get_default(context) else [param.opts[0], *told.split()]
+            words += [] if option == param.get_default(context) else [param.opts[0], *option.split()]
     return join(words)
 
 
-def option_told(value: object) -> str:
+def show_option(value: object) -> str:
     match value:
         case True:
             return ""
@@ -263,7 +263,7 @@ def progress_of(plan: "SweepPlan", minutes: int | None) -> "Progress":
     """The progress of a sweep that begins; its fresh seeds are told first, so that each can be run again."""
     from umi_sim.sweep.progress import Progress
 
-    if fresh := plan.fresh_told():
+    if fresh := plan.describe_fresh():
         progress.tell(fresh)
     so_far = Progress(plan.run_count, minutes)
     so_far.tell()

@@ -132,8 +132,8 @@ def target(
             return telling.of_earlier(called, FOLDER, earlier).also(*nothing)
         return telling.of_hunt(called, found, "").also(*telling.rows_of(earlier, called), *nothing)
     saved = [seed_files.write(adapter, called, each.seed, each.small).as_posix() for each in found.findings]
-    told = telling.of_all(called, found, saved) if to_end else telling.of_hunt(called, found, saved[0])
-    return told.also(*telling.rows_of(earlier, called, saved), *export(adapter, found.small, out))
+    reported = telling.of_all(called, found, saved) if to_end else telling.of_hunt(called, found, saved[0])
+    return reported.also(*telling.rows_of(earlier, called, saved), *export(adapter, found.small, out))
 
 
 def way_of(adapter: "type[Adapter]", against: str | None, to_end: bool, jobs: int) -> "HuntStrategy":
@@ -161,9 +161,9 @@ def by_name(name: str) -> "type[Adapter]":
     found = getattr(home, attribute, None)
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         own = [each for each in vars(home) if is_adapter_of(home, each)]
-        told = f"{module} has no {attribute}" if found is None else f"{attribute} is none"
+        message = f"{module} has no {attribute}" if found is None else f"{attribute} is none"
         refuse(
-            f"{name}: {told}; its adapters: {', '.join(own)}"
+            f"{name}: {message}; its adapters: {', '.join(own)}"
             if own
             else f"{name}: is no class that inherits from Kv, Sessions or Memory of umi_sim.targets"
         )
@@ -321,8 +321,8 @@ def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) 
     except CannotExport as error:
         refuse(f"--export {out}: {error}")
     write_whole(Path(out), text.encode(errors="backslashreplace"))
-    told = f"{out} was written; it needs what the adapter imports, and no umi_sim"
-    return [row("script", told), whole("run", join(["python", out]))]
+    message = f"{out} was written; it needs what the adapter imports, and no umi_sim"
+    return [row("script", message), whole("run", join(["python", out]))]
 
 
 def export_passing(
@@ -334,8 +334,8 @@ def export_passing(
     if is_script(out):
         return [row("script", f"{out} was not written: no promise was broken")]
     if seeds is None or len(seeds) != 1:
-        told = "no promise was broken; with --seed N it is the history of one run"
-        return [row("history", f"{out} was not written: {told}")]
+        message = "no promise was broken; with --seed N it is the history of one run"
+        return [row("history", f"{out} was not written: {message}")]
     items = way.draw(adapter, seeds[0], found.moments)
     return export_history(way.live(adapter, items, seeds[0]), out)
 

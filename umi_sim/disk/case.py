@@ -114,8 +114,8 @@ class CaseRun:
             except FileTampered as error:
                 raise AssertionError(f"a file that lost power has its seal\n  got       {error}") from error
             except StoreError as error:
-                told = str(error)
-            assert "damaged" not in told, f"a file that lost power is whole\n  got       {told}"
+                reason = str(error)
+            assert "damaged" not in reason, f"a file that lost power is whole\n  got       {reason}"
         assert self.store is not None, "a store can be opened when the power is back"
         self.look()
         if self.store.seal is not None:

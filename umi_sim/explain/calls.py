@@ -43,7 +43,7 @@ def world_call(config: RunConfig, *, is_limited: bool = False) -> ReportRow:
     # Only a run that ended at a limit of steps needs that limit to fail in the same way.
     kept += LIMITS if is_limited else ()
     odd = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
-    agents = ", ".join(map(agent_told, config.agents))
+    agents = ", ".join(map(describe_agent, config.agents))
     return call(
         "script = Script", *parts, "plain=True", f"agents=[{agents}]", *name_arguments(odd, keep_whole)
     )
@@ -57,7 +57,7 @@ def is_drawn(config: RunConfig) -> bool:
     return path is not None and scenario.draw(scenario.load(path), config.seed) == config
 
 
-def agent_told(agent: AgentConfig) -> str:
+def describe_agent(agent: AgentConfig) -> str:
     is_usual = agent == usual_agent(agent.name)
     return literal(
         agent.name if is_usual else (agent.name, agent.scope.user, agent.scope.agent, agent.skew_ms)
@@ -99,11 +99,11 @@ def in_words(item: Item) -> str:
     """Describe an item in a few words: f1 storage_lost at o3/commit#1."""
     match item:
         case Op():
-            told = f"{item.id} {item.name} {', '.join(name_arguments(item.args))}"
+            text = f"{item.id} {item.name} {', '.join(name_arguments(item.args))}"
         case Fault():
-            told = f"{item.id} {item.fault} at {item.at}"
+            text = f"{item.id} {item.fault} at {item.at}"
         case Deviation():
-            told = f"{item.id} {item.take} before {item.over}"
+            text = f"{item.id} {item.take} before {item.over}"
         case ClockMove():
-            told = f"{item.id} clock of {item.agent}: {item.move} {', '.join(name_arguments(item.args))}"
-    return cut(told.rstrip(), ITEM_CHARS)
+            text = f"{item.id} clock of {item.agent}: {item.move} {', '.join(name_arguments(item.args))}"
+    return cut(text.rstrip(), ITEM_CHARS)

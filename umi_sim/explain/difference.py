@@ -93,6 +93,6 @@ def delta(first: Playback, second: Playback, step: int) -> list[TreeChange]:
 
 
 def delta_rows(changes: Sequence[TreeChange]) -> Iterator[ReportRow]:
-    told = [f"{each.path}: {each.old} / {each.new}" for each in changes[:DELTA_COUNT_MAX]]
+    texts = [f"{each.path}: {each.old} / {each.new}" for each in changes[:DELTA_COUNT_MAX]]
     more = [f"and {len(changes) - DELTA_COUNT_MAX} more places"] if len(changes) > DELTA_COUNT_MAX else []
-    yield from under("state", (row("", each, hang=2) for each in (*told, *more)))
+    yield from under("state", (row("", each, hang=2) for each in (*texts, *more)))

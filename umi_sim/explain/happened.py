@@ -68,15 +68,15 @@ def story(tail: Sequence[Event], items: Sequence[Item], rule: str, room: int) ->
     """Yield lines such as `step    7  1 ms  o8  Reply Done b''`, the failing one marked."""
     events = shown_of(tail, {item.id for item in items}, room)
     width = max(len(group_digits(event.world_ms)) for event in events)
-    step, told = -1, list[ReportRow]()
+    step, rows = -1, list[ReportRow]()
     for number, event in enumerate(events):
         label = "" if event.step == step else f"step {event.step:>4}"
         mark = f"<- {rule}" if number == len(events) - 1 else ""
         at_ms = f"{group_digits(event.world_ms):>{width}} ms"
         line = f"{label:9}  {at_ms}  {event.event:{EVENT_COLUMN}} {event.what}"
-        told.append(row("", cut(line, STORY_CHARS_MAX - len(mark)), mark, hang=HANG))
+        rows.append(row("", cut(line, STORY_CHARS_MAX - len(mark)), mark, hang=HANG))
         step = event.step
-    yield from under("events", told)
+    yield from under("events", rows)
 
 
 def shown_of(tail: Sequence[Event], ids: Container[str], room: int) -> list[Event]:

@@ -36,10 +36,10 @@ def read_record(record: Record) -> tuple[str, object, str, str]:
     tag, fields = record[TAG], record[TAG + 1 :]
     places = COLUMNS.get(tag if isinstance(tag, int) else 0, REST)
     agent, reading, event = (fields[place] if place < len(fields) else "" for place in places[:3])
-    said = [hex_or_literal(tag, fields[place]) for place in places[3:] if place < len(fields)]
+    values = [hex_or_literal(tag, fields[place]) for place in places[3:] if place < len(fields)]
     if tag == Tag.REPLY:
-        said = [outcome_word(record), *map(literal, fields[2:])]
-    return str(agent), reading, str(event), " ".join((name_of(record), *said))
+        values = [outcome_word(record), *map(literal, fields[2:])]
+    return str(agent), reading, str(event), " ".join((name_of(record), *values))
 
 
 def in_column(record: Record | None) -> str:
@@ -51,8 +51,8 @@ def in_column(record: Record | None) -> str:
 
 def in_words(record: Record) -> str:
     """Its event or agent, and what it tells."""
-    agent, _, event, said = read_record(record)
-    return " ".join(filter(None, (event or agent, said)))
+    agent, _, event, values = read_record(record)
+    return " ".join(filter(None, (event or agent, values)))
 
 
 def subject(record: Record) -> tuple[Field, str]:
@@ -67,10 +67,12 @@ def in_lines(records: Iterable[Record]) -> Iterator[ReportRow]:
     kept = list(records)
     # A running count of steps: each record is shown with the step that it belongs to.
     for record, step in zip(kept, accumulate(map(is_step, kept)), strict=True):
-        agent, reading, event, said = read_record(record)
+        agent, reading, event, values = read_record(record)
         clock = f"{agent} {group_digits(reading)}" if isinstance(reading, int) else agent
         place = f"{record[0]!s:>6} {step:>5} {group_digits(int(str(record[1]))):>17} ms  {clock:19}"
-        yield row("", cut(f"{place}  {event:{EVENT_COLUMN}} {said}", 2 * LINE_CHARS_MAX), hang=HANG, column=0)
+        yield row(
+            "", cut(f"{place}  {event:{EVENT_COLUMN}} {values}", 2 * LINE_CHARS_MAX), hang=HANG, column=0
+        )
 
 
 def as_object(record: Record) -> dict[str, object]:

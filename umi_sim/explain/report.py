@@ -96,11 +96,11 @@ def of_run(
     if failure is None:
         return Report(headline(verdict), passed_rows(verdict, repeat, with_details=with_details), value)
     mark = fingerprint.of(failure)
-    told = ReportedFailure(
+    reported = ReportedFailure(
         verdict.config, verdict.items, failure, mark, repeat, seed, file, smaller, verdict.tail,
         verdict.changed,
     )  # fmt: skip
-    return structs.replace(of_failure(told), value=value)
+    return structs.replace(of_failure(reported), value=value)
 
 
 # A run that passed.
@@ -109,8 +109,8 @@ def of_run(
 def headline(verdict: Verdict) -> str:
     operation_count = sum(isinstance(item, Op) for item in verdict.items)
     counts = {"operation": operation_count, "fault": sum(verdict.fired.values()), "step": verdict.steps}
-    told = ", ".join(plural(count, noun) for noun, count in counts.items())
-    return f"PASS {verdict.config.scenario} seed {verdict.config.seed}: {told}, every promise kept"
+    message = ", ".join(plural(count, noun) for noun, count in counts.items())
+    return f"PASS {verdict.config.scenario} seed {verdict.config.seed}: {message}, every promise kept"
 
 
 def passed_rows(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterator[ReportRow]:
@@ -178,7 +178,7 @@ def unusual(config: RunConfig) -> list[str]:
     """List what the seed decided otherwise than a plain run has it."""
     shares = [(name, getattr(config, name)) for name in SHARES]
     skewed = [agent for agent in config.agents if agent.skew_ms]
-    told = {
+    options_of = {
         f"{config.in_flight_max} requests in flight": config.in_flight_max != PLAIN.in_flight_max,
         f"start at {config.start_ms} ms": config.start_ms != PLAIN.start_ms,
         **{f"{n}/{d} {SHARES[name]}": differ((n, d), getattr(PLAIN, name)) for name, (n, d) in shares},
@@ -193,7 +193,7 @@ def unusual(config: RunConfig) -> list[str]:
         f"planted bug {config.planted}": config.planted,
     }
     options = [f"{name} {str(value).lower()}" for name, value in config.memory.items()]
-    return options + [text for text, is_odd in told.items() if is_odd]
+    return options + [text for text, is_odd in options_of.items() if is_odd]
 
 
 def differ(one: Ratio, other: Ratio) -> bool:
@@ -218,49 +218,54 @@ def phases(verdict: Verdict) -> str:
 # A run that failed.
 
 
-def of_failure(told: ReportedFailure, *, all_items: bool = False) -> Report:
+def of_failure(reported: ReportedFailure, *, all_items: bool = False) -> Report:
     """Return the layout of a failure; from a seed file there are no events."""
-    failure = told.failure
+    failure = reported.failure
     head = f"FAIL {failure.named} at step {failure.step}"
-    return Report(head, failed_rows(told, all_items), lambda: told_as_json(told), EXIT_CODES[failure.kind])
+    return Report(
+        head, failed_rows(reported, all_items), lambda: encode_reported(reported), EXIT_CODES[failure.kind]
+    )
 
 
-def failed_rows(told: ReportedFailure, all_items: bool) -> Iterator[Line]:
-    minimised = told.minimised
-    yield whole("repeat", told.repeat)
-    if told.seed not in ("", told.repeat):
-        yield ReportRow("seed", (told.seed, *seed_remark(told)))
-    if told.smaller:
-        yield row("known", "an earlier, smaller run fails in the same way:", replay_of(told.smaller))
-    yield from (BLANK, *cause(told))
-    yield from (BLANK, *under("script", script(told, all_items)))
-    if told.changed:
-        yield from (BLANK, *happened.list_changes(told.changed, told.config, told.items, told.file))
-    if told.tail:
-        room = happened.room_beside(told.changed)
-        yield from (BLANK, *happened.story(told.tail, told.items, told.failure.rule, room))
+def failed_rows(reported: ReportedFailure, all_items: bool) -> Iterator[Line]:
+    minimised = reported.minimised
+    yield whole("repeat", reported.repeat)
+    if reported.seed not in ("", reported.repeat):
+        yield ReportRow("seed", (reported.seed, *seed_remark(reported)))
+    if reported.smaller:
+        yield row("known", "an earlier, smaller run fails in the same way:", replay_of(reported.smaller))
+    yield from (BLANK, *cause(reported))
+    yield from (BLANK, *under("script", script(reported, all_items)))
+    if reported.changed:
+        yield from (
+            BLANK,
+            *happened.list_changes(reported.changed, reported.config, reported.items, reported.file),
+        )
+    if reported.tail:
+        room = happened.room_beside(reported.changed)
+        yield from (BLANK, *happened.story(reported.tail, reported.items, reported.failure.rule, room))
     yield BLANK
-    yield from under("next", (whole("", command) for command in what_next(told)))
+    yield from under("next", (whole("", command) for command in what_next(reported)))
     if minimised:
         yield row("shrunk", describe_shrinking(minimised))
-    yield row("file", f"fingerprint {told.fingerprint}")
+    yield row("file", f"fingerprint {reported.fingerprint}")
 
 
-def cause(told: ReportedFailure) -> Iterator[ReportRow]:
+def cause(reported: ReportedFailure) -> Iterator[ReportRow]:
     """Yield what was promised, what came instead, and what the failure needs."""
-    yield row("promised", promise(told.failure))
-    yield from instead(told.failure)
-    yield from frames(told.failure)
-    if told.minimised:
-        yield from needed_rows(told, told.minimised)
+    yield row("promised", promise(reported.failure))
+    yield from instead(reported.failure)
+    yield from frames(reported.failure)
+    if reported.minimised:
+        yield from needed_rows(reported, reported.minimised)
 
 
-def what_next(told: ReportedFailure) -> Iterator[str]:
+def what_next(reported: ReportedFailure) -> Iterator[str]:
     """Yield commands that a user may want to type now."""
-    if file := told.smaller or told.file:
+    if file := reported.smaller or reported.file:
         yield join(["umi-sim", "why", file])
         yield join(["umi-sim", "html", file, "--open"])
-    yield f"umi-sim explain {told.failure.rule}"
+    yield f"umi-sim explain {reported.failure.rule}"
 
 
 def promise(failure: Failure) -> str:
@@ -271,20 +276,20 @@ def promise(failure: Failure) -> str:
 def instead(failure: Failure) -> Iterator[ReportRow]:
     """Yield the answer and the expected one; in one line if short: get 'k' answered b'' - nothing was due."""
     # Both often begin with the same request, "get 'k': b'v'": it is said once, in the message.
-    due, came = failure.expected, failure.got
+    due, got = failure.expected, failure.got
     subject = due.partition(": ")[0] + ": "
-    if due.startswith(subject) and came.startswith(subject):
-        due, came = due.removeprefix(subject), came.removeprefix(subject)
-    alike = max(0, count_shared(due, came) - ALIKE_CHARS_MAX)  # what they share is not what differs
-    told = (f"...{text[alike:]}" if alike else text for text in (due, came))
-    due, came = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in told)
+    if due.startswith(subject) and got.startswith(subject):
+        due, got = due.removeprefix(subject), got.removeprefix(subject)
+    alike = max(0, count_shared(due, got) - ALIKE_CHARS_MAX)  # what they share is not what differs
+    texts = (f"...{text[alike:]}" if alike else text for text in (due, got))
+    due, got = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in texts)
     message = cut(failure.message, happened.TEXT_CHARS_MAX)
     # Where the message says already what came, a line of its own would only repeat it.
-    if due and (not failure.got or came in message or came == "nothing"):
+    if due and (not failure.got or got in message or got == "nothing"):
         yield row("instead", f"{message}, where {due} was due")
         return
     yield row("instead", message)
-    yield from (row(label, text) for label, text in (("due", due), ("came", came)) if text)
+    yield from (row(label, text) for label, text in (("due", due), ("came", got)) if text)
 
 
 def count_shared(one: str, other: str) -> int:
@@ -293,9 +298,9 @@ def count_shared(one: str, other: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def seed_remark(told: ReportedFailure) -> Sequence[str]:
-    is_known = told.minimised is not None and told.step_before
-    return (f"  (fails at step {told.step_before}, before shrinking)",) if is_known else ()
+def seed_remark(reported: ReportedFailure) -> Sequence[str]:
+    is_known = reported.minimised is not None and reported.step_before
+    return (f"  (fails at step {reported.step_before}, before shrinking)",) if is_known else ()
 
 
 NOUNS: Final = {"op": "operation", "fault": "fault", "schedule": "schedule move", "clock": "clock move"}
@@ -303,7 +308,7 @@ NOUNS: Final = {"op": "operation", "fault": "fault", "schedule": "schedule move"
 
 def describe_shrinking(minimised: Minimised) -> str:
     """Tell what shrinking did: `from 50 operations and 6 faults to 1 operation`, without empty kinds."""
-    before, after = map(counts_told, (minimised.before, minimised.after))
+    before, after = map(describe_counts, (minimised.before, minimised.after))
     tried = plural(minimised.runs, "run")
     if before == after and minimised.one_minimal:
         return f"none of {before} can be left out, tried in {tried}"
@@ -315,7 +320,7 @@ def describe_shrinking(minimised: Minimised) -> str:
     return f"from {before} to {after} in {tried}{'; ' if proof else ''}{proof}"
 
 
-def counts_told(counts: Mapping[str, int]) -> str:
+def describe_counts(counts: Mapping[str, int]) -> str:
     return in_a_row([plural(count, NOUNS[name]) for name, count in counts.items() if count]) or "nothing"
 
 
@@ -324,11 +329,11 @@ def in_a_row(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def needed_rows(told: ReportedFailure, minimised: Minimised) -> Iterator[ReportRow]:
+def needed_rows(reported: ReportedFailure, minimised: Minimised) -> Iterator[ReportRow]:
     """Yield each item that a failure needs, with what happens without it; then what it does not need."""
-    items = {item.id: item for item in told.items}
-    yield from under("needed", (without(items[it], told.without.get(it, "")) for it in minimised.needed))
-    if names := [name for name, is_plain in PLAIN_PARTS.items() if is_plain(told)]:
+    items = {item.id: item for item in reported.items}
+    yield from under("needed", (without(items[it], reported.without.get(it, "")) for it in minimised.needed))
+    if names := [name for name, is_plain in PLAIN_PARTS.items() if is_plain(reported)]:
         yield list_row("no part", names)
 
 
@@ -361,13 +366,13 @@ def frames(failure: Failure) -> Iterator[ReportRow]:
 FRAME: Final = r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)'
 
 
-def script(told: ReportedFailure, all_items: bool) -> Iterator[ReportRow]:
+def script(reported: ReportedFailure, all_items: bool) -> Iterator[ReportRow]:
     """The items up to the one that failed, as calls."""
-    items = until(told.items, told.failure.item)
+    items = until(reported.items, reported.failure.item)
     shown = items if all_items else items[-SCRIPT_COUNT_MAX:]
-    yield world_call(told.config, is_limited=told.failure.kind == "timeout")
+    yield world_call(reported.config, is_limited=reported.failure.kind == "timeout")
     if len(shown) < len(items):
-        yield whole("", f"# ... {plural(len(items) - len(shown), 'item')} before: {show_all(told.file)}")
+        yield whole("", f"# ... {plural(len(items) - len(shown), 'item')} before: {show_all(reported.file)}")
     yield from map(item_call, shown)
     yield call("script.finish")
 
@@ -420,12 +425,12 @@ def failure_as_json(failure: Failure) -> dict[str, object]:
     return {**known, "promised": promise(failure), **fields}
 
 
-def told_as_json(told: ReportedFailure) -> dict[str, object]:
+def encode_reported(reported: ReportedFailure) -> dict[str, object]:
     """A failure as a seed file tells it."""
-    config = told.config
-    minimised = minimised_to_json(told.minimised) if told.minimised else None
+    config = reported.config
+    minimised = minimised_to_json(reported.minimised) if reported.minimised else None
     return {
-        "scenario": config.scenario, "seed": str(config.seed), "failure": failure_as_json(told.failure),
-        "minimised": minimised, "without": dict(told.without), "repeat": told.repeat,
-        "items": [to_json(item) for item in told.items],
+        "scenario": config.scenario, "seed": str(config.seed), "failure": failure_as_json(reported.failure),
+        "minimised": minimised, "without": dict(reported.without), "repeat": reported.repeat,
+        "items": [to_json(item) for item in reported.items],
     }  # fmt: skip

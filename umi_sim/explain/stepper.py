@@ -79,10 +79,10 @@ class Stepper:
         try:
             if name not in self._commands:
                 raise CannotDo(f"{cut(name)}: no such command; h lists them")
-            said = list(self._commands[name](rest))
+            lines = list(self._commands[name](rest))
         except (CannotDo, NoSuchPath) as error:
             return Report(cut(str(error), VALUE_CHARS_MAX)), False
-        return Report("", limit_lines([line_of(each) for each in said])), True
+        return Report("", limit_lines([line_of(each) for each in lines])), True
 
     # Moving.
 
@@ -180,8 +180,8 @@ def number_in(text: str) -> int:
     return int(text)
 
 
-def line_of(said: Said) -> Line:
-    return row("", cut(said, VALUE_CHARS_MAX), hang=HANG, column=0) if isinstance(said, str) else said
+def line_of(reply: Said) -> Line:
+    return row("", cut(reply, VALUE_CHARS_MAX), hang=HANG, column=0) if isinstance(reply, str) else reply
 
 
 def limit_lines(lines: Sequence[Line]) -> list[Line]:

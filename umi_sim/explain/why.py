@@ -327,8 +327,8 @@ def instead(verdict: Verdict, failure: Failure) -> str:
     if other is None:
         return "passes"
     name = other.rule if other.rule == other.rule_id else f"{other.rule} ({other.rule_id})"
-    told = "the same rule, otherwise" if other.rule == failure.rule else name
-    return f"{told} at step {other.step}"
+    message = "the same rule, otherwise" if other.rule == failure.rule else name
+    return f"{message} at step {other.step}"
 
 
 def later(verdict: Verdict, failure: Failure) -> str:

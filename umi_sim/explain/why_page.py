@@ -31,11 +31,11 @@ def lines(found: Analysis) -> Iterator[Line]:
     if found.stopped:
         yield row("stopped", f"{found.stopped}: this is what was found by then")
     yield BLANK
-    told = {item.id: in_words(item) for item in found.items}
-    told |= {part.name: cut(f"{part.name} {part.what}".strip(), ITEM_CHARS) for part in found.options}
+    texts = {item.id: in_words(item) for item in found.items}
+    texts |= {part.name: cut(f"{part.name} {part.what}".strip(), ITEM_CHARS) for part in found.options}
     for is_needed, label in ((True, "needed"), (False, "no part")):
         parts = [part for part in (*found.parts, *found.options) if part.is_needed is is_needed]
-        yield from under(label, (table(told[part.name], outcome(part)) for part in parts))
+        yield from under(label, (table(texts[part.name], outcome(part)) for part in parts))
     yield from shares(found)
     yield from nearest(found)
 
@@ -52,11 +52,11 @@ def table(first: str, second: str, mark: str = "") -> ReportRow:
 
 def verdict(found: Analysis) -> str:
     """Tell in one line which item decides, or which are needed together."""
-    told = {item.id: in_words(item) for item in found.items}
+    texts = {item.id: in_words(item) for item in found.items}
     required = [part.name for part in found.parts if part.is_needed]
     # A row that keeps k items decided by the k-th; "nothing kept" (0) is no item.
     deciding = [found.items[kept - 1].id for kept in found.find_decisions() if kept]
-    if both := [told[name] for name in deciding if name in required]:
+    if both := [texts[name] for name in deciding if name in required]:
         is_sure = found.shares[-1].failed == found.shares[-1].runs
         then = "each run has failed" if is_sure else "the failure is likely"
         return f"{' and '.join(both)}: needed, and after it {then}"
@@ -65,7 +65,7 @@ def verdict(found: Analysis) -> str:
     if not required:
         return "no item alone is needed: it has several causes, or none; umi-sim shrink FILE tells"
     if len(required) == 1:
-        return f"{told[required[0]]}: the one item that is needed"
+        return f"{texts[required[0]]}: the one item that is needed"
     more = "; none of them makes the failure likely by itself" if found.shares else ""
     return f"{', '.join(required)}: needed together{more}"
 
@@ -82,8 +82,11 @@ def shares(found: Analysis) -> Iterator[ReportRow]:
         yield from (BLANK, row("share", f"not known: {found.no_shares}"))
     if not found.shares:
         return
-    told = f"of {found.shares[0].runs} runs each that fail in the same way, if the items so far are kept"
-    yield from (BLANK, row("share", f"{told} and all that follows is drawn afresh, as in {found.tail_from}"))
+    message = f"of {found.shares[0].runs} runs each that fail in the same way, if the items so far are kept"
+    yield from (
+        BLANK,
+        row("share", f"{message} and all that follows is drawn afresh, as in {found.tail_from}"),
+    )
     decided, before = found.find_decisions(), 0
     for share in found.shares:
         mark = "<- decided here" if share.kept in decided else ""

@@ -289,8 +289,8 @@ def about_scenario(name: str) -> Told:
 
 
 def about_request(name: str) -> Told:
-    said = " ".join((REQUESTS[name].__doc__ or "").split("\n\n")[0].split())
-    return name, f"a request to a memory. {said}", [whole("page", "docs/memory.md")]
+    text = " ".join((REQUESTS[name].__doc__ or "").split("\n\n")[0].split())
+    return name, f"a request to a memory. {text}", [whole("page", "docs/memory.md")]
 
 
 def about_option(name: str) -> Told:
@@ -311,8 +311,8 @@ def values() -> Mapping[str, type]:
 
 def about_value(name: str) -> Told:
     cls: Any = values()[name]
-    said = cls.__doc__ or getattr(cls, "sentence", "") or "what a memory is told or tells"
-    means = " ".join(said.split("\n\n")[0].split()).removesuffix(".")
+    text = cls.__doc__ or getattr(cls, "sentence", "") or "what a memory is told or tells"
+    means = " ".join(text.split("\n\n")[0].split()).removesuffix(".")
     return name, means, [list_row("holds", list(cls.__struct_fields__) or ["nothing"])]
 
 
@@ -329,8 +329,8 @@ def steps() -> Mapping[str, str]:
             )
             # "extract:partial": as it stands in `degraded` of a reply.
             if (policy := step.on_failure) and isinstance(policy.then, Degrade):
-                told = f"what the step {flow.name}.{step.id} makes do with when it fails"
-                found[f"{step.id}:{policy.then.name}"] = told
+                message = f"what the step {flow.name}.{step.id} makes do with when it fails"
+                found[f"{step.id}:{policy.then.name}"] = message
     return found
 
 

@@ -37,9 +37,9 @@ def explore_from(start: OneRowWorld, *, stores_too: bool) -> MigrationFindings:
         try:
             if world.asked is None:
                 come_home(world)
-            for said, after in steps(world):
+            for action, after in steps(world):
                 if after not in seen:
-                    seen[after] = (world, said)
+                    seen[after] = (world, action)
                     queue.append(after)
                     if stores_too:
                         check(after, world)
@@ -49,8 +49,8 @@ def explore_from(start: OneRowWorld, *, stores_too: bool) -> MigrationFindings:
 
 
 def path(seen: dict[OneRowWorld, tuple[OneRowWorld, str] | None], world: OneRowWorld) -> tuple[str, ...]:
-    said: list[str] = []
-    while (came := seen[world]) is not None:
-        world, each = came
-        said.append(each)
-    return tuple(reversed(said))
+    actions: list[str] = []
+    while (origin := seen[world]) is not None:
+        world, each = origin
+        actions.append(each)
+    return tuple(reversed(actions))

@@ -228,8 +228,8 @@ def torn_reads(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
         first, second = PAGE_ORDER[:count], PAGE_ORDER[count:]
         rows = [it for it in rows_of(world, ask) if it[0][0] in first]
         rows += [it for it in rows_of(after, ask) if it[0][0] in second]
-        said = f"main reads up to {first[-1]}, the late batch arrives, and it reads the rest"
-        yield said, hears(structs.replace(after, late=None), StoreResult("ok", tuple(rows)))
+        text = f"main reads up to {first[-1]}, the late batch arrives, and it reads the rest"
+        yield text, hears(structs.replace(after, late=None), StoreResult("ok", tuple(rows)))
 
 
 def hears(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
@@ -345,8 +345,8 @@ def come_home(world: OneRowWorld) -> None:
     if phase_of(world) == "done":
         known = world.known
         is_known = world.arrived in (known.value, *known.may_be)
-        told = "the memory does not have the row as its client knows it"
-        demand(is_known, rules.MIGRATION_ARRIVES, told, (known.value, known.may_be), world.arrived)
+        message = "the memory does not have the row as its client knows it"
+        demand(is_known, rules.MIGRATION_ARRIVES, message, (known.value, known.may_be), world.arrived)
     else:
         answer_truthfully(ask_machine(world, ReadRow(*OF, ID)))
 

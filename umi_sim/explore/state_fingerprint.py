@@ -87,8 +87,8 @@ class Fingerprinter:
         """Return the same for worlds that are alike."""
         # worlds that differ by an exchange of agents have the same texts, each in another order of agents:
         # the least of them is the same
-        told = min(pack(StateWriter(self, world, order).whole()) for order in self.orders)
-        return blake2b(told, digest_size=DIGEST_BYTES).digest()
+        smallest = min(pack(StateWriter(self, world, order).whole()) for order in self.orders)
+        return blake2b(smallest, digest_size=DIGEST_BYTES).digest()
 
 
 Rule = Callable[["StateWriter", Any], Plain]
@@ -118,16 +118,16 @@ class StateWriter:
     def whole(self) -> Plain:
         world = self.world
         agents = [self.agent(world.agents[name]) for name in self.order]
-        queue = [[at_ms - self.now_ms, self.put(told)] for at_ms, _, told in sorted(world.network.queue)]
+        queue = [[at_ms - self.now_ms, self.put(parts)] for at_ms, _, parts in sorted(world.network.queue)]
         sessions = self.put(inspector_of(world).oracle.sessions)
         services = self.services(world.services)
         # Ties are broken by id, so the order of ids may decide
         # hits; their numbers in that order stand for it.
         order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("fct_"))
-        told = [agents, queue, sessions, services, [self.mentions[it] for it in order]]
+        parts = [agents, queue, sessions, services, [self.mentions[it] for it in order]]
         if self.is_opaque:  # a name may stand where it cannot be exchanged: then it is told
-            told.append([[repr(token), number] for token, number in self.mentions.items()])
-        return told
+            parts.append([[repr(token), number] for token, number in self.mentions.items()])
+        return parts
 
     def name_of(self, saved: object) -> int:
         """Return the number of a save, by first appearance: it may be kept in several places."""
@@ -148,7 +148,7 @@ class StateWriter:
 
     def services(self, services: Services) -> Plain:
         away = [[name, ms - self.now_ms] for name, ms in services.away_until_ms.items() if ms > self.now_ms]
-        heard = (
+        expected = (
             [services.last_text, *map(list, services._attempts.items())]
             if self.fingerprinter.has_model
             else []
@@ -157,7 +157,7 @@ class StateWriter:
             [name, self.put(store.storage), max(0, store.dead_until_ms - self.now_ms)]
             for name, store in services.stores.items()
         ]
-        return [stores, away, self.put(heard)]
+        return [stores, away, self.put(expected)]
 
     # Any value.
 
@@ -282,17 +282,17 @@ def on_twin(writer: StateWriter, twin: WorkingTwin) -> Plain:
 
 
 def said_by(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
-    told = (twin.session_id, twin.started_ms, twin.interactions, twin.last_input, twin.last_query)
+    fields = (twin.session_id, twin.started_ms, twin.interactions, twin.last_input, twin.last_query)
     origins = [[writer.name_of(it), it.is_refuted] for it in twin.origins if isinstance(it, SavedTwin)]
-    return [twin.expired, twin.version, *map(writer.put, told), origins]
+    return [twin.expired, twin.version, *map(writer.put, fields), origins]
 
 
 def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
     """Write a save: at rest every life counts to the millisecond, and what is refuted is so everywhere."""
     rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
             for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
-    told = [saved.is_refuted, writer.put(saved.saved_ms), rows, *said_by(writer, saved.twin)]
-    return [writer.name_of(saved), *told]
+    fields = [saved.is_refuted, writer.put(saved.saved_ms), rows, *said_by(writer, saved.twin)]
+    return [writer.name_of(saved), *fields]
 
 
 def on_session(writer: StateWriter, known: Session) -> Plain:
@@ -301,9 +301,9 @@ def on_session(writer: StateWriter, known: Session) -> Plain:
     musts = [save.must_at_issue.get(key, 0) for save in oracle.sessions.open for key in save.must_at_issue]
     musts += [load.must for agent in oracle.agents.values() for load in agent.sessions.loads.values()]
     oldest = min((known.must, *musts))
-    told = [[it, writer.put(saved) if it >= oldest else None] for it, saved in known.versions.items()]
+    versions = [[it, writer.put(saved) if it >= oldest else None] for it, saved in known.versions.items()]
     rest = (known.members, known.may_members, known.acknowledged, known.may)
-    return [known.must, told, *map(writer.put, rest)]
+    return [known.must, versions, *map(writer.put, rest)]
 
 
 def on_open_save(writer: StateWriter, save: OpenSave) -> Plain:
@@ -311,8 +311,8 @@ def on_open_save(writer: StateWriter, save: OpenSave) -> Plain:
 
 
 def on_session_row(writer: StateWriter, row: SessionRow) -> Plain:
-    told = [row.id, row.user, row.creator, row.saved_ms, row.saved_by]
-    return [*map(writer.put, told), writer.field("members", row.members), snapshot(writer, row.snapshot)]
+    fields = [row.id, row.user, row.creator, row.saved_ms, row.saved_by]
+    return [*map(writer.put, fields), writer.field("members", row.members), snapshot(writer, row.snapshot)]
 
 
 def snapshot(writer: StateWriter, data: bytes) -> Plain:
@@ -357,14 +357,14 @@ def on_kept(writer: StateWriter, kept: CommittedBatch) -> Plain:
 
 
 def on_flush(writer: StateWriter, flush: Flush) -> Plain:
-    told = flush.told - writer.now_ms if isinstance(flush.told, int) else flush.told
-    return [writer.number("ticket", flush.ticket), told]
+    reported = flush.reported - writer.now_ms if isinstance(flush.reported, int) else flush.reported
+    return [writer.number("ticket", flush.ticket), reported]
 
 
 def on_call(writer: StateWriter, call: Call) -> Plain:
     is_heard = writer.world.agents[call.agent].life == call.life
-    told = [call.agent, call.op_id, call.workflow, call.step, call.effect]
-    return [is_heard, call.sent_ms - writer.now_ms, *map(writer.put, told)]
+    fields = [call.agent, call.op_id, call.workflow, call.step, call.effect]
+    return [is_heard, call.sent_ms - writer.now_ms, *map(writer.put, fields)]
 
 
 # What the oracle numbers.
@@ -375,7 +375,7 @@ def on_log(writer: StateWriter, log: BatchLog) -> Plain:
     calls = [message.call for _, _, message in writer.world.network.queue]
     going = dict.fromkeys((*log.flying, *(call.op_id for call in calls if call.op_id in log.ops)))
     oldest = min((it.position for it in log.flying.values()), default=log.position)
-    told = [
+    fields = [
         [writer.put(key), [[at - log.position, writer.put(value)] for at, value in since(entries, oldest)]]
         for timeline in (log.facts, log.resources, log.categories, log.reflections)
         for key, entries in timeline.entries.items()
@@ -385,7 +385,7 @@ def on_log(writer: StateWriter, log: BatchLog) -> Plain:
         for key, it in log.by_key.items()
     ]
     operations = [[writer.put(op_id), on_operation(writer, log, log.ops[op_id])] for op_id in going]
-    return [*map(writer.put, (log.known, log.relations, log.said)), told, keys, operations]
+    return [*map(writer.put, (log.known, log.relations, log.said)), fields, keys, operations]
 
 
 def since(entries: list[tuple[int, Any]], oldest: int) -> list[tuple[int, Any]]:
@@ -420,12 +420,12 @@ def on_register(writer: StateWriter, register: Register) -> Plain:
     latest: dict[bytes, int] = {}
     lost: dict[bytes, int] = {}
     for value, at in register.settled:
-        told = pack(writer.put(value))
-        latest[told] = max(writer.ranks[at], latest.get(told, 0))
+        packed = pack(writer.put(value))
+        latest[packed] = max(writer.ranks[at], latest.get(packed, 0))
     for key, (value, at) in register.open.items():
-        told = pack(writer.put(value))
+        packed = pack(writer.put(value))
         if key.startswith("~"):
-            lost[told] = max(writer.ranks[at], lost.get(told, 0))
+            lost[packed] = max(writer.ranks[at], lost.get(packed, 0))
     flying = [[writer.put(key), writer.put(value), writer.ranks[at]]
               for key, (value, at) in register.open.items() if not key.startswith("~")]  # fmt: skip
     return [sorted(latest.items()), sorted(lost.items()), flying]
@@ -433,10 +433,10 @@ def on_register(writer: StateWriter, register: Register) -> Plain:
 
 def on_agent_model(writer: StateWriter, agent: AgentModel) -> Plain:
     working, saves, loads = agent.working, agent.sessions.saves, agent.sessions.loads
-    told = [working.twins, agent.core, agent.archive, agent.requests, saves, loads, working.counted]
+    fields = [working.twins, agent.core, agent.archive, agent.requests, saves, loads, working.counted]
     places = {twin.place: None for twin in working.twins}
     in_place = [[it.twin.place in places for it in save.candidates] for save in saves.values()]
-    return [*map(writer.put, told), in_place, writer.field("seen_ms", agent.seen_ms)]
+    return [*map(writer.put, fields), in_place, writer.field("seen_ms", agent.seen_ms)]
 
 
 def by_number(writer: StateWriter, operations: Mapping[int, object]) -> Plain:

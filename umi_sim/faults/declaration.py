@@ -158,8 +158,8 @@ class FaultKind:
         args = {name: each.default for name, each in cls.arguments.items()} | dict(given)
         # More than there are: one of them is unknown, since all known names are in `args` already.
         if len(args) > len(cls.arguments) or REQUIRED in args.values():
-            wanted, told = (", ".join(names) or "none" for names in (cls.arguments, given))
-            raise TypeError(f"{cls.name} has these arguments: {wanted}; given were: {told}")
+            wanted, got = (", ".join(names) or "none" for names in (cls.arguments, given))
+            raise TypeError(f"{cls.name} has these arguments: {wanted}; given were: {got}")
         return args
 
     @classmethod
@@ -230,7 +230,7 @@ def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) ->
     undrawn = [it for it in cls.arguments if cls.arguments[it].draw is None and "draw" not in members]
     # A crash lasts for its `down_ms`, everything else for its `for_ms`.
     is_endless = cls.fault_class == "window" and not {"for_ms", "down_ms"} & cls.arguments.keys()
-    for is_wrong, told in (
+    for is_wrong, problem in (
         (other in GROUPS, f"has a name of the group {other}: {cls.__name__} strikes {place}"),
         (is_astray, f"stands in the wrong file: what strikes {place} belongs into {own_file}"),
         (namesake, f"has the name of a kind in {namesake}"),
@@ -242,7 +242,7 @@ def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) ->
         (undrawn, f"has no draw(cls, here, luck): nothing draws {', '.join(undrawn)}"),
     ):
         if is_wrong:
-            yield told
+            yield problem
     hints = {name: hint for base in ancestry(cls) for name, hint in base.__annotations__.items()}
     for name, hint in hints.items():
         is_constant = hint is ClassVar or get_origin(hint) is ClassVar

@@ -345,8 +345,8 @@ def in_other_words(key: str, old: object, form: Mapping[int, str]) -> object:
         return old
     if key not in ("content", "reason"):
         return old.translate(form)
-    for said, other in words.SYNONYMS:
-        old = old.replace(said, other)
+    for word, other in words.SYNONYMS:
+        old = old.replace(word, other)
     return old
 
 

@@ -33,9 +33,9 @@ class Arrival(Generic[E], Owner):
         """The store that a read or a commit is for."""
         return self.services.store_of(self.effect)  # type: ignore[arg-type]  # never asked of other effects
 
-    def begin_commit(self, told: str | int) -> Flush:
+    def begin_commit(self, reported: str | int) -> Flush:
         """The batch arrives, and becomes durable one flush later."""
-        return self.services.begin_commit(self.call, self.effect, told)  # type: ignore[arg-type]  # as above
+        return self.services.begin_commit(self.call, self.effect, reported)  # type: ignore[arg-type]  # as above
 
     def answer(self) -> Answer:
         """The true one."""

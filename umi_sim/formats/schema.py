@@ -58,7 +58,7 @@ class Wrong(ValueError):
 
     def below(self, place: str) -> "Wrong":
         """The same, seen from outside the value at this place."""
-        return Wrong(*((join_places(place, where), said) for where, said in self.findings))
+        return Wrong(*((join_places(place, where), problem) for where, problem in self.findings))
 
 
 class Schema(Data):

@@ -238,7 +238,7 @@ class Inspector:
 
 def is_beginning(before: StateSnapshot) -> bool:
     """Return True if a life was recovering that had no epoch before; else it looks up the agent's row."""
-    last = [it.facts.get("last") for it in before.stands.values() if it.pinned[0] == "recover"]
+    last = [it.facts.get("last") for it in before.snapshots.values() if it.pinned[0] == "recover"]
     return before.phase == "recovering" and last == [(0, "")]
 
 

@@ -9,7 +9,7 @@ from umi_sim.judge.invariants.core_shown import CoreShown
 from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.lacks import Lacks
 from umi_sim.judge.invariants.row_bytes import RowBytes
-from umi_sim.judge.invariants.told_texts import ToldTexts
+from umi_sim.judge.invariants.stated_texts import StatedTexts
 from umi_sim.judge.invariants.two_stores import TwoStores
 from umi_sim.judge.invariants.upkeep import Tended
 from umi_sim.judge.invariants.whole import WrittenRows
@@ -26,7 +26,7 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
     "umi_core": (
         lambda config: Divisions(Config.of(config.memory)),
         lambda config: Tended(Config.of(config.memory), is_forged=is_forged(config)),
-        lambda config: ToldTexts(config.revise_every > 0),
+        lambda config: StatedTexts(config.revise_every > 0),
         lambda config: RowBytes(),
         lambda config: WrittenRows(),
         lambda config: ServiceQuestions(),

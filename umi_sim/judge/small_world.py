@@ -64,8 +64,8 @@ class SmallWorld(Owner):
         """Return the outcome of a request. Raises Broken if it has no reply though all was answered."""
         self.step(request)
         self.settle()
-        told = f"no reply to {type(request).__name__} in a small world"
-        demand(request.op_id in self.outcomes, rules.ONE_REPLY, told)
+        message = f"no reply to {type(request).__name__} in a small world"
+        demand(request.op_id in self.outcomes, rules.ONE_REPLY, message)
         return self.outcomes[request.op_id]
 
     def answer(self, effect: Asked) -> Answer:

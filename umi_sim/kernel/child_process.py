@@ -95,15 +95,15 @@ class Process:
 
     def answer(self, line: bytes) -> dict[str, Any]:
         try:
-            said = json.loads(line)
+            reply = json.loads(line)
         except (ValueError, RecursionError):
             raise ProcessBroken(f"says what is no JSON: {show_value(line)}") from None
-        if not isinstance(said, dict) or said.get("id") != self.count:
-            raise ProcessBroken(f"answers something else than request {self.count}: {show_value(said)}")
+        if not isinstance(reply, dict) or reply.get("id") != self.count:
+            raise ProcessBroken(f"answers something else than request {self.count}: {show_value(reply)}")
         # an answer ahead of its request would be taken for that of the next one
         if self.buffer:
             raise ProcessBroken(f"says more than it was asked: {show_value(self.buffer)}")
-        return said
+        return reply
 
     def end(self) -> None:
         """Close the input of the process, and give it some time to end itself."""

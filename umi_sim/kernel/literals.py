@@ -94,8 +94,8 @@ class LineWriter(Owner):
         """Yield a long run of the same characters as a product."""
         for part in runs_in(letters):
             text, count = (part, 1) if isinstance(part, str) else part
-            told = mark + quote_text(self.short(text), UNPLAIN if mark else UNREADABLE)
-            yield told if count == 1 else f"{told} * {count}"
+            piece = mark + quote_text(self.short(text), UNPLAIN if mark else UNREADABLE)
+            yield piece if count == 1 else f"{piece} * {count}"
 
     def sequence(self, value: Sequence[object]) -> Node:
         ends = "()" if isinstance(value, tuple) else "[]"

@@ -111,8 +111,8 @@ def lines_of(line: Line, width: int) -> Iterator[str]:
         return
     if width < NARROW:
         yield from fill_lines(line.label.split(), MARGIN, MARGIN * 2, width) if line.label else ()
-        told = chain.from_iterable(map(in_words, join_parts(line)))
-        yield from fill_lines(told, MARGIN * 2, MARGIN * 3, width)
+        words = chain.from_iterable(map(in_words, join_parts(line)))
+        yield from fill_lines(words, MARGIN * 2, MARGIN * 3, width)
         return
     first = f"{MARGIN}{escape_text(line.label):{line.column}}"
     if line.label and len(line.label) >= line.column:

@@ -82,7 +82,7 @@ class Lanes(Owner):
             # ANSWER o7/commit#1/answer, then STEP with the same event:
             # one arrow, which the service sends and the step takes.
             elif record[TAG] == Tag.STEP and answer is not None and record[6] == answer[3]:
-                yield structs.replace(self.arrow(record), text=told_answer(answer))
+                yield structs.replace(self.arrow(record), text=show_answer(answer))
                 answer = None
             elif record[TAG] not in UNTOLD:
                 yield self.arrow(record)
@@ -92,7 +92,7 @@ class Lanes(Owner):
     def unheard(self, answer: Record) -> Arrow:
         event = str(answer[3])
         agent, service = self.asked.get(base(event), (self.agent, self.service(CLOCK)))
-        return Arrow(service, agent, "lost", f"{told_answer(answer)}; nothing waits for it", line(event))
+        return Arrow(service, agent, "lost", f"{show_answer(answer)}; nothing waits for it", line(event))
 
     def arrow(self, record: Record) -> Arrow:
         tag, fields = record[TAG], record[TAG + 1 :]
@@ -105,7 +105,7 @@ class Lanes(Owner):
                 return self.question(fields)
             case Tag.REPLY:
                 lane = self.callers.get(str(fields[0]), self.agent)
-                return Arrow(lane, 0, "reply", told_reply(record), line(fields[0]))
+                return Arrow(lane, 0, "reply", show_reply(record), line(fields[0]))
             case Tag.FAULT:
                 return self.fault(fields)
         return self.note(record, fields)
@@ -115,7 +115,7 @@ class Lanes(Owner):
         self.agent = self.callers[str(item)] = self.agent_lane(str(agent))
         # A request of a phase (audit:3) is no item, so it is told from the record itself.
         known = self.items.get(str(item))
-        text = in_words(known) if known else " ".join(map(told_field, (item, name, request)))
+        text = in_words(known) if known else " ".join(map(show_field, (item, name, request)))
         return Arrow(0, self.agent, "request", line(text), line(item), line(item))
 
     def step(self, fields: Sequence[Field]) -> Arrow:
@@ -130,7 +130,7 @@ class Lanes(Owner):
         event, verb, _, *rest = fields
         service = self.service(VERBS.get(str(verb).split(" ")[0], "storage"))
         self.asked[str(event)] = self.agent, service
-        return Arrow(self.agent, service, "question", line(told_question(str(verb), rest)), line(event))
+        return Arrow(self.agent, service, "question", line(show_question(str(verb), rest)), line(event))
 
     def fault(self, fields: Sequence[Field]) -> Arrow:
         """Return the arrow of a fault: at the service, at the agent, or on the way between them."""
@@ -156,14 +156,14 @@ class Lanes(Owner):
         match record[TAG]:
             case Tag.CLOCK:
                 agent = self.agent_lane(str(fields[0]))
-                told = f"clock of {fields[0]!s}: {fields[1]!s}"
-                return Arrow(clock, agent, "clock", line(told), "", self.item_of(record))
+                message = f"clock of {fields[0]!s}: {fields[1]!s}"
+                return Arrow(clock, agent, "clock", line(message), "", self.item_of(record))
             case Tag.LIFE:
                 lane = self.agent_lane(str(fields[1]))
                 return Arrow(lane, lane, "life", line(f"{fields[1]!s}: {fields[0]!s}"))
             case Tag.SCHEDULE:
-                told = f"{fields[0]!s} before {fields[1]!s}"
-                return Arrow(clock, clock, "schedule", line(told), "", self.item_of(record))
+                message = f"{fields[0]!s} before {fields[1]!s}"
+                return Arrow(clock, clock, "schedule", line(message), "", self.item_of(record))
             case Tag.PHASE:
                 return Arrow(0, clock, "phase", line(fields[0]))
             case Tag.SKIPPED:
@@ -191,14 +191,14 @@ def line(text: object) -> str:
 # Words.
 
 
-def told_reply(record: Record) -> str:
+def show_reply(record: Record) -> str:
     """Describe the reply of a memory in a few words."""
     is_plain, value = record[TAG + 2 :]
     outcome = Done(value_of(value)) if is_plain else value_of(value)
     return line(short(outcome))
 
 
-def told_field(field: Field) -> str:
+def show_field(field: Field) -> str:
     return field if isinstance(field, str) else literal(field, shorten_text)
 
 
@@ -210,7 +210,7 @@ def value_of(field: Field) -> object:
         return field
 
 
-def told_question(verb: str, rest: Sequence[Field]) -> str:
+def show_question(verb: str, rest: Sequence[Field]) -> str:
     """Describe a question in a few words."""
     match verb.split(" ")[0], rest:
         case "model", [task, *_]:
@@ -226,7 +226,7 @@ def told_question(verb: str, rest: Sequence[Field]) -> str:
     return f"{verb} {literal(rest, shorten_text)}"
 
 
-def told_answer(record: Record) -> str:
+def show_answer(record: Record) -> str:
     """Describe an answer in a few words."""
     kind, _, *rest = record[TAG + 2 :]
     match kind, rest:

@@ -67,9 +67,9 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
         records = [decode(record) for record in live.world.trace.kept]
     lanes = Lanes.of([agent.name for agent in playback.config.agents], playback.items or ())
     # The last step also gets what came after it: the end of the run has records, but no step of its own.
-    told = list(split_records(records, [*ends[:-1], len(records)]))
-    arrows = [tuple(lanes.arrows(each)) for each in told]
-    each_step = zip(told, arrows, deltas[1:], strict=True)
+    chunks = list(split_records(records, [*ends[:-1], len(records)]))
+    arrows = [tuple(lanes.arrows(each)) for each in chunks]
+    each_step = zip(chunks, arrows, deltas[1:], strict=True)
     steps = [step_of(number, *parts) for number, parts in enumerate(each_step, 1)]
     shown = tuple(step for step in steps if step.number >= first)
     return PageRun(

@@ -71,7 +71,7 @@ def as_data(about: About, life: PageRun) -> dict[str, object]:
     states = life.states
     return {
         "title": text(about.title), "repeat": text(about.repeat), "result": about.result,
-        "facts": [[label, text(told)] for label, told in about.facts],
+        "facts": [[label, text(value)] for label, value in about.facts],
         "rule": about.rule, "needed": list(about.needed), "why": dict(about.why),
         "lanes": list(map(text, life.lanes)), "count": life.step_count,
         "steps": list(map(step_data, life.steps)), "base": list(map(list, life.base.changes)),
@@ -93,8 +93,8 @@ def arrow_data(arrow: Arrow) -> list[object]:
     return [arrow.source, arrow.target, arrow.kind, arrow.text, arrow.event, arrow.item]
 
 
-def text(told: str) -> str:
-    return escape_text(cut(told, TEXT_CHARS_MAX))
+def text(value: str) -> str:
+    return escape_text(cut(value, TEXT_CHARS_MAX))
 
 
 # A failure.
@@ -102,29 +102,29 @@ def text(told: str) -> str:
 
 def failure_facts(failure: Failure) -> tuple[tuple[str, str], ...]:
     """Return the broken promise, and what came instead."""
-    return (("promised", promise(failure)), *rows_told(instead(failure)))
+    return (("promised", promise(failure)), *list_row_texts(instead(failure)))
 
 
-def rows_told(rows: Iterable[ReportRow]) -> Iterator[tuple[str, str]]:
+def list_row_texts(rows: Iterable[ReportRow]) -> Iterator[tuple[str, str]]:
     yield from ((row.label, row.joint.join(row.parts)) for row in rows)
 
 
 def why_data(found: Analysis, passing: PageRun | None) -> dict[str, object]:
     """Return what `umi-sim why` found: conclusion, needed parts, shares, the nearest run that passes."""
-    told = {item.id: in_words(item) for item in found.items}
-    told |= {part.name: f"{part.name} {part.what}".strip() for part in found.options}
+    texts = {item.id: in_words(item) for item in found.items}
+    texts |= {part.name: f"{part.name} {part.what}".strip() for part in found.options}
     parts = (*found.parts, *found.options)
     return {
         "so": text(verdict(found)), "stopped": found.stopped, "no_shares": text(found.no_shares),
-        "needed": [part_data(told, part) for part in parts if part.is_needed],
-        "idle": [part_data(told, part) for part in parts if not part.is_needed],
+        "needed": [part_data(texts, part) for part in parts if part.is_needed],
+        "idle": [part_data(texts, part) for part in parts if not part.is_needed],
         "shares": shares_data(found), "from": text(found.tail_from),
         "nearest": nearest_data(found, passing),
     }  # fmt: skip
 
 
-def part_data(told: Mapping[str, str], part: RunPart) -> list[str]:
-    return [text(told[part.name]), text(outcome(part))]
+def part_data(texts: Mapping[str, str], part: RunPart) -> list[str]:
+    return [text(texts[part.name]), text(outcome(part))]
 
 
 def shares_data(found: Analysis) -> list[list[object]]:

@@ -61,5 +61,5 @@ def instant(arrow: Arrow, at_us: int, step: int) -> dict[str, Any]:
     # A reply stands with the agent that gave it; its target is the lane of the clients.
     lane = arrow.source if arrow.kind == "reply" else arrow.target
     where = {"pid": PROCESS, "tid": lane, "ts": at_us, "s": "t"}
-    told = {"event": arrow.event.replace(ANSWER, " answer"), "step": step}
-    return {"ph": "i", "name": arrow.text, "cat": arrow.kind, **where, "args": told}
+    args = {"event": arrow.event.replace(ANSWER, " answer"), "step": step}
+    return {"ph": "i", "name": arrow.text, "cat": arrow.kind, **where, "args": args}

@@ -52,17 +52,17 @@ def play_recording(head: RecordingHead, steps: Sequence[Taken], roots: Sequence[
     start_ms = steps[0].now_ms if steps else 0
     base = states.look(partial(look, memory)) if roots else NOTHING
     for number, taken in enumerate(steps, 1):
-        told = telling.records(memory, taken, taken.now_ms - start_ms)
+        records = telling.records(memory, taken, taken.now_ms - start_ms)
         if isinstance(taken.value, Request):
             lanes.knows(item_of(taken.value))
-        arrows = tuple(lanes.arrows(told))
+        arrows = tuple(lanes.arrows(records))
         delta = states.look(partial(look, memory)) if roots and number >= first - 1 else NOTHING
         # Each look is what changed since the last one, so the
         # first, at step first - 1, has all that there is by then.
         if number < first:
             base = delta
             continue
-        found.append(step_of(number, told, arrows, delta))
+        found.append(step_of(number, records, arrows, delta))
     return PageRun(tuple(lanes.names), tuple(found), len(steps), base, states if roots else None)
 
 

@@ -56,8 +56,8 @@ def life_of(config: RunConfig, items: Sequence[Item] | None) -> PageRun:
 
 def seed_facts(seed: SeedFile, remark: str) -> list[tuple[str, str]]:
     history = seed.history.notes
-    told = [("planted", seed.config.planted), ("notes", history), ("why", remark)]
-    return [(label, text) for label, text in told if text]
+    facts = [("planted", seed.config.planted), ("notes", history), ("why", remark)]
+    return [(label, text) for label, text in facts if text]
 
 
 def found_why(seed: SeedFile, failure: Failure | None, runs: int) -> tuple[asking.Analysis | None, str]:

@@ -31,7 +31,7 @@ def sweep_data(outcome: SweepOutcome, command: str, pages: Mapping[str, str]) ->
     shown = totals.in_order()[:FOUND_COUNT_MAX]
     return {
         "title": text(head), "repeat": text(command), "result": RESULTS[outcome.result],
-        "facts": [[label, text(told)] for label, told in facts(outcome)],
+        "facts": [[label, text(value)] for label, value in facts(outcome)],
         "failures": [
             failure(found, totals.hits[found.fingerprint], known, pages.get(found.fingerprint, ""))
             for found in shown
@@ -72,8 +72,8 @@ def failure(found: FoundFailure, hits: int, known: Iterable[str], page: str) -> 
     where = f"{found.scenario} seed {found.seed}"
     look = f"umi-sim html {found.path} --open" if found.text and found.is_whole else ""
     is_new = found.fingerprint not in known
-    told = [is_new, found.kind, text(found.rule), text(found.message), hits, where]
-    return [*told, repeat_of(found), "" if page else look, page]
+    cells = [is_new, found.kind, text(found.rule), text(found.message), hits, where]
+    return [*cells, repeat_of(found), "" if page else look, page]
 
 
 def scenarios(outcome: SweepOutcome) -> Iterator[list[object]]:

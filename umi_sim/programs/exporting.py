@@ -182,9 +182,9 @@ class ScriptedCase:
         )
 
     def show_head(self, needs: str) -> str:
-        told = f"{'; '.join(self.outcome.effects) or 'Undisturbed'}: {self.broken.message}"
-        told = escape_text(cut(told, 6 * WIDTH)).replace("\\", "/").replace('"', "'")
-        return HEAD.format(title=fill(told, WIDTH), needs=needs, module=self.module)
+        message = f"{'; '.join(self.outcome.effects) or 'Undisturbed'}: {self.broken.message}"
+        message = escape_text(cut(message, 6 * WIDTH)).replace("\\", "/").replace('"', "'")
+        return HEAD.format(title=fill(message, WIDTH), needs=needs, module=self.module)
 
     def show_plain(self) -> str:
         """Return the script without umi_sim."""

@@ -73,8 +73,8 @@ def make_httpx_error(how: str) -> Any:
         case "reset":
             return httpx.ReadError("", request=request)
         case "cut":
-            told = "peer closed connection without sending complete message body (incomplete chunked read)"
-            return httpx.RemoteProtocolError(told, request=request)
+            message = "peer closed connection without sending complete message body (incomplete chunked read)"
+            return httpx.RemoteProtocolError(message, request=request)
     return make_python_error(how)
 
 
@@ -142,7 +142,7 @@ def service(
     return make_service(function, name or function.__name__, errors, latency_ms)
 
 
-def make_service(function: Function, told: str, errors: Errors, latency_ms: int) -> Function:
+def make_service(function: Function, answer: str, errors: Errors, latency_ms: int) -> Function:
     """Return the function as a service, which is called or is a stream."""
     fail = choose_error(errors)
     if inspect.isasyncgenfunction(function):
@@ -150,7 +150,7 @@ def make_service(function: Function, told: str, errors: Errors, latency_ms: int)
         @wraps(function)
         async def stream(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
             run = current_run()
-            how = run.begin_call(told, has_stream=True) if run else ""
+            how = run.begin_call(answer, has_stream=True) if run else ""
             await before_call(run, how, fail, latency_ms)
             chunks = [each async for each in function(*args, **kwargs)] if how == "cut" else None
             if chunks is None:
@@ -166,7 +166,7 @@ def make_service(function: Function, told: str, errors: Errors, latency_ms: int)
 
         return stream
 
-    return make_call(function, told, fail, latency_ms)
+    return make_call(function, answer, fail, latency_ms)
 
 
 def make_call(
@@ -253,7 +253,7 @@ def play_recording(
     A call that the file does not hold is made and added to it, except in a simulation.
     """
     path = Path(file)
-    told = name or function.__name__
+    called = name or function.__name__
 
     async def reply(*args: Any, **kwargs: Any) -> Any:
         lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
@@ -263,7 +263,9 @@ def play_recording(
             if {"args": line["args"], "kwargs": line["kwargs"]} == asked:
                 return line["reply"]
         if current_run():
-            raise BadProgram(f"{file}: holds no reply of {told} to {json.dumps(asked)}; call it once outside")
+            raise BadProgram(
+                f"{file}: holds no reply of {called} to {json.dumps(asked)}; call it once outside"
+            )
         found = function(*args, **kwargs)
         found = await found if inspect.isawaitable(found) else found
         from umi_sim.record.saved_failures import write_whole
@@ -272,4 +274,4 @@ def play_recording(
         write_whole(path, "".join(f"{line}\n" for line in lines).encode())
         return found
 
-    return make_service(wraps(function)(reply), told, errors, LATENCY_MS)
+    return make_service(wraps(function)(reply), called, errors, LATENCY_MS)

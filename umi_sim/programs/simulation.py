@@ -92,8 +92,8 @@ class ProgramEnding(Data):
     has_ignored: bool = False
 
     def __str__(self) -> str:
-        told = f": {type(self.error).__name__}: {self.error}" if self.error is not None else ""
-        return f"{self.what} {self.how}{told}{f' at {self.place}' if self.place else ''}"
+        message = f": {type(self.error).__name__}: {self.error}" if self.error is not None else ""
+        return f"{self.what} {self.how}{message}{f' at {self.place}' if self.place else ''}"
 
 
 class ProgramOutcome(Data):
@@ -371,8 +371,8 @@ class Simulation:
         except Stuck as error:
             return ProgramEnding(what, "hung", error, find_place(task))
         except OutOfTime:
-            told = Stuck(f"computes for {COMPUTING_SECONDS_MAX} seconds, and does not end")
-            return ProgramEnding(what, "hung", told, find_place(task))
+            stuck = Stuck(f"computes for {COMPUTING_SECONDS_MAX} seconds, and does not end")
+            return ProgramEnding(what, "hung", stuck, find_place(task))
 
     def step(self) -> None:
         self.loop.wake_due()

@@ -229,7 +229,15 @@ def report_replay(
         is_same = fingerprint_of(broken) == saved.fingerprint
         is_alike = saved.trace in ("", outcome.trace)
     code = (0 if is_alike else 4) if is_same else 1
-    told = ("as recorded" if is_alike else "the same rule, by another way") if is_same else "another failure"
-    value = {"result": "fail", "file": file, "replay": told, "rule": broken.rule, "message": broken.message}
-    lines = [row("replay", f"{file}{where}: {told}"), *list_causes(broken, outcome)]
+    verdict = (
+        ("as recorded" if is_alike else "the same rule, by another way") if is_same else "another failure"
+    )
+    value = {
+        "result": "fail",
+        "file": file,
+        "replay": verdict,
+        "rule": broken.rule,
+        "message": broken.message,
+    }
+    lines = [row("replay", f"{file}{where}: {verdict}"), *list_causes(broken, outcome)]
     return Report(headline(name, broken), lines, lambda: value, code)

@@ -47,8 +47,8 @@ def is_of_its_key(effect: Commit, answer: Any) -> bool:
     return is_same and (got.request_digest != sent.request_digest or type(got.value) is type(sent.value))
 
 
-def is_version(told: Any) -> bool:
-    return type(told) is tuple and len(told) == 2 and type(told[0]) is Address and type(told[1]) is int
+def is_version(value: Any) -> bool:
+    return type(value) is tuple and len(value) == 2 and type(value[0]) is Address and type(value[1]) is int
 
 
 def is_row(row: Any) -> bool:

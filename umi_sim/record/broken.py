@@ -33,12 +33,12 @@ def leave_out_shared(expected: object, got: object) -> tuple[str, str]:
 
     Of 15 ids and the same with one more: "[] and 15 that both have", "['fct_48..'] and 15 that both have".
     """
-    told, came = str(expected), str(got)
-    if max(len(told), len(came)) <= WHOLE_CHARS_MAX or not are_collections(expected, got):
-        return told, came
+    wanted, found = str(expected), str(got)
+    if max(len(wanted), len(found)) <= WHOLE_CHARS_MAX or not are_collections(expected, got):
+        return wanted, found
     members, others = count_members(expected), count_members(got)
     if members == others:
-        return told, came  # in another order
+        return wanted, found  # in another order
     shared = (members & others).total()
     return describe_rest(members - others, shared), describe_rest(others - members, shared)
 

@@ -119,8 +119,10 @@ class StandIns:
             made = self._json(json.loads(text))
         except (ValueError, RecursionError):
             return self.text(text)
-        told = json.dumps(made, ensure_ascii=False)
-        return told if is_text(told) else json.dumps(made)  # half a character is none, unless it is escaped
+        written = json.dumps(made, ensure_ascii=False)
+        return (
+            written if is_text(written) else json.dumps(made)
+        )  # half a character is none, unless it is escaped
 
     def data(self, data: bytes) -> bytes:
         if NUMBER.fullmatch(data):

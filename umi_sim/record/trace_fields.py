@@ -207,8 +207,8 @@ def hex_or_literal(tag: object, field: Field) -> str:
 
 def outcome_word(record: Record) -> str:
     """Return the outcome of a reply: done, refused, failed or unknown; a degraded done says so."""
-    is_plain, told = record[OUTCOME], record[OUTCOME + 1]
-    if is_plain or not isinstance(told, list):
+    is_plain, outcome = record[OUTCOME], record[OUTCOME + 1]
+    if is_plain or not isinstance(outcome, list):
         return "done"
-    name = DECODERS[told[0]].__name__.lower() if told[0] in DECODERS else "?"
+    name = DECODERS[outcome[0]].__name__.lower() if outcome[0] in DECODERS else "?"
     return "done, degraded" if name == "done" else name

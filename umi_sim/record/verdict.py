@@ -25,13 +25,13 @@ class Failure(Data):
     traceback: str = ""
 
     @property
-    def rule_told(self) -> str:
+    def rule_and_id(self) -> str:
         """Return the rule as people read it: its name, and the id behind it."""
         return self.rule if self.rule == self.rule_id else f"{self.rule} ({self.rule_id})"
 
     @property
     def named(self) -> str:
-        return name_failure(self.kind, self.rule_told)
+        return name_failure(self.kind, self.rule_and_id)
 
 
 def name_failure(kind: str, rule: str) -> str:

@@ -62,13 +62,13 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
 def must_be_known(seed: SeedFile, verdict: Verdict, ticket: str, other: bool) -> None:
     failure = verdict.failure
     assert failure is not None
-    told = f"{failure.rule} ({failure.rule_id}): {failure.message}"
+    message = f"{failure.rule} ({failure.rule_id}): {failure.message}"
     # An empty fingerprint is that of a file which has never failed (a kept pass): any failure is new to it.
     if seed.fingerprint not in ("", fingerprint.of(failure)) and not other:
-        raise NotBlessed(f"fails otherwise than recorded, {told}; if it is the same bug: --other")
+        raise NotBlessed(f"fails otherwise than recorded, {message}; if it is the same bug: --other")
     if seed.expect.result == "pass" and not ticket:
         raise NotBlessed(
-            f"it passed and fails now, {told}; mend it, or say where it is tracked: --ticket TEXT"
+            f"it passed and fails now, {message}; mend it, or say where it is tracked: --ticket TEXT"
         )
 
 
@@ -89,7 +89,7 @@ def list_differences(old: ExpectedResult, new: ExpectedResult) -> Iterator[str]:
             yield f"{name} {before or 'not recorded'} -> {after}"
     if old.trace != new.trace and (block := block_apart(old, new.prefix, new.every)):
         yield f"apart from step {block[0]} on"
-    gone = [mark for mark in old.marks if mark not in new.marks]
+    resolved = [mark for mark in old.marks if mark not in new.marks]
     come = [mark for mark in new.marks if mark not in old.marks]
-    yield from (f"mark gone: {mark}" for mark in gone)
+    yield from (f"mark gone: {mark}" for mark in resolved)
     yield from (f"mark new: {mark}" for mark in come)

@@ -81,8 +81,8 @@ def search(file: Path, clone: Path) -> Iterator[Tried]:
         one = replay_at(file, clone, head)
         yield one
         # git ends with 2 if only skipped commits are left: that is an answer, too.
-        said = run_git(clone, "bisect", one.word, head, codes=(0, 2))
-        if any(end in said for end in ENDS):
+        output = run_git(clone, "bisect", one.word, head, codes=(0, 2))
+        if any(end in output for end in ENDS):
             return
 
 
@@ -106,12 +106,12 @@ def replay_at(file: Path, clone: Path, commit: str) -> Tried:
     return Tried(commit, "skip")
 
 
-def judge_exit(code: int, said: bytes) -> str:
+def judge_exit(code: int, output: bytes) -> str:
     """Return `good`, `bad` or `skip` for a replay. A report must be there: Python, too, ends with 1 if it
     finds nothing to run.
     """
     try:
-        has_judged = isinstance(json.loads(said), dict) and code not in SKIPPED
+        has_judged = isinstance(json.loads(output), dict) and code not in SKIPPED
     except ValueError:
         has_judged = False
     return "skip" if not has_judged else "good" if code == PASSES else "bad"

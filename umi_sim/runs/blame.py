@@ -26,8 +26,8 @@ def failure_of(world: World, broken: Broken | OutOfSteps) -> Failure:
     if isinstance(broken, OutOfSteps):
         return Failure("timeout", rules.PROGRESS.name, rules.PROGRESS.id, *where, str(broken))
     kind: FailureKind = "liveness" if broken.rule in LIVENESS else "safety"
-    told = (broken.message, broken.expected, broken.got)
-    return Failure(kind, broken.rule, id_of(broken.rule), *where, *told)
+    parts = (broken.message, broken.expected, broken.got)
+    return Failure(kind, broken.rule, id_of(broken.rule), *where, *parts)
 
 
 LIVENESS: Final = tuple(
@@ -41,13 +41,13 @@ def crash_of(world: World, raised: Exception) -> Failure:
 
     # A planted bug that leaves a text where a number belongs shows as a TypeError of the judge, which
     # compares it. The frame is the simulator's, the fault is the memory's: hence the look at the state first.
-    said = next(wrong_fields(world), "")
-    if isinstance(raised, MemoryError) or not (said or is_of_target(raised)):
+    fields = next(wrong_fields(world), "")
+    if isinstance(raised, MemoryError) or not (fields or is_of_target(raised)):
         raise raised
-    text = (said or f"{type(raised).__name__}: {raised}")[:300]
-    told = "".join(traceback.format_exception(raised))
+    text = (fields or f"{type(raised).__name__}: {raised}")[:300]
+    trace = "".join(traceback.format_exception(raised))
     where = (world.step_count, world.now_ms, world.item)
-    return Failure("crash", "crash", "crash", *where, text, frame=blamed_frame(raised), traceback=told)
+    return Failure("crash", "crash", "crash", *where, text, frame=blamed_frame(raised), traceback=trace)
 
 
 def wrong_fields(world: World) -> Iterator[str]:

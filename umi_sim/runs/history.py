@@ -74,6 +74,6 @@ class HistoryInspector(Inspector):
 def live_history(seed: SeedFile) -> tuple[Verdict, list[HistoryEvent]]:
     """Live a recorded run again; return how it ended, and its history up to there."""
     inspector = HistoryInspector(seed.config)
-    said = seed.model if seed.is_edited else ()
-    verdict = run_once(seed.config, seed.items, inspector=inspector, said=said)[0]
+    replies = seed.model if seed.is_edited else ()
+    verdict = run_once(seed.config, seed.items, inspector=inspector, replies=replies)[0]
     return verdict, inspector.log.events

@@ -120,7 +120,7 @@ def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | N
     """Live step by step until a rule is broken. `labels`: where the answers of a reduced recording belong."""
     memory, questions = Memory(head.scope, head.config), Questions()
     hashed, taken, differs_at, request_count = blake2b(digest_size=16), list[Taken](), None, 0
-    failure = told = ""
+    failure = reported = ""
     for number, step in enumerate(steps):
         value = step.value if labels is None else fit_value(step.value, labels[number], questions, memory)
         if value is None:
@@ -130,10 +130,10 @@ def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | N
         try:
             effects = checked_step(memory, step.now_ms, value, is_full=len(taken) % CHECK_EVERY == 0)
         except Broken as broken:
-            failure, told = broken.rule, f"{broken.message}: expected {broken.expected}, got {broken.got}"
+            failure, reported = broken.rule, f"{broken.message}: expected {broken.expected}, got {broken.got}"
             break
         except Exception as error:  # whatever it is, the memory has raised it
-            failure, told = CRASH, f"{type(error).__name__}: {error}"
+            failure, reported = CRASH, f"{type(error).__name__}: {error}"
             break
         questions.learn(memory)
         hashed.update(encode(effects))
@@ -143,8 +143,8 @@ def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | N
             differs_at = len(taken)
     # The last full check may be up to 63 steps ago.
     if not failure:
-        failure, told = last_look(memory)
-    return Lived(tuple(taken), hashed.hexdigest(), request_count, failure, told, differs_at)
+        failure, reported = last_look(memory)
+    return Lived(tuple(taken), hashed.hexdigest(), request_count, failure, reported, differs_at)
 
 
 def fit_value(value: Value, label: Label | None, questions: Questions, memory: Memory) -> Value | None:

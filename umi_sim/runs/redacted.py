@@ -65,7 +65,7 @@ def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
             own.update(write.address for it in asked for write in it.writes)
 
 
-def derive_ids(it: Body | None, scope: Scope, told: Callable[[str], str] = str) -> tuple[str, ...]:
+def derive_ids(it: Body | None, scope: Scope, redact: Callable[[str], str] = str) -> tuple[str, ...]:
     """Return the id of a row in a scope, and those of the entities that it is about.
 
     `told`: a text of the row in other words.
@@ -73,14 +73,14 @@ def derive_ids(it: Body | None, scope: Scope, told: Callable[[str], str] = str) 
     fact = fact_of(it)
     if fact is not None:
         names = (fact.name, *fact.others) if fact.about else ()
-        about = tuple(entity_id(scope, told(name)) for name in names)
+        about = tuple(entity_id(scope, redact(name)) for name in names)
         # The ids of its entities come with it, since the id of a fact is derived from them.
-        return fact_id(scope, about, told(fact.content)), *about
+        return fact_id(scope, about, redact(fact.content)), *about
     match it:
         case Category():
-            return (category_id(scope, told(it.name)),)
+            return (category_id(scope, redact(it.name)),)
         case Reflection():
-            return (reflection_id(scope, told(it.session_id)),)
+            return (reflection_id(scope, redact(it.session_id)),)
     return ()
 
 
@@ -137,8 +137,8 @@ class Twins(Owner):
     def redact_value(self, step: Taken, place: Value) -> Value:
         """Return the value in other words; `place` is the recorded one under the number that it has here."""
         if isinstance(place, Request | Wake):
-            told: Value = self.words.value(place)
-            return told
+            value: Value = self.words.value(place)
+            return value
         assert not isinstance(step.value, Request | Wake)
         question, asked = self.old.asked[step.value.request_id], self.new.asked[place.request_id]
         # `check_answer` turns an answer that is no answer to its question into the failure that the memory

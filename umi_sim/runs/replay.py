@@ -60,7 +60,7 @@ def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replay
         seed = structs.replace(seed, expect=ExpectedResult(expect))
     is_relaxed = relaxed or seed.is_edited or is_asked
     # Strict gives no recorded answers: that the model answers the same once more is part of what it compares.
-    verdict = run(seed.config, seed.items, said=seed.model if is_relaxed else ())
+    verdict = run(seed.config, seed.items, replies=seed.model if is_relaxed else ())
     done = compare_failure(seed, verdict, is_asked=is_asked)
     place = "" if is_relaxed else difference(seed, verdict, done.what)
     return find_divergence(seed, done, place) if place else done
@@ -100,8 +100,8 @@ REMARKS: Final[dict[tuple[Class, str], str]] = {
 
 def trace_of(seed: SeedFile, *, relaxed: bool = False) -> Trace:
     """Return all records of such a replay."""
-    said = seed.model if relaxed or seed.is_edited else ()
-    return run_once(seed.config, seed.items, keep_trace=True, said=said)[1]
+    replies = seed.model if relaxed or seed.is_edited else ()
+    return run_once(seed.config, seed.items, keep_trace=True, replies=replies)[1]
 
 
 # From the seed alone.
@@ -225,8 +225,8 @@ def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
     # A fixed failure differs from its record by necessity
     # (law 2), so this stays "passes", with the place added.
     if is_same and (done.what, seed.expect.result) == ("passes", "fail"):
-        gone, _, advice = done.why.rpartition("; ")
-        return structs.replace(done, why=f"{gone}; {place}; {advice}", records=records)
+        missing_text, _, advice = done.why.rpartition("; ")
+        return structs.replace(done, why=f"{missing_text}; {place}; {advice}", records=records)
     return Replayed("diverged", f"{place}; --relaxed compares the failure only", DIVERGED, verdict, records)
 
 

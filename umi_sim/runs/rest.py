@@ -100,8 +100,8 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
         if machine is not None and machine.state.phase == "closed" and not machine.state.tiers.upkeep:
             check_purged(world.services.storage, agent.config.scope)
     left = {agent.name: keys for agent in world.lives if (keys := upkeep_of(agent))}
-    told = "something is still to be done that was pending"
-    demand(not left or has_lied, rules.PENDING_UNTIL_DONE, told, {}, left)
+    message = "something is still to be done that was pending"
+    demand(not left or has_lied, rules.PENDING_UNTIL_DONE, message, {}, left)
 
 
 def may_be_left(world: World) -> bool:

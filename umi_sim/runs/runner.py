@@ -153,11 +153,11 @@ class Run(Owner):
     def scan(self, agent: Agent) -> None:
         """Scan all pages, until one changes nothing."""
         pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
-        told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
+        message = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
         # If no background page came since the last whole scan,
         # the cursor is at its start: the first page begins anew.
         is_next = self.scanned.get(agent.name) == self.scans_of(agent)
-        self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
+        self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, message)
         self.scanned[agent.name] = self.scans_of(agent)
 
     def scans_of(self, agent: Agent) -> tuple[int, int]:
@@ -169,8 +169,8 @@ class Run(Owner):
         for agent in self.world.agents.values():
             due_ms = agent.machine.deadline_ms() if agent.machine else None
             is_at_rest = due_ms is None or self.world.services.atlas.losses
-            told = f"{agent.name} has nothing to repair and wants to be stepped all the same"
-            self.demand(is_at_rest, rules.REPAIRED_AFTER_HEAL, told, "never", f"at {due_ms}")
+            message = f"{agent.name} has nothing to repair and wants to be stepped all the same"
+            self.demand(is_at_rest, rules.REPAIRED_AFTER_HEAL, message, "never", f"at {due_ms}")
 
     def check_all(self) -> None:
         for agent in self.world.agents.values():
@@ -201,10 +201,10 @@ class Run(Owner):
         """Return the core of every agent: from its memory, or by request where there is no other way."""
         return {
             f"{agent.name} {what}": lasting for agent in self.world.agents.values()
-            for what, lasting in (rest.core_of(agent) or self.told_lasting(agent))
+            for what, lasting in (rest.core_of(agent) or self.list_lasting(agent))
         }  # fmt: skip
 
-    def told_lasting(self, agent: Agent) -> Iterator[tuple[str, object]]:
+    def list_lasting(self, agent: Agent) -> Iterator[tuple[str, object]]:
         for name, args in self.select_served(rest.LASTING):
             yield f"{name} {dict(args)}", self.ask(agent, "audit", name, args).outcome
 
@@ -245,8 +245,8 @@ class Run(Owner):
         rows, before = rest.lasting_rows(self.world.services.storage), self.read_lasting()
         done()
         for key, after in self.read_lasting().items():
-            told = f"{key} reads otherwise after a restart"
-            self.demand(before[key] == after, rules.RESTART_INVISIBLE, told, before[key], after)
+            message = f"{key} reads otherwise after a restart"
+            self.demand(before[key] == after, rules.RESTART_INVISIBLE, message, before[key], after)
         is_same = rest.lasting_rows(self.world.services.storage) == rows
         self.demand(is_same, rules.RESTART_INVISIBLE, "a restart changed stored rows")
 
@@ -268,7 +268,7 @@ def run(
     config: RunConfig,
     items: Sequence[Item] | None = None,
     *,
-    said: Sequence[RecordedReply] = (),
+    replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Verdict:
     """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told.
@@ -276,14 +276,16 @@ def run(
     `said` are answers of the model that are given again wherever event and task agree. `target_of` makes what
     is tested, anew for each life. Raises what the simulator itself raised, which is no failure of a target.
     """
-    verdict, _ = run_once(config, items, said=said, target_of=target_of)
+    verdict, _ = run_once(config, items, replies=replies, target_of=target_of)
     # Nearly all runs pass, so stories and states are not collected while one runs: a failure is lived twice,
     # and it is the same run, as all of it follows from configuration and items.
-    return verdict if verdict.failure is None else relive_failure(verdict, said=said, target_of=target_of)
+    return (
+        verdict if verdict.failure is None else relive_failure(verdict, replies=replies, target_of=target_of)
+    )
 
 
 def relive_failure(
-    verdict: Verdict, *, said: Sequence[RecordedReply] = (), target_of: TargetOf = chosen
+    verdict: Verdict, *, replies: Sequence[RecordedReply] = (), target_of: TargetOf = chosen
 ) -> Verdict:
     """Live a failing run again, for its last events, what its step changed, and digests around it."""
     from umi_sim.runs.changed import Changed  # 5 ms that a run which passes has no use for
@@ -291,7 +293,7 @@ def relive_failure(
     assert verdict.failure is not None
     seen = Changed(verdict.config, verdict.failure.step)
     again, _ = run_once(
-        verdict.config, verdict.items, keep_story=True, inspector=seen, said=said, target_of=target_of
+        verdict.config, verdict.items, keep_story=True, inspector=seen, replies=replies, target_of=target_of
     )
     before, after = seen.around()
     return structs.replace(verdict, tail=again.tail, changed=seen.tell_changes(), before=before, after=after)
@@ -311,7 +313,7 @@ def run_once(
     step_max: int = sys.maxsize,
     healed_step_max: int = sys.maxsize,
     inspector: Inspector | None = None,
-    said: Sequence[RecordedReply] = (),
+    replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> tuple[Verdict, Trace]:
     """Live one run; `inspector`: not a plain one.
@@ -319,7 +321,7 @@ def run_once(
     It ends as a timeout after `step_max` steps, or so many of them after healing as `healed_step_max` says.
     """
     with begin_run(
-        config, items, inspector=inspector, keep_story=keep_story, keep_trace=keep_trace, said=said,
+        config, items, inspector=inspector, keep_story=keep_story, keep_trace=keep_trace, replies=replies,
         target_of=target_of,
     ) as live:  # fmt: skip
         live.world.step_max, live.healed_step_max = step_max, healed_step_max
@@ -335,7 +337,7 @@ def begin_run(
     keep_story: bool = False,
     keep_trace: bool = False,
     inspector: Inspector | None = None,
-    said: Sequence[RecordedReply] = (),
+    replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Iterator[Run]:
     """Set up a run before its first step: the one way to live it, and to live it again.
@@ -351,7 +353,7 @@ def begin_run(
         with closing(target), arm_fence(target.fence, config.off):
             live = run_of(config, items, inspector, target=target, keep_story=keep_story)
             live.world.trace = Trace(keep_all=keep_trace)
-            live.world.services.sayings = Sayings(said)
+            live.world.services.sayings = Sayings(replies)
             yield live
 
 
@@ -425,7 +427,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         sort_counts(tally.degraded), sort_counts(tally.fired), sort_counts(tally.without_effect),
         sort_counts(skipped), sort_counts(tally.excused), sort_counts(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, world.services.digest().hex()[:16], story,
-        tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.list_replies(),
+        tuple(loss.line for loss in world.services.atlas.losses), model=world.services.sayings.list_replies(),
         rules=sort_counts(with_equivalences(live.inspector.coverage, marks)),
     )  # fmt: skip
 

@@ -68,8 +68,8 @@ def find(name_or_path: str) -> "Scenario":
     """A shipped scenario by its id, or the file at a path that ends in .toml."""
     known = list_shipped()
     if name_or_path not in known and not name_or_path.endswith(".toml"):
-        told = near(name_or_path, known) or "; umi-sim scenarios lists them"
-        raise BadScenario(f"{show_value(name_or_path)}: no such scenario{told}")
+        hint = near(name_or_path, known) or "; umi-sim scenarios lists them"
+        raise BadScenario(f"{show_value(name_or_path)}: no such scenario{hint}")
     return load(known.get(name_or_path) or Path(name_or_path))
 
 
@@ -332,8 +332,8 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
         if scenario.mutant not in MUTANTS:
             close = near(scenario.mutant, list(MUTANTS))
-            told = f"no such planted bug{close or '; umi-sim mutants --list shows them'}"
-            yield "scenario.mutant", f"{show_value(scenario.mutant)}: {told}"
+            message = f"no such planted bug{close or '; umi-sim mutants --list shows them'}"
+            yield "scenario.mutant", f"{show_value(scenario.mutant)}: {message}"
     if scenario.off and not scenario.reason:
         yield "run.reason", "missing, say why rules are off"
     try:

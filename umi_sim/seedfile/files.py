@@ -163,10 +163,10 @@ def from_document(document: dict[str, Json]) -> SeedFile:
     config = config_of(known)
     check_agents(config, known["items"])
     failure = known.get("failure", {})
-    told = {name: known[name] for name in AS_THEY_ARE if name in known}
+    known_parts = {name: known[name] for name in AS_THEY_ARE if name in known}
     marks = {name: failure.get(name, "") for name in ("fingerprint", "before", "after")}
     return SeedFile(
-        config, known["items"], failure=failure_of(failure) if failure else None, **marks, **told,
+        config, known["items"], failure=failure_of(failure) if failure else None, **marks, **known_parts,
         original_config=original_config_of(known, config),
         extra={key: value for key, value in document.items() if key not in DOCUMENT},
         # Over the document as it was read, unknown keys included,
@@ -180,16 +180,16 @@ AS_THEY_ARE: Final = ("expect", "made_by", "repro", "minimised", "original", "hi
 
 def check_format(document: dict[str, Json]) -> None:
     if document.get("format") in ("umi-target", "umi-program"):
-        told = "is of a store or a program of yours, and this command reads runs of Umi alone"
-        raise Wrong(("format", f"{told}: umi-sim show, html, replay, why and export read it, too"))
+        message = "is of a store or a program of yours, and this command reads runs of Umi alone"
+        raise Wrong(("format", f"{message}: umi-sim show, html, replay, why and export read it, too"))
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no seed file'))
     # `version` says how it was written, `min_reader` what it
     # takes to read it: a newer file may still be readable.
     needed = at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1))
     if needed > VERSION:
-        told = f"this one reads version {VERSION}, the file needs {needed}"
-        raise Wrong(("min_reader", f"written for a newer umi_sim, {told}"))
+        message = f"this one reads version {VERSION}, the file needs {needed}"
+        raise Wrong(("min_reader", f"written for a newer umi_sim, {message}"))
     if missing := [(key, "missing") for key in NEEDED if key not in document]:
         raise Wrong(*missing)
 

@@ -32,7 +32,7 @@ class Loss(Data):
         return self.event.partition("/")[0]
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """Return one line for people."""
         keys = ", ".join(f"{key.kind} {key.id}" for key in self.keys) or "everything"
         store = "" if self.store == MAIN else f" of {self.store}"

@@ -78,7 +78,7 @@ class Flush(Data):
     """
 
     ticket: int
-    told: str | int
+    reported: str | int
     nonsense: int | None = None
 
 
@@ -183,9 +183,9 @@ class Services:
                 return self.store_of(effect).storage.read(effect.request_id, effect.query)
         raise AssertionError(effect)
 
-    def begin_commit(self, call: Call, commit: Commit, told: str | int) -> Flush:
+    def begin_commit(self, call: Call, commit: Commit, reported: str | int) -> Flush:
         """Hand a batch to its store, where it becomes durable one flush later."""
-        return Flush(self.store_of(commit).storage.arrive(commit, call.agent), told)
+        return Flush(self.store_of(commit).storage.arrive(commit, call.agent), reported)
 
     def drop_batch(self, call: Call, flush: Flush) -> None:
         """Drop a batch that will not become durable."""
@@ -208,14 +208,14 @@ class Services:
             self.on_durable(call)
         if isinstance(answer, Committed):
             self.durable_ops[call.op_id] = None
-        if answer is None or flush.told == "nothing":
+        if answer is None or flush.reported == "nothing":
             return None
         answer = structs.replace(answer, request_id=call.effect.request_id)
         # only a success is put in doubt: a conflict or a full store stays true, for nothing happened
-        if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.told)):
+        if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.reported)):
             answer = EffectFailed(call.effect.request_id, doubt)
-        told: Answer = answer if flush.nonsense is None else nonsense(answer, flush.nonsense)
-        return Later(told, flush.told if isinstance(flush.told, int) else now_ms)
+        given: Answer = answer if flush.nonsense is None else nonsense(answer, flush.nonsense)
+        return Later(given, flush.reported if isinstance(flush.reported, int) else now_ms)
 
     def wipe(self, store: SimStore, for_ms: int) -> None:
         """Empty a store after it was away for a while; every user of it begins anew."""

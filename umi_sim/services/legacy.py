@@ -27,8 +27,8 @@ class WithLegacy(Services):
             self.supersede_earlier(call)
         return super().answer(call)
 
-    def begin_commit(self, call: Call, commit: Commit, told: str | int) -> Flush:
-        flush = super().begin_commit(call, commit, told)
+    def begin_commit(self, call: Call, commit: Commit, reported: str | int) -> Flush:
+        flush = super().begin_commit(call, commit, reported)
         if not is_for_legacy(call):
             return flush
         if self.supersede_earlier(call):

@@ -21,7 +21,7 @@ class Sayings:
 
     def __init__(self, recorded: Iterable[RecordedReply] = ()) -> None:
         self.changed: dict[str, None] = {}  # events whose prompt is not the one that was recorded
-        self._recorded = {(said.at, said.task): said for said in recorded}
+        self._recorded = {(reply.at, reply.task): reply for reply in recorded}
         self._kept: dict[str, RecordedReply] = {}
 
     def answer(self, event: str, effect: AskModel) -> str:

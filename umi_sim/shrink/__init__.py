@@ -68,11 +68,11 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
     # Interrupted, or out of budget, before the very first run failed: nothing is known about this file.
     if search.verdict is None:
         raise NothingToShrink(f"{stopped} before it was seen to fail; nothing was changed")
-    told = Minimised(
+    minimised = Minimised(
         search.budget.runs, counts(seed.original or seed.items), counts(search.best.items),
         without is not None, tuple(without or ()), stopped,
     )  # fmt: skip
-    smaller = file_of(seed, search.best, search.verdict, told)
+    smaller = file_of(seed, search.best, search.verdict, minimised)
     return Shrunk(smaller, tuple(map(runner.relive_failure, search.others.values())), without or {})
 
 
@@ -113,19 +113,19 @@ def find_needed(search: ShrinkSearch) -> dict[str, str] | None:
     return without
 
 
-def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, told: Minimised) -> SeedFile:
+def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, minimised: Minimised) -> SeedFile:
     """The file of the best run; the one that came in if nothing came of it that it does not say already."""
     # A file that was shrunk to a fixpoint before keeps its
     # note; a search with a smaller budget must not undo it.
     is_same = (best.config, best.items) == (seed.config, seed.items)
-    if is_same and seed.minimised is not None and (seed.minimised.one_minimal or not told.one_minimal):
+    if is_same and seed.minimised is not None and (seed.minimised.one_minimal or not minimised.one_minimal):
         return seed
     if verdict is None:
-        return structs.replace(seed, minimised=told)
+        return structs.replace(seed, minimised=minimised)
     assert verdict.failure is not None
     assert fingerprint_of(verdict.failure) == seed.fingerprint, "the shrinker kept another failure"
     return structs.replace(
-        seed_file.of_verdict(runner.relive_failure(verdict)), minimised=told,
+        seed_file.of_verdict(runner.relive_failure(verdict)), minimised=minimised,
         original=seed.original or seed.items, original_config=seed.original_config or seed.config,
         repro=seed.repro, history=seed.history, extra=seed.extra,
     )  # fmt: skip

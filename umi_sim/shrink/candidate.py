@@ -46,8 +46,8 @@ class Candidate(Data, dict=True):
     def only(self, kind: type[Item], kept: Sequence[Item]) -> "Candidate":
         """Keep only these items of their kind, in their order; what belonged to the others goes with them."""
         ids = {item.id for item in kept}
-        gone = {item.id for item in self.items if isinstance(item, kind) and item.id not in ids}
-        return self.without(gone.__contains__)
+        removed = {item.id for item in self.items if isinstance(item, kind) and item.id not in ids}
+        return self.without(removed.__contains__)
 
     def without(self, is_gone: Callable[[str], bool]) -> "Candidate":
         """Leave out the items of these ids and what belongs to them; itself if there are none."""

@@ -19,12 +19,12 @@ Told = Mapping[str, Reply]
 class ReplyListener(Inspector):
     """An inspector that keeps what each request was told."""
 
-    def __init__(self, config: RunConfig, told: dict[str, Reply]) -> None:
+    def __init__(self, config: RunConfig, replies: dict[str, Reply]) -> None:
         super().__init__(config)
-        self.told = told
+        self.replies = replies
 
     def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
-        self.told[op_id] = reply
+        self.replies[op_id] = reply
         super().observe_reply(agent, op_id, reply, reading_ms)
 
 
@@ -41,11 +41,11 @@ def follow_ids(candidate: Candidate, before: Told, after: Told) -> Candidate | N
     return with_leaves(candidate, changes) if changes else None
 
 
-def with_sources(candidate: Candidate, kept: Sequence[Op], told: Told) -> Sequence[Op]:
+def with_sources(candidate: Candidate, kept: Sequence[Op], replies: Told) -> Sequence[Op]:
     """Return these requests, and those whose replies gave the ids that they name."""
     sources: dict[object, str] = {}
     for op in candidate.ops:
-        for name in ids_of(told.get(op.id)):
+        for name in ids_of(replies.get(op.id)):
             # The first reply that shows an id is its source: later ones only show it again.
             sources.setdefault(name, op.id)
     named = {op.id: [leaf for _, leaf in leaves(op.args)] for op in candidate.ops}

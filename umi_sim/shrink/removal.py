@@ -38,8 +38,8 @@ def until(candidate: Candidate, item_id: str) -> Candidate:
         return candidate
     # Faults stay, for they have no time: one that is listed behind the item may have struck before it.
     late = candidate.items[ids.index(item_id) + 1 :]
-    gone = {item.id for item in late if isinstance(item, Op | ClockMove)}
-    return candidate.without(gone.__contains__)
+    removed = {item.id for item in late if isinstance(item, Op | ClockMove)}
+    return candidate.without(removed.__contains__)
 
 
 def all_but_the_last(search: ShrinkSearch) -> None:
@@ -55,7 +55,7 @@ def all_but_the_last(search: ShrinkSearch) -> None:
 
     def works(ops: Sequence[Op]) -> bool:
         # A request that names an id needs the request that made it, or it would only be refused.
-        last = search.best.only(Op, with_sources(search.best, ops, search.told))
+        last = search.best.only(Op, with_sources(search.best, ops, search.replies))
         return search.tries(bare(last)) or search.tries(last)
 
     ending(search.best.ops, works)

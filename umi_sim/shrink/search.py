@@ -64,7 +64,7 @@ class ShrinkSearch(Owner):
     verdict: Verdict | None = None
     scale: Scale = msgspec.field(default_factory=Scale)
     reach: Reach = TO_THE_END
-    told: dict[str, Reply] = {}  # what the requests of the best were told
+    replies: dict[str, Reply] = {}  # what the requests of the best were told
     _tried: dict[bytes, tuple[Reach, str]] = {}  # how far, and what came of it
 
     def tries(self, candidate: Candidate, reach: Reach | None = None) -> bool:
@@ -74,16 +74,16 @@ class ShrinkSearch(Owner):
         It runs as far as the best did, or as `reach` says.
         """
         reach = reach or self.reach
-        told: dict[str, Reply] = {}
-        if self.tries_as_it_is(candidate, reach, told):
+        replies: dict[str, Reply] = {}
+        if self.tries_as_it_is(candidate, reach, replies):
             return True
         # A shorter name gives the fact another id, and the `forget` that follows still names the old one:
         #   remember "a" -> ent_9f..., forget ent_41...   refused, so the run passes
         #   the same with forget ent_9f...                fails as before
-        other = follow_ids(candidate, self.told, told) if told else None
+        other = follow_ids(candidate, self.replies, replies) if replies else None
         return other is not None and self.tries_as_it_is(other, reach, {})
 
-    def tries_as_it_is(self, candidate: Candidate, reach: Reach, told: dict[str, Reply]) -> bool:
+    def tries_as_it_is(self, candidate: Candidate, reach: Reach, replies: dict[str, Reply]) -> bool:
         """The same for these ids alone; what its requests are told goes to `told`."""
         # The very first candidate has nothing to be smaller than.
         if self.verdict is not None and not self.scale.is_smaller(candidate, self.best):
@@ -91,11 +91,11 @@ class ShrinkSearch(Owner):
         if self._tried and self.has_tried(candidate, reach):
             return False
         self.budget.spend()
-        verdict = self.run(candidate, reach, told)
+        verdict = self.run(candidate, reach, replies)
         if verdict is None or not self.is_same(verdict.failure):
             self._tried[self.scale.digest(candidate)] = reach, what_of(verdict)
             return False
-        self.best, self.verdict, self.told = candidate, verdict, told
+        self.best, self.verdict, self.replies = candidate, verdict, replies
         self.reach = reach_of(verdict)
         return True
 
@@ -112,12 +112,12 @@ class ShrinkSearch(Owner):
     def is_same(self, failure: Failure | None) -> bool:
         return failure is not None and fingerprint.of(failure) == self.fingerprint
 
-    def run(self, candidate: Candidate, reach: Reach, told: dict[str, Reply]) -> Verdict | None:
+    def run(self, candidate: Candidate, reach: Reach, replies: dict[str, Reply]) -> Verdict | None:
         """Run a candidate and note its replies in `told`; None if no world can be made of it."""
         try:
             verdict, _ = run_once(
                 candidate.config, candidate.items, step_max=reach[0], healed_step_max=reach[1],
-                inspector=ReplyListener(candidate.config, told),
+                inspector=ReplyListener(candidate.config, replies),
             )  # fmt: skip
         except Exception:  # ours, not the target's: it says nothing about the failure that is sought
             return None

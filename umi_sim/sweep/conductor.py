@@ -156,9 +156,9 @@ class Conductor(Owner):
                 chunk = chunk_in(future, flight.task)
                 # Their processes were ended by this sweep itself:
                 # these seeds were not lost, they were not run.
-                gone = [seed for _, seed in chunk.totals.lost]
+                lost = [seed for _, seed in chunk.totals.lost]
                 chunk.totals.lost.clear()
-                whole = tuple(seed for seed in chunk.seeds if seed not in gone)
+                whole = tuple(seed for seed in chunk.seeds if seed not in lost)
                 self.gather(flight.number, structs.replace(chunk, seeds=whole))
 
     def write(self, chunk: Chunk) -> None:

@@ -145,8 +145,8 @@ def chunk_in(line: bytes, place: str) -> Chunk:
         if head != (FORMAT, VERSION):
             fail(f"{FORMAT}, version {VERSION}", list(head))
         if fields.get("target") != target():  # totals of other code may have other fields
-            told = f"made by {fields.get('target')}, this is {target()}: use that code, or a new file"
-            raise BadLedger(escape_text(f"{place}: {told}"))
+            message = f"made by {fields.get('target')}, this is {target()}: use that code, or a new file"
+            raise BadLedger(escape_text(f"{place}: {message}"))
         return check_chunk(CHUNK.read(fields))
     except Wrong as error:
         raise BadLedger(f"{place}: not a line of a sweep: {escape_text(str(error))}") from None
@@ -217,8 +217,8 @@ class Journal(Owner):
         """Raises BadLedger if seeds of this task stand in a chunk that was cut otherwise."""
         for seed in task.seeds:
             if self.owners.get((task.scenario, seed), task.chunk) != task.chunk:
-                told = "was cut otherwise: go on with the same seeds and shards, or name a new file"
-                raise BadLedger(f"{show_path(self.path)}: the chunk of {task.scenario} seed {seed} {told}")
+                message = "was cut otherwise: go on with the same seeds and shards, or name a new file"
+                raise BadLedger(f"{show_path(self.path)}: the chunk of {task.scenario} seed {seed} {message}")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -227,8 +227,8 @@ class Journal(Owner):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                told = "another sweep is writing to it: wait until it has ended, or name a file of its own"
-                raise BadLedger(f"{show_path(self.path)}: {told}") from None
+                message = "another sweep is writing to it: wait until it has ended, or name a file of its own"
+                raise BadLedger(f"{show_path(self.path)}: {message}") from None
             # A torn last line goes before anything is appended to
             # it. Without any line end rfind is -1: nothing stays.
             file.truncate(self.path.read_bytes().rfind(b"\n") + 1)

@@ -32,9 +32,9 @@ def case_of(kind: str, name: str, verdict: str = "", message: str = "", text: st
     """A test; `verdict` is failure, error, or nothing if it passed."""
     case = Element("testcase", classname=f"umi-sim.{kind}", name=plain(name))
     if verdict:
-        said = Element(verdict, message=plain(message))
-        said.text = plain(text)
-        case.append(said)
+        element = Element(verdict, message=plain(message))
+        element.text = plain(text)
+        case.append(element)
     return case
 
 

@@ -84,7 +84,7 @@ class SweepPlan(Data):
         parts = (self.pinned, range(self.fresh_count))
         return len(self.sources) * sum(len(self.mine(part)) for part in parts)
 
-    def fresh_told(self) -> str:
+    def describe_fresh(self) -> str:
         """The first of the fresh seeds, and what they come from; nothing if there are none."""
         if self.fresh_count == 0 or not self.sources:
             return ""

@@ -75,8 +75,8 @@ def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
     totals = outcome.totals
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
     # unary + drops counts of zero
-    told = {"replies": totals.replies, "excused": +totals.excused, "struck": totals.fired}
-    for label, counts in told.items():
+    counts_of = {"replies": totals.replies, "excused": +totals.excused, "struck": totals.fired}
+    for label, counts in counts_of.items():
         if counts:
             yield list_row(label, show_counts(in_order(counts)))
     if never := [name for name in kinds_of(outcome.files.values()) if name not in totals.fired]:
@@ -84,7 +84,7 @@ def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
     yield list_row("reached", list(shares(totals)))
     if outcome.swept.bases:
         yield row("fresh", f"from --base {', '.join(outcome.swept.bases)}")
-    yield row("gate", gate_told(totals))
+    yield row("gate", describe_gate(totals))
     yield from kept_rows(outcome)
 
 
@@ -112,7 +112,7 @@ def shares(totals: Totals) -> Iterator[str]:
         yield f"{met} of {possible} {name}"
 
 
-def gate_told(totals: Totals) -> str:
+def describe_gate(totals: Totals) -> str:
     if not totals.gated:
         return "none of these runs was made again: one seed in 20 is"
     again = (
@@ -147,8 +147,8 @@ def kept_rows(outcome: SweepOutcome) -> Iterator[ReportRow]:
         "still fail": len(outcome.still_failing), PASS_NOW: fixed,
         "without items to replay": bare, "cannot be read": len(outcome.unreadable),
     }  # fmt: skip
-    said = "".join(f", {count} {what}" for what, count in counts.items() if count)
-    yield row("earlier", f"{plural(len(outcome.kept), 'file')} of earlier failures replayed first{said}")
+    counted = "".join(f", {count} {what}" for what, count in counts.items() if count)
+    yield row("earlier", f"{plural(len(outcome.kept), 'file')} of earlier failures replayed first{counted}")
     for each in outcome.still_failing:
         yield from earlier_rows(each)
     yield from (row("", each.problem) for each in outcome.unreadable)

@@ -139,12 +139,12 @@ class Totals(Mutable):
 
     def doubts(self) -> list[str]:
         """Yield why these runs prove nothing, whatever they found."""
-        said = []
+        doubts = []
         if self.apart:
-            said.append(f"{plural(len(self.apart), 'run')} came out otherwise when run again")
+            doubts.append(f"{plural(len(self.apart), 'run')} came out otherwise when run again")
         if is_over(len(self.lost), self.runs + len(self.lost), LOST_MAX):
-            said.append(f"{len(self.lost)} of {self.runs + len(self.lost)} runs lost, at most 1/100 may be")
-        return said
+            doubts.append(f"{len(self.lost)} of {self.runs + len(self.lost)} runs lost, at most 1/100 may be")
+        return doubts
 
 
 TOTALS: Final = of(Totals)  # for other processes, and for files
@@ -295,5 +295,5 @@ def found_of(name: str, seed: int, failure: Failure, text: str, *, is_whole: boo
     path = seed_file.default_path(failure).as_posix()
     mark = fingerprint.of(failure)
     return FoundFailure(
-        name, seed, failure.kind, failure.rule_told, mark, failure.message, path, text, is_whole
+        name, seed, failure.kind, failure.rule_and_id, mark, failure.message, path, text, is_whole
     )

@@ -80,8 +80,8 @@ def must_stay_inside() -> None:
     is_own = breach is not None and breach[0] == get_ident()
     if is_own:
         WATCH.breach = None
-    told = breach[1] if breach is not None else ""
-    demand(not is_own, rules.STEP_STAYS_INSIDE, told)
+    reach = breach[1] if breach is not None else ""
+    demand(not is_own, rules.STEP_STAYS_INSIDE, reach)
 
 
 def report_reach(reach: Reach, what: str) -> None:
@@ -92,10 +92,10 @@ def report_reach(reach: Reach, what: str) -> None:
     # Frame 0 is this function, 1 the stub or the audit hook that called it, 2 the code that made the call.
     culprit = find_blamed(sys._getframe(2), reach, fence.blames)
     if culprit is not None:
-        told = f"{place(culprit)} {TOLD[reach]}: {what}"
+        message = f"{place(culprit)} {TOLD[reach]}: {what}"
         # The first one is told: what follows may only be the handling of the refusal.
-        WATCH.breach = WATCH.breach or (get_ident(), told)
-        raise Broken(rules.STEP_STAYS_INSIDE, told)
+        WATCH.breach = WATCH.breach or (get_ident(), message)
+        raise Broken(rules.STEP_STAYS_INSIDE, message)
 
 
 # The caller to blame.

@@ -108,11 +108,11 @@ class ProcessMachine(Owner):
 
     def step(self, now_ms: int, value: Value) -> Sequence[Effect]:
         self.seen_ms = max(self.seen_ms, min(now_ms, NOW_MS_MAX))
-        said = ask_process(self.process, op="step", life=self.life, now_ms=now_ms, value=wire.to_json(value))
+        reply = ask_process(self.process, op="step", life=self.life, now_ms=now_ms, value=wire.to_json(value))
         self.is_stepped = True
         try:
-            effects = tuple(wire.from_json(each, Effect) for each in list_of(said, "effects"))
-            self.standing = standing_of(said)
+            effects = tuple(wire.from_json(each, Effect) for each in list_of(reply, "effects"))
+            self.standing = standing_of(reply)
             self.must_be_awaited(effects)
         except (wire.Unreadable, ValueError, TypeError) as error:
             raise BadStep(str(error)) from None
@@ -190,26 +190,26 @@ def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
 def ask_process(process: Served | Process, **request: Any) -> dict[str, Any]:
     """Return the answer of the process. Raises BadStep."""
     try:
-        said = process.ask(request)
+        reply = process.ask(request)
     except ProcessBroken as error:
         raise BadStep(f"the process {error}") from None
-    if "error" in said:
-        raise BadStep(show_value(said["error"]))
-    answer = said.get("answer")
+    if "error" in reply:
+        raise BadStep(show_value(reply["error"]))
+    answer = reply.get("answer")
     return answer if isinstance(answer, dict) else {}
 
 
-def standing_of(said: dict[str, Any]) -> ProcessState:
+def standing_of(reply: dict[str, Any]) -> ProcessState:
     """Read how a life stands after a step. Raises ValueError and TypeError."""
-    deadline_ms = said.get("deadline_ms")
+    deadline_ms = reply.get("deadline_ms")
     # `type`, as everywhere on the wire: true and 1 are different in JSON.
     is_time = deadline_ms is None or type(deadline_ms) is int
-    digest, marks = said.get("digest", ""), list_of(said, "marks")
+    digest, marks = reply.get("digest", ""), list_of(reply, "marks")
     if not is_time or type(digest) is not str or not all(isinstance(mark, str) for mark in marks):
         raise ValueError(f"says no time, no digest, or no marks: {show_value((deadline_ms, digest, marks))}")
     bytes.fromhex(digest)  # raises ValueError for other digits; the caller makes a finding of it
-    operations = tuple(map(operation_of, list_of(said, "operations")))
-    return ProcessState(deadline_ms, said.get("recovering") is True, operations, tuple(marks), digest)
+    operations = tuple(map(operation_of, list_of(reply, "operations")))
+    return ProcessState(deadline_ms, reply.get("recovering") is True, operations, tuple(marks), digest)
 
 
 def operation_of(found: Any) -> ReportedOperation:
@@ -221,8 +221,8 @@ def operation_of(found: Any) -> ReportedOperation:
     return it
 
 
-def list_of(said: dict[str, Any], name: str) -> list[Any]:
-    found = said.get(name, [])
+def list_of(reply: dict[str, Any], name: str) -> list[Any]:
+    found = reply.get(name, [])
     if not isinstance(found, list):
         raise ValueError(f"{name}: expected a list, got {show_value(found)}")
     return found
@@ -296,9 +296,9 @@ class Server(Owner):
         if life not in saved:
             ask_process(self, op="begin", life=life, **more)
             return
-        said = ask_process(self, op="restore", life=life, saved=saved[life], **more)
+        reply = ask_process(self, op="restore", life=life, saved=saved[life], **more)
         try:
-            standing = standing_of(said)
+            standing = standing_of(reply)
         except (ValueError, TypeError) as error:
             raise BadStep(str(error)) from None
         if self.is_judged:
@@ -311,10 +311,10 @@ def begin_request(scope: Scope, config: Config) -> dict[str, Any]:
 
 def saved_of(process: Served, life: int) -> Any:
     """Whatever it wants to have back. Raises BadStep."""
-    said = ask_process(process, op="save", life=life)
-    if said.get("saved") is None:
-        raise BadStep(f"saves nothing of life {life}: {show_value(said)}")
-    return said["saved"]
+    reply = ask_process(process, op="save", life=life)
+    if reply.get("saved") is None:
+        raise BadStep(f"saves nothing of life {life}: {show_value(reply)}")
+    return reply["saved"]
 
 
 # The target.
@@ -356,9 +356,9 @@ class ProcessTarget:
         return self.own.limit_entries(agent, entry_count_max)
 
 
-def read_served(said: dict[str, Any]) -> Collection[str]:
+def read_served(reply: dict[str, Any]) -> Collection[str]:
     """The requests that it says it serves; all, if it says nothing. Raises BadStep."""
-    names = said.get("serves", list(OF_MEMORY))
+    names = reply.get("serves", list(OF_MEMORY))
     is_known = isinstance(names, list) and all(isinstance(it, str) and it in OF_MEMORY for it in names)
     if not is_known or not names:
         raise BadStep(f"serves {show_value(names)}: expected names of requests")

@@ -236,11 +236,11 @@ FILTERED: Final[Mapping[Site, Sequence[Interceptor]]] = {
 REPEATABLE: Final = ("model", "embed", "read")  # no hook may say in its place what became of a commit
 
 
-def echoes(place: Place, asked: object, came: object) -> Verdict:
+def echoes(place: Place, asked: object, result: object) -> Verdict:
     """Repeat a call now and then: a hook that gives the value that was there anyway changes nothing."""
     if place.operation % ECHOES_EVERY:
         return Pass()
-    return Substitute(dict(came.known) if isinstance(came, Facts) else came)
+    return Substitute(dict(result.known) if isinstance(result, Facts) else result)
 
 
 SAYING_THE_SAME: Final = [
@@ -259,7 +259,7 @@ class Stumbled(Exception):
     """An exception as an interceptor of a user may raise it."""
 
 
-def stumbles(place: Place, asked: object, came: object) -> Verdict:
+def stumbles(place: Place, asked: object, result: object) -> Verdict:
     if place.operation % STUMBLES_EVERY == 0:
         raise Stumbled
     return Pass()
@@ -328,8 +328,8 @@ class Doorkeeper:
 
     def check(self) -> None:
         """Check that no call that was refused came in all the same. Raises Broken."""
-        told = "what an interceptor has refused goes on all the same"
-        demand(not self._wrong, rules.HOOK_ORDER, told, "a refusal", self._wrong)
+        message = "what an interceptor has refused goes on all the same"
+        demand(not self._wrong, rules.HOOK_ORDER, message, "a refusal", self._wrong)
 
     def _turns(self, turns: Callable[..., Verdict], place: Place, *seen: object) -> Verdict:
         """It refuses by word, or by a mistake of its own."""
@@ -366,7 +366,7 @@ def turns_back(place: Place, request: Asked, answer: Answer) -> Verdict:
     return Refuse("not heard") if is_due and isinstance(request, AskModel) else Pass()
 
 
-def makes_do(place: Place, request: Asked, came: Answer) -> Verdict:
+def makes_do(place: Place, request: Asked, answer: Answer) -> Verdict:
     """Substitute an empty answer in every third operation, which goes on with it."""
     is_due = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
     return Substitute(NO_USE) if is_due else Pass()

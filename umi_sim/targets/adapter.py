@@ -172,16 +172,16 @@ def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
 def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:
     names: Sequence[str] = parameters(getattr(adapter, name))
     if name == PAGED and CURSOR not in names:
-        told = f"it is {CURSOR!r}, what the page before it told, None for the first page"
-        raise BadAdapter(f"{adapter.__name__}.{name}: lacks an argument: {told}")
+        message = f"it is {CURSOR!r}, what the page before it told, None for the first page"
+        raise BadAdapter(f"{adapter.__name__}.{name}: lacks an argument: {message}")
     names = [each for each in names if (name, each) != (PAGED, CURSOR)]
     taken = tuple("ttl" if each == "ttl_ms" else each for each in names)
     known = [each for each in known if each != adapter.contract.made.get(name)]
     needed = [each for each in known if each in NEEDED and (name, each) != STORE_MADE]
     for each in taken:
         if each not in known:
-            told = f"expected one of {', '.join(known) or 'none'}"
-            raise BadAdapter(f"{adapter.__name__}.{name}: unknown argument {each!r}, {told}")
+            message = f"expected one of {', '.join(known) or 'none'}"
+            raise BadAdapter(f"{adapter.__name__}.{name}: unknown argument {each!r}, {message}")
     if lacking := [each for each in needed if each not in taken]:
         raise BadAdapter(f"{adapter.__name__}.{name}: lacks an argument: {', '.join(lacking)}")
     return tuple(each for each in known if each in taken)

@@ -33,8 +33,8 @@ def check_same_interface(one: type[Adapter], other: type[Adapter]) -> None:
     ops, others = ops_of(one), ops_of(other)
     for name in ops:
         if name in others and ops[name] != others[name]:
-            told = f"{', '.join(ops[name]) or 'nothing'}, and {', '.join(others[name]) or 'nothing'}"
-            raise BadAdapter(f"{names}: {name} takes {told}")
+            message = f"{', '.join(ops[name]) or 'nothing'}, and {', '.join(others[name]) or 'nothing'}"
+            raise BadAdapter(f"{names}: {name} takes {message}")
 
 
 def draw_both(other: type[Adapter], one: type[Adapter], seed: int, _: Moments) -> tuple[Item, ...]:
@@ -63,9 +63,9 @@ def run_both(
     for at, step in enumerate(first.steps):
         for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
             if not is_alike(one, op, got, wanted):
-                told = f"{wanted.told}, as {other.__name__} says"
+                message = f"{wanted.told}, as {other.__name__} says"
                 return structs.replace(
-                    both, broken=BrokenContract(RULE, op.name, got.told, told), ended_at=at
+                    both, broken=BrokenContract(RULE, op.name, got.told, message), ended_at=at
                 )
     return both
 
@@ -73,8 +73,8 @@ def run_both(
 def is_alike(adapter: type[Adapter], op: ContractOp, one: Got, other: Got) -> bool:
     if one.error or other.error:
         return bool(one.error) == bool(other.error)
-    told = [name for name in (*adapter.contract.reads, *TOLD) if name not in RANKED]
-    if op.name not in told and (adapter.contract.name, op.name) != ("kv", "add"):
+    fields = [name for name in (*adapter.contract.reads, *TOLD) if name not in RANKED]
+    if op.name not in fields and (adapter.contract.name, op.name) != ("kv", "add"):
         return True
     forms = map(partial(plain, op), (one.value, other.value))
     return same(*forms)

@@ -27,8 +27,8 @@ def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str | None) ->
     place = place_of(adapter, folder)
 
     def test_keeps_its_contract(self: unittest.TestCase) -> None:
-        if told := failure_of(adapter, seconds, place):
-            self.fail(told)
+        if reason := failure_of(adapter, seconds, place):
+            self.fail(reason)
 
     body = {"test_keeps_its_contract": test_keeps_its_contract, "__module__": adapter.__module__}
     return type(f"Test{adapter.__name__}", (unittest.TestCase,), body)

@@ -212,13 +212,13 @@ class Checker:
                     left = self.all_after(left, ops[at], times_ms)
                 self.suspect("at-once", left)
             return None
-        told = ", ".join(f"{op.name} {got.told}" for op, got in zip(ops, gots, strict=True))
+        answers = ", ".join(f"{op.name} {got.told}" for op, got in zip(ops, gots, strict=True))
         names = "+".join(sorted(op.name for op in ops))
         error, rule = next((got.error for got in gots if got.error), ""), self.blamed.rule or "at-once"
         changed = {key_of([op.name, op.args.get("ns"), op.args.get("key")]) for op in ops}
         is_lost = len(changed) == 1 and ops[0].name in self.contract.counts
         anomaly = name_anomaly(rule, "lost" if is_lost else "")
-        return BrokenContract(rule, names, told, "the answers of some order", error, anomaly=anomaly)
+        return BrokenContract(rule, names, answers, "the answers of some order", error, anomaly=anomaly)
 
     def take_pages(
         self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
@@ -544,8 +544,8 @@ def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
         if isinstance(wanted, AnyOrder) and isinstance(got, list) and len(wanted.must) > LISTED_MAX:
             lacking = [*wanted.must]
             take(lacking, got)
-            told = f"; it lacks {len(lacking)} of {len(wanted.must)}: {show_value(lacking[:3])}"
-            return told if lacking else ""
+            message = f"; it lacks {len(lacking)} of {len(wanted.must)}: {show_value(lacking[:3])}"
+            return message if lacking else ""
     return ""
 
 

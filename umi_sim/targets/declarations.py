@@ -37,8 +37,8 @@ SYNONYMS: Final[Mapping[str, Sequence[str]]] = {
 def check_declared(adapter: type[Adapter]) -> None:
     """Raises BadAdapter if it says something that cannot be meant."""
     if not isinstance(given := getattr(adapter, "contract", None), Contract):
-        told = "expected what Kv, Sessions or Memory say: inherit from one of them"
-        raise BadAdapter(f"{adapter.__name__}.contract: is {show_value(given)}, {told}")
+        message = "expected what Kv, Sessions or Memory say: inherit from one of them"
+        raise BadAdapter(f"{adapter.__name__}.contract: is {show_value(given)}, {message}")
     for name, value in own_of(adapter).items():
         check_name(adapter, name, value)
     for name, (fits, expected) in {**methods(adapter), **expectations(adapter)}.items():
@@ -55,11 +55,11 @@ def check_judged(adapter: type[Adapter]) -> None:
     check_declared(adapter)
     contract, found = adapter.contract, ops_of(adapter)
     if not any(name in (*contract.reads, "pop") for name in found):
-        told = f"has {' and '.join(found)}, and nothing is read back that could be judged"
-        raise BadAdapter(f"{adapter.__name__}: {told}: add one of {', '.join(contract.reads)}")
+        message = f"has {' and '.join(found)}, and nothing is read back that could be judged"
+        raise BadAdapter(f"{adapter.__name__}: {message}: add one of {', '.join(contract.reads)}")
     if not any(name in contract.fills for name in found):
-        told = "nothing can be written to it, so nothing could be lost"
-        raise BadAdapter(f"{adapter.__name__}: {told}: add one of {', '.join(contract.fills)}")
+        message = "nothing can be written to it, so nothing could be lost"
+        raise BadAdapter(f"{adapter.__name__}: {message}: add one of {', '.join(contract.fills)}")
     if adapter.make is Adapter.make and adapter.__init__ is object.__init__:
         raise BadAdapter(f"{adapter.__name__}: has no make, which opens the store: each life begins with it")
 
@@ -82,16 +82,16 @@ def check_name(adapter: type[Adapter], name: str, value: object) -> None:
     if isinstance(value, FunctionType | staticmethod | classmethod):
         lacking = [op for op in (*contract.ops, *HOOKS) if op not in own_of(adapter)]
         meant = [op for op in SYNONYMS.get(name, ()) if op in lacking] or get_close_matches(name, lacking, 1)
-        told = f"is no operation of {contract.name}; {suggest_name(meant)}"
-        raise BadAdapter(f"{adapter.__name__}.{name}: {told}egin the names of helpers with _")
+        message = f"is no operation of {contract.name}; {suggest_name(meant)}"
+        raise BadAdapter(f"{adapter.__name__}.{name}: {message}egin the names of helpers with _")
     elsewhere = [each for each in CONTRACTS if name in CONTRACTS[each].contract.flags]
     if elsewhere:
         raise BadAdapter(
             f"{adapter.__name__}.{name}: is a flag of {elsewhere[0]}, and none of {contract.name}"
         )
     if meant := get_close_matches(name, attributes, 1, NEAR):
-        told = f"is no attribute of {contract.name}; {suggest_name(meant)}"
-        raise BadAdapter(f"{adapter.__name__}.{name}: {told}egin the names of what is yours with _")
+        message = f"is no attribute of {contract.name}; {suggest_name(meant)}"
+        raise BadAdapter(f"{adapter.__name__}.{name}: {message}egin the names of what is yours with _")
 
 
 def suggest_name(meant: Sequence[str]) -> str:
@@ -154,9 +154,9 @@ SETTINGS: Final[Mapping[str, Expected]] = {
 
 def among(choices: Sequence[object]) -> Expected:
     """One of these, and of its type: 1 is not True."""
-    told = " or ".join(repr(each) for each in choices if each is not None)
-    told += ", or None: it is found out" if None in choices else ""
-    return (lambda value: any(value == each and type(value) is type(each) for each in choices)), told
+    known = " or ".join(repr(each) for each in choices if each is not None)
+    known += ", or None: it is found out" if None in choices else ""
+    return (lambda value: any(value == each and type(value) is type(each) for each in choices)), known
 
 
 def is_count(value: object) -> bool:
@@ -192,5 +192,5 @@ def check_word(adapter: type[Adapter], what: str, word: str, known: Iterable[str
     if word in ("", *names):
         return
     meant = get_close_matches(str(word), names, 1)
-    told = f"did you mean {meant[0]}?" if meant else f"expected one of {', '.join(names)}"
-    raise BadAdapter(f"{adapter.__name__}.known: {what}={word!r}: {told}")
+    message = f"did you mean {meant[0]}?" if meant else f"expected one of {', '.join(names)}"
+    raise BadAdapter(f"{adapter.__name__}.known: {what}={word!r}: {message}")

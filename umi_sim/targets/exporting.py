@@ -123,25 +123,27 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
     if broken is None:
         raise CannotExport("the run passes, so there is nothing to show")
     case = [(text_of(adapter, item), *item.call) for item in verdict.items]
-    said = world.replay(adapter, case, verdict.seed)
+    replayed = world.replay(adapter, case, verdict.seed)
     if broken.rule == "erased":
         raise CannotExport("a script shows answers, not what is in files: --replay shows it")
-    if broken.rule == "hang" and not world.is_hang(said[-1]):
+    if broken.rule == "hang" and not world.is_hang(replayed[-1]):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
     source, title = source_of(adapter), f"{broken.op} breaks: {RULES[broken.rule]}."
     taken = [
         structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)) for item in verdict.items
     ]
-    told = broken.allowed or "no error"
+    message = broken.allowed or "no error"
     if broken.rule != "hang":  # of which only the simulated world makes an end
-        plain = write_plainly((adapter.__name__, source), taken, said, title, MARK, f"expected  {told}")
+        plain = write_plainly(
+            (adapter.__name__, source), taken, replayed, title, MARK, f"expected  {message}"
+        )
         if plain is not None:
             return plain
     lay_out = partial(pformat, width=WIDTH, sort_dicts=False)
     parts = {each.__name__: inspect.getsource(each) for each in PARTS}
     return SCRIPT.format(
         title=title, mark=MARK, adapter=source, name=adapter.__name__,
-        case=lay_out(case), said=lay_out(said), expected=told, seed=verdict.seed,
+        case=lay_out(case), said=lay_out(replayed), expected=message, seed=verdict.seed,
         parts="\n".join(f"    {name!r}: {text!r}," for name, text in parts.items()),
     )  # fmt: skip
 

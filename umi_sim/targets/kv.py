@@ -317,8 +317,8 @@ class KvContract(Contract):
 
     def on_sweep(self, state: KvState, now_ms: int) -> Outcomes:
         strict = structs.replace(state, flags={**state.flags, "sees_expired": False})
-        gone = [key for key, each in state.entries.items() if not strict.lives(each, now_ms)]
-        yield WHATEVER, state.without(*gone)
+        removed = [key for key, each in state.entries.items() if not strict.lives(each, now_ms)]
+        yield WHATEVER, state.without(*removed)
 
     def on_keys(
         self, state: KvState, now_ms: int, ns: str, prefix: str = "", limit: int | None = None
@@ -377,9 +377,9 @@ class Many(Expectation):
 
     def takes(self, got: object) -> bool:
         if isinstance(got, dict):
-            told = {key: value for key, value in got.items() if value is not None and value is not MISSING}
+            present = {key: value for key, value in got.items() if value is not None and value is not MISSING}
             wanted = {key: value for key, value in self.found.items() if value is not None}
-            return same(told, wanted) and set(got) <= set(self.keys)
+            return same(present, wanted) and set(got) <= set(self.keys)
         return isinstance(got, list) and same(
             [None if value is MISSING else value for value in got], [self.found.get(key) for key in self.keys]
         )

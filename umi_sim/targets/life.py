@@ -183,10 +183,10 @@ class TargetRun:
     def happen(self, item: Item) -> BrokenContract | None:
         thread_count = len(self.world.loop.own_threads)
         with computing_at_most(self.seconds):
-            said = self.world.happen(*item.call)
+            answers = self.world.happen(*item.call)
         if len(self.world.loop.own_threads) > thread_count:
             self.threaded |= dict.fromkeys(op.name for op in item.ops)
-        gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
+        gots = [self.got_of(each, op) for op, each in zip(item.ops, answers, strict=True)]
         torn = self.world.sites.told
         gots = [
             structs.replace(got, torn=torn, is_unknown=self.is_unknown(item, place, got))
@@ -261,8 +261,8 @@ class TargetRun:
     def describe_error(self, name: str, got: Got) -> BrokenContract:
         """Return the broken rule of a method beside the contract that has raised."""
         if got.error == "CancelledError" and self.has_cancelled:
-            told = "raised CancelledError, and it was another request that was cancelled"
-            return BrokenContract("cancel-spread", name, told, "", got.error)
+            message = "raised CancelledError, and it was another request that was cancelled"
+            return BrokenContract("cancel-spread", name, message, "", got.error)
         rule = "process" if got.error == "ProcessBroken" else "raises"
         return BrokenContract(
             rule, name, got.text if rule == "process" else str(got), "", got.error, got.frame
@@ -271,18 +271,18 @@ class TargetRun:
     # How it ended.
 
     def out_of_reach(self, what: str) -> BadAdapter:
-        told = "is out of reach: what it does follows from no seed"
-        return BadAdapter(f"{self.adapter.__name__}: {what} {told}")
+        message = "is out of reach: what it does follows from no seed"
+        return BadAdapter(f"{self.adapter.__name__}: {what} {message}")
 
-    def hung(self, items: Sequence[Item], told: str) -> TargetVerdict:
+    def hung(self, items: Sequence[Item], message: str) -> TargetVerdict:
         names = sorted(op.name for item in items[self.at : self.at + 1] for op in item.ops)
-        return self.end_early(items, BrokenContract("hang", "+".join(names), told))
+        return self.end_early(items, BrokenContract("hang", "+".join(names), message))
 
     def end_early(self, items: Sequence[Item], broken: BrokenContract) -> TargetVerdict:
         """Return the verdict of a run that ends in the middle of an item, or in the restart after it."""
         died = self.steps[self.at :] if self.world.sites.told else []  # says how much was written
-        said = (*(each for step in died for each in step.said), broken.message)
-        self.steps[self.at :] = [TargetStep(item, said) for item in items[self.at : self.at + 1]]
+        lines = (*(each for step in died for each in step.said), broken.message)
+        self.steps[self.at :] = [TargetStep(item, lines) for item in items[self.at : self.at + 1]]
         return self.verdict(items, broken)
 
     def verdict(self, items: Sequence[Item], broken: BrokenContract | None = None) -> TargetVerdict:
@@ -304,11 +304,11 @@ class TargetRun:
             if op is not None and inspect.isawaitable(outcome[0]):
                 if inspect.iscoroutine(outcome[0]):
                     outcome[0].close()  # else Python warns that nothing awaited it
-                told = f"returned a {type(outcome[0]).__name__}: is an `await` missing?"
-                raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {told}")
+                message = f"returned a {type(outcome[0]).__name__}: is an `await` missing?"
+                raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {message}")
             if op is not None and op.name in LISTED and isinstance(outcome[0], dict):
-                told = f"returns a dict, expected a list{LISTED[op.name]}"
-                raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {told}")
+                message = f"returns a dict, expected a list{LISTED[op.name]}"
+                raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {message}")
             return Got(outcome[0])
         if isinstance(outcome, LookupError) and op is not None and op.name in MAY_MISS:
             return Got(MISSING, seen=f"raised {self.hide_folder(repr(outcome))}, taken for: not there")

@@ -20,16 +20,16 @@ def lines_of(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
     for at, step in enumerate(verdict.steps):
         gots = verdict.gots[at] if at < len(verdict.gots) else ()
         is_said = bool(gots) and step.said == tuple(map(str, gots))  # else it ended within the item
-        told = join_shown([got.told for got in gots]) if is_said else step.told
+        shown = join_shown([got.told for got in gots]) if is_said else step.told
         places = verdict.paused_at[at] if at < len(verdict.paused_at) else ()
         paused = f" (paused at {', '.join(places)})" if places else ""
-        yield f"{text_of(adapter, step.item)}  ->  {told}{paused}"
+        yield f"{text_of(adapter, step.item)}  ->  {shown}{paused}"
 
 
 def warn_unexplored(jobs: JobCounts) -> str:
     """Return what runs with these jobs of executors say nothing about; empty if there is nothing."""
-    told = "ran whole while others waited, and races within them were not explored"
-    return f"{plural(jobs.whole_count, 'job')} {told}" if jobs.whole_count else ""
+    message = "ran whole while others waited, and races within them were not explored"
+    return f"{plural(jobs.whole_count, 'job')} {message}" if jobs.whole_count else ""
 
 
 def not_recurring(verdict: TargetVerdict) -> str:

@@ -298,8 +298,8 @@ class Loop(asyncio.BaseEventLoop):
         except BaseException as error:
             del self.flights[worker.ident], jobs.flying[worker]
             if isinstance(error, TimeoutError):
-                told = "a job waits for a lock that was made before the run, or for another process"
-                raise OutOfReach(told) from None
+                message = "a job waits for a lock that was made before the run, or for another process"
+                raise OutOfReach(message) from None
             raise
         if not (worker.point_count or jobs.is_single or self.has_points_in_lines):
             self.whole_count += len(self.flights) > 1 or self.next_jobs() is not None

@@ -85,9 +85,9 @@ class MemoryState(BoundedState):
     missed: int = 0
 
     def set(self, name: str, entry: MemoryEntry) -> "MemoryState":
-        gone = {other: each for other, each in self.gone.items() if other != name}
+        deleted = {other: each for other, each in self.gone.items() if other != name}
         before = self.add_changed(name)
-        return structs.replace(self, gone=gone, before=before).store(name, entry)
+        return structs.replace(self, gone=deleted, before=before).store(name, entry)
 
     def rename_row(self, name: str, to: str) -> "MemoryState":
         """Give a row whose id was never told the id that a repeated add got."""
@@ -98,10 +98,10 @@ class MemoryState(BoundedState):
     def exchange_names(self, name: str, other: str) -> "MemoryState":
         """Return the state in which each of the two names stands for what the other one stood for."""
         names = {name: other, other: name}
-        entries, gone = ({names.get(it, it): each for it, each in rows.items()}
+        entries, deleted = ({names.get(it, it): each for it, each in rows.items()}
                          for rows in (self.entries, self.gone))  # fmt: skip
         before = tuple((names.get(it, it), each) for it, each in self.before)
-        return structs.replace(self, entries=entries, gone=gone, before=before)
+        return structs.replace(self, entries=entries, gone=deleted, before=before)
 
     def pin_name(self, name: str) -> "MemoryState":
         """Return the state in which the id of this name, if it stands for anything, is known."""
@@ -112,9 +112,9 @@ class MemoryState(BoundedState):
 
     def without(self, *names: str) -> "MemoryState":
         left = {name: each for name, each in self.entries.items() if name not in names}
-        gone = {name: each for name, each in self.entries.items() if name in names}
-        before = self.add_changed(*gone)
-        return structs.replace(self, gone={**self.gone, **gone}, before=before).keep(left)
+        deleted = {name: each for name, each in self.entries.items() if name in names}
+        before = self.add_changed(*deleted)
+        return structs.replace(self, gone={**self.gone, **deleted}, before=before).keep(left)
 
     def add_changed(self, *names: str) -> tuple[tuple[str, MemoryEntry | None], ...]:
         """Return the rows before their change, for a store that may show them for a while."""
@@ -348,8 +348,8 @@ class MemoryContract(Contract):
             yield WHATEVER, state.set(id, structs.replace(entry, texts=(*entry.texts, text), is_untold=False))
 
     def on_delete(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
-        told = Truth(id in state.entries, is_told=True)
-        yield told if state.flags["delete_reports"] == "existed" else Exactly(None), state.without(id)
+        answer = Truth(id in state.entries, is_told=True)
+        yield answer if state.flags["delete_reports"] == "existed" else Exactly(None), state.without(id)
 
     def on_history(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)
@@ -385,10 +385,10 @@ class MemoryContract(Contract):
 
     def on_render(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
         kept = {text for it in state.entries.values() for text in it.texts}
-        gone = {text for it in state.gone.values() for text in it.texts} - kept
+        deleted = {text for it in state.gone.values() for text in it.texts} - kept
         # What an eventual store has not drained may be shown for a while.
         late = {text for _, it in state.before if it is not None for text in it.texts}
-        yield Without([*marks_in(sorted(gone - late))]), state
+        yield Without([*marks_in(sorted(deleted - late))]), state
 
     def on_drain(self, state: MemoryState, now_ms: int) -> Outcomes:
         yield WHATEVER, structs.replace(state, before=())

@@ -29,8 +29,8 @@ def data_of(file: str, saved: SavedRun) -> dict[str, object]:
     """All that the page shows."""
     name = name_subject(saved.target, "MODULE:CLASS")
     facts = (("promised", RULES[saved.rule]), ("instead", saved.message)) if saved.rule else ()
-    if told := warn_unexplored(saved.jobs):
-        facts = (*facts, ("jobs", told))
+    if warning := warn_unexplored(saved.jobs):
+        facts = (*facts, ("jobs", warning))
     about = About(
         f"{saved.rule}: {name}" if saved.rule else name, join(["umi-sim", "target", name, "--replay", file]),
         "FAIL" if saved.rule else "PASS", facts, rule=saved.rule, unseen=UNSEEN,
@@ -50,11 +50,11 @@ def play_saved(saved: SavedRun, roots: Sequence[str], first: int) -> PageRun:
 def arrows(step: life.TargetStep) -> Iterator[Arrow]:
     """Yield the questions, what happened meanwhile, and the results."""
     item = step.item
-    unasked = {at for at, told in enumerate(step.said) if told.startswith(f"{NOT_ASKED}: ")}
+    unasked = {at for at, text in enumerate(step.said) if text.startswith(f"{NOT_ASKED}: ")}
     for at, op in enumerate(item.ops):
         yield Arrow(CLIENTS, CLIENTS if at in unasked else STORE, "request", line(op))
     if place := KINDS[item.kind].place:
         lane = LANES.index(place)
         yield Arrow(lane, lane, LOOKS[place], line(item.event))
-    for at, told in enumerate(step.said):
-        yield Arrow(CLIENTS if at in unasked else STORE, CLIENTS, "reply", line(told))
+    for at, text in enumerate(step.said):
+        yield Arrow(CLIENTS if at in unasked else STORE, CLIENTS, "reply", line(text))

@@ -28,20 +28,20 @@ class ProcessFailed(Exception):
 
 def ask(process: Process, request: Mapping[str, Any]) -> Any:
     """Return the answer of the process. Raises ProcessRefused, ProcessFailed, ProcessBroken."""
-    said = process.ask(request)
-    if "refused" in said:
-        raise ProcessRefused(show_value(said["refused"]))
-    if "error" in said:
-        raise ProcessFailed(show_value(said["error"]))
-    return MISSING if said.get("missing") is True else said.get("answer")
+    reply = process.ask(request)
+    if "refused" in reply:
+        raise ProcessRefused(show_value(reply["refused"]))
+    if "error" in reply:
+        raise ProcessFailed(show_value(reply["error"]))
+    return MISSING if reply.get("missing") is True else reply.get("answer")
 
 
 def adapter_of(command: str, base: type[Adapter]) -> type[Adapter]:
     """An adapter of this contract whose operations are asked of a process. Raises BadAdapter."""
-    said = hello(command, base.contract.name)
-    ops, flags = said.get("ops"), said.get("flags", {})
+    reply = hello(command, base.contract.name)
+    ops, flags = reply.get("ops"), reply.get("flags", {})
     if not isinstance(ops, dict) or not isinstance(flags, dict) or not ops:
-        raise BadAdapter(f"{command}: says no `ops` in its answer to hello: {show_value(said)}")
+        raise BadAdapter(f"{command}: says no `ops` in its answer to hello: {show_value(reply)}")
     if unknown := [name for name in ops if name not in base.contract.ops]:
         known = ", ".join(base.contract.ops)
         raise BadAdapter(f"{command}: unknown operation {show_value(unknown[0])}, known are {known}")
@@ -91,9 +91,9 @@ def hello(command: str, contract: str) -> dict[str, Any]:
         try:
             process = Process(command, folder, errors=None)
             try:
-                said = ask(process, {"op": "hello", "contract": contract, "version": 1})
+                reply = ask(process, {"op": "hello", "contract": contract, "version": 1})
             finally:
                 process.kill()
         except (ProcessBroken, ProcessRefused, ProcessFailed) as error:
             raise BadAdapter(f"{command}: {error}") from None
-    return said if isinstance(said, dict) else {}
+    return reply if isinstance(reply, dict) else {}

@@ -73,7 +73,12 @@ MISSING: Final = 'MISSING = type("Missing", (), {"__repr__": lambda self: "nothi
 
 
 def write_plainly(
-    adapter: tuple[str, str], items: Sequence[Item], said: Sequence[str], title: str, mark: str, expected: str
+    adapter: tuple[str, str],
+    items: Sequence[Item],
+    lines: Sequence[str],
+    title: str,
+    mark: str,
+    expected: str,
 ) -> str | None:
     """Return the script of a run; None if plain Python cannot show it.
 
@@ -81,7 +86,7 @@ def write_plainly(
     """
     name, source = adapter
     stripped = without_ours(source)
-    recorded = [line.strip() for line in said if line.startswith(" " * 6)]
+    recorded = [line.strip() for line in lines if line.startswith(" " * 6)]
     call_count = sum(len(item.ops) for item in items)
     if stripped is None or len(recorded) != call_count or any(not is_plain(item) for item in items):
         return None

@@ -31,8 +31,8 @@ def without_flag(name: str) -> Callable[[type[Adapter]], str]:
 
 
 def without_argument(names: Collection[str]) -> Callable[[type[Adapter]], str]:
-    told = "not expressible: no operation takes " + " or ".join(f"`{name}`" for name in names)
-    return lambda adapter: "" if any({*names} & {*taken} for taken in ops_of(adapter).values()) else told
+    message = "not expressible: no operation takes " + " or ".join(f"`{name}`" for name in names)
+    return lambda adapter: "" if any({*names} & {*taken} for taken in ops_of(adapter).values()) else message
 
 
 def without_removal(adapter: type[Adapter]) -> str:

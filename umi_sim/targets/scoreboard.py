@@ -159,12 +159,12 @@ def score_failures(run: "AdapterRun", failures: Iterable[Json], out: Path) -> It
         kinds.setdefault(promise_broken(found["failure"]["rule"], found["anomaly"]), []).append(found)
     for promise, (first, *more) in kinds.items():
         file = run.home / first["saved"]
-        told = run.check_script(first["saved"])
+        reason = run.check_script(first["saved"])
         for path in (file, file.with_suffix(".py")):
             if path.exists():
                 write_whole(out / path.name, path.read_bytes())
         what = f"{first['failure']['rule']}: {first['failure']['op']}"
-        yield ScoredFailure(promise, what, run.name, file.name, told, len(more))
+        yield ScoredFailure(promise, what, run.name, file.name, reason, len(more))
 
 
 class AdapterRun(Data):
@@ -232,7 +232,7 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, fold
         yield from ("", "## What broke", "")
         yield f"`umi-sim target CLASS --replay FILE` repeats one; the files are in `{folder}`."
         yield ""
-        yield from (f"- `{it.adapter}`, {it.promise}: {how_told(it)}" for it in broken)
+        yield from (f"- `{it.adapter}`, {it.promise}: {describe_failure(it)}" for it in broken)
     if lacking := [(name, why) for it in scored for name, why in it.cells.items() if ":" in why]:
         yield from ("", "## Why some was not tested", "")
         for promise, why in sorted(dict.fromkeys(lacking)):
@@ -242,7 +242,7 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, fold
         yield from (f"- `{it.name}` ({it.packages}): {it.left_out}" for it in left_out)
 
 
-def how_told(failure: ScoredFailure) -> str:
+def describe_failure(failure: ScoredFailure) -> str:
     if not failure.file:
         return f"known, {failure.what}"
     rest = f", and {plural(failure.more, 'more kind')}" if failure.more else ""

@@ -173,12 +173,12 @@ def saved_of(document: dict[str, Json]) -> SavedRun:
     contract = at("contract", one_of(CONTRACTS, "contract").read, document.get("contract"))
     item = Schema(lambda value: read_item(value, CONTRACTS[contract].contract.ops), dict)
     items = at("items", list_of(item, ITEM_COUNT_MAX).read, document.get("items"))
-    said = at("said", list_of(list_of(TEXT, IN_TURN_MAX), ITEM_COUNT_MAX).read, document.get("said", []))
+    answers = at("said", list_of(list_of(TEXT, IN_TURN_MAX), ITEM_COUNT_MAX).read, document.get("said", []))
     failure = at("failure", FAILURE.read, document.get("failure", {}))
     return SavedRun(
         contract,
         at("target", TEXT.read, document.get("target", "")),
-        tuple(starmap(TargetStep, zip_longest(items, said[: len(items)], fillvalue=()))),
+        tuple(starmap(TargetStep, zip_longest(items, answers[: len(items)], fillvalue=()))),
         read_trace(document),
         rule=failure.get("rule", ""), message=failure.get("message", ""),
         fingerprint=failure.get("fingerprint", ""),

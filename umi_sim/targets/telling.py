@@ -152,15 +152,15 @@ LINES: Final = "line_by_line = True lets jobs pause at each line of your code"
 
 
 def jobs(counts: JobCounts) -> Iterator[ReportRow]:
-    if told := warn_unexplored(counts):
-        yield row("jobs", told)
+    if warning := warn_unexplored(counts):
+        yield row("jobs", warning)
 
 
 def threads(found: Hunt) -> Iterator[ReportRow]:
     if found.threads:
-        told = " and ".join(f"`{name}`" for name in found.threads)
+        message = " and ".join(f"`{name}`" for name in found.threads)
         yield row(
-            "threads", f"{told} began threads: what those do follows from no seed, and may not come again"
+            "threads", f"{message} began threads: what those do follows from no seed, and may not come again"
         )
 
 
@@ -170,8 +170,8 @@ def report_inferred(found: Hunt) -> Iterator[ReportRow]:
     for name, value in sorted(found.inferred, key=repr):
         values.setdefault(name, []).append(value)
     if values:
-        told = [f"`{name} = {' or '.join(map(repr, each))}`" for name, each in values.items()]
-        yield row("inferred", f"{', '.join(told)}: set what you promise, and it is checked")
+        values_of = [f"`{name} = {' or '.join(map(repr, each))}`" for name, each in values.items()]
+        yield row("inferred", f"{', '.join(values_of)}: set what you promise, and it is checked")
     for name, each in values.items():
         if len(each) > 1:
             yield row("", f"`{name}` is not the same in every run")
@@ -214,8 +214,8 @@ def counts_of(found: Hunt) -> dict[str, Any]:
 
 
 def jobs_as_json(counts: JobCounts) -> dict[str, Any]:
-    told = warn_unexplored(counts)
-    return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": [told] if told else []}
+    warning = warn_unexplored(counts)
+    return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": [warning] if warning else []}
 
 
 def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
@@ -244,8 +244,8 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
         return {"result": "fail", "target": name, **counts_of(found), "failures": documents}
 
     kinds = plural(len(pairs), "kind")
-    told = "; ".join(filter(None, (f"{kinds} of failure in {counted}", warn_unexplored(found.jobs))))
-    return Report(f"FAIL {name}: {told}", [*lines()], value, 1)
+    message = "; ".join(filter(None, (f"{kinds} of failure in {counted}", warn_unexplored(found.jobs))))
+    return Report(f"FAIL {name}: {message}", [*lines()], value, 1)
 
 
 def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
@@ -257,17 +257,17 @@ def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
         rows.append(f"{plural(earlier.other_count, 'file')} of other adapters not run")
 
     def value() -> dict[str, Any]:
-        told = {file: "fail" if now.broken else "pass" for file, _, now in earlier.runs}
+        summary = {file: "fail" if now.broken else "pass" for file, _, now in earlier.runs}
         result = "fail" if failing else "unreadable" if earlier.unreadable else "pass"
         return {
-            "result": result, "target": name, "files": told, "unreadable": [*earlier.unreadable],
+            "result": result, "target": name, "files": summary, "unreadable": [*earlier.unreadable],
             **jobs_as_json(counts),
         }  # fmt: skip
 
     word = "FAIL" if failing else "UNREADABLE" if earlier.unreadable else "PASS"
-    told = f"{len(failing)} of {count} of {folder} fail" if failing else f"{count} of {folder}, none fails"
-    told = "; ".join(filter(None, (told, warn_unexplored(counts))))
-    return Report(f"{word} {name}: {told}", rows, value, 1 if failing else 2 if earlier.unreadable else 0)
+    summary = f"{len(failing)} of {count} of {folder} fail" if failing else f"{count} of {folder}, none fails"
+    summary = "; ".join(filter(None, (summary, warn_unexplored(counts))))
+    return Report(f"{word} {name}: {summary}", rows, value, 1 if failing else 2 if earlier.unreadable else 0)
 
 
 PASSES_NOW: Final = "passes now, and is run each time:"
@@ -304,7 +304,7 @@ def of_saved(file: str, saved: SavedRun) -> Report:
     edited = [] if saved.trace else [row("edited", "the file was edited: its answers prove nothing")]
     rows = [
         whole("repeat", repeat(name, file)), *edited, BLANK,
-        *(row(label, told) for label, told in facts.items()),
+        *(row(label, content) for label, content in facts.items()),
         *under("items", (row("", each, hang=2) for each in lines)), *jobs(saved.jobs),
     ]  # fmt: skip
     if not saved.rule:
@@ -329,17 +329,17 @@ def of_replay(
         what = "passes, where a failure was recorded" if is_new else "passes, as recorded"
         what = "; ".join(filter(None, (what, warn_unexplored(verdict.jobs))))
         return Report(f"PASS {name}: {file} {what}", (), value, int(is_new))
-    told, code = "as recorded, answer by answer", 0
+    same, code = "as recorded, answer by answer", 0
     if not saved.trace:
-        told = "the same failure; the file was edited, so the answers in it prove nothing"
+        same = "the same failure; the file was edited, so the answers in it prove nothing"
     if fingerprint_of(verdict.broken) != saved.fingerprint:
-        told, code = "another failure than the one that was recorded", 1
+        same, code = "another failure than the one that was recorded", 1
     elif saved.trace and saved.trace != verdict.trace:
-        told, code = "the same failure by other answers: the store draws chance of its own", 4
+        same, code = "the same failure by other answers: the store draws chance of its own", 4
     changed = [pair for pair in zip(saved.steps, verdict.steps, strict=False) if code and pair[0] != pair[1]]
     rows = [
         row("differs", f"{text_of(adapter, new.item)}  ->  {new.told}, recorded: {old.told}")
         for old, new in changed[:1]
     ]
-    rows = [whole("repeat", repeat(name, file)), row("replay", told), *rows, BLANK, *cause(adapter, verdict)]
+    rows = [whole("repeat", repeat(name, file)), row("replay", same), *rows, BLANK, *cause(adapter, verdict)]
     return Report(head(name, verdict), rows, value, code)

@@ -34,8 +34,8 @@ def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVer
     if any(run(declared, each.items, each.seed).broken for each in (found, small)):
         return small
     anomaly = name_anomaly("answer", "bounded")
-    told = f"answers as if it kept {most} {OF[adapter.contract.name]}: {bound} = {most} promises that"
-    return structs.replace(small, broken=structs.replace(small.broken, anomaly=anomaly, hint=told))
+    message = f"answers as if it kept {most} {OF[adapter.contract.name]}: {bound} = {most} promises that"
+    return structs.replace(small, broken=structs.replace(small.broken, anomaly=anomaly, hint=message))
 
 
 def declare(adapter: type[Adapter], flags: dict[str, object]) -> type[Adapter]:

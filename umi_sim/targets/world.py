@@ -183,21 +183,21 @@ class TargetWorld:
         match kind:
             case "advance":
                 self.loop.advance(number)
-                said = []
+                answers = []
             case "at_once":
-                said = self.at_once(number, pauses, calls)
+                answers = self.at_once(number, pauses, calls)
             case "paged":
-                said = self.scan_between(*calls)
+                answers = self.scan_between(*calls)
             case "cancel":
-                said = self.cancel(number, pauses, calls)
+                answers = self.cancel(number, pauses, calls)
             case _:
-                said = [self.call(*each) for each in calls]
+                answers = [self.call(*each) for each in calls]
         self.has_failed = self.sites.disarm()
-        said = [self.translate_listing(*each, value) for each, value in zip(calls, said, strict=True)]
+        answers = [self.translate_listing(*each, value) for each, value in zip(calls, answers, strict=True)]
         for site, count in self.sites.counts.items() if kind == "op" else ():
             self.reached[calls[0][0], site] = max(count, self.reached.get((calls[0][0], site), 0))
         self.times_ms = list(dict.fromkeys([began_ms, self.clock.now_ms]))
-        return said
+        return answers
 
     def die(self, error: Exception) -> None:
         self.left = self.copy_folder()
@@ -229,15 +229,15 @@ class TargetWorld:
 
     def scan_between(self, scan: Call, *others: Call) -> list[Any]:
         """Make the other calls between the pages of a scan, and after the last one."""
-        left, said = deque(others), list[Any]()
+        left, answers = deque(others), list[Any]()
 
         async def between() -> None:
             if left:
-                said.append(await self.outcome_of_task(*left.popleft()))
+                answers.append(await self.outcome_of_task(*left.popleft()))
 
         name, args = scan
         pages = self.call_of(name, args, lambda: self.pages(getattr(self.store, name), args, between))
-        return [pages, *said, *(self.call(*each) for each in left)]
+        return [pages, *answers, *(self.call(*each) for each in left)]
 
     # Calls.
 
@@ -406,8 +406,8 @@ def replay(adapter: Any, rows: Iterable[Any], seed: int) -> list[str]:
 def replay_item(world: TargetWorld, item: Sequence[Any]) -> Iterator[str]:
     """Yield what is said of an item, before a restart that may fail."""
     with computing_at_most(COMPUTING_SECONDS_MAX):
-        said = world.happen(*item)
-    yield from (show_outcome(each, world) for each in said)
+        answers = world.happen(*item)
+    yield from (show_outcome(each, world) for each in answers)
     if world.sites.told:
         yield f"with {world.sites.told}"
     if item[0] in RESTARTS:

@@ -112,7 +112,7 @@ class ExportedTest(Data):
     """
 
     life: ExportedMemory
-    told: Sequence[tuple[int, Value, tuple[Effect, ...]]]
+    steps: Sequence[tuple[int, Value, tuple[Effect, ...]]]
     unlike: bool = False
     is_raised: bool = False
     has_deadline: bool = False
@@ -140,10 +140,10 @@ class InputListener(Inspector):
         """Return the judge; of a deaf listener, one whose broken promises are dropped."""
 
         def judge_quietly(*args: P.args, **named: P.kwargs) -> object:
-            said: object = None
+            answer: object = None
             with self._judging():
-                said = judge(*args, **named)
-            return said  # noqa: RET504  # a deaf one has nothing to say
+                answer = judge(*args, **named)
+            return answer  # noqa: RET504  # a deaf one has nothing to say
 
         return judge_quietly
 
@@ -262,8 +262,8 @@ def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
     # What the code at hand does now, so the test says `!=` to exactly this: right would be something else.
     seen = list(live_again(life, make_memory(life, None)))[-1]
     last = life.inputs[-1]
-    told = [*test.told, (last.now_ms, last.value, seen.effects)]
-    return ExportedTest(life, told, unlike=not seen.raised, is_raised=bool(seen.raised))
+    steps = [*test.steps, (last.now_ms, last.value, seen.effects)]
+    return ExportedTest(life, steps, unlike=not seen.raised, is_raised=bool(seen.raised))
 
 
 def live_again(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
@@ -292,20 +292,20 @@ def first_sign(life: ExportedMemory, bug: str) -> tuple[int, ExportedTest] | Non
         theirs = list(live_again(life, wrong))
     if not life.is_like(theirs):
         return None  # its tables change in mid-run
-    told: list[tuple[int, Value, tuple[Effect, ...]]] = []
+    steps: list[tuple[int, Value, tuple[Effect, ...]]] = []
     # Both take the inputs of the run with the bug; up to the
     # first difference they are those of the run without it, too.
     for each, ours, other in zip(life.inputs, live_again(life, right), theirs, strict=False):
         if ours.raised:
             return None  # what the bug has led to is nothing that the code without it ever meets
-        told.append((each.now_ms, each.value, ours.effects))
+        steps.append((each.now_ms, each.value, ours.effects))
         if ours.effects != other.effects or other.raised:
-            return each.place, ExportedTest(life, told)
+            return each.place, ExportedTest(life, steps)
         # No effect differs yet, but the memory would be woken at another time: that can be tested as well.
         if ours.deadline_ms != other.deadline_ms:
-            return each.place, ExportedTest(life, told, has_deadline=True, deadline_ms=ours.deadline_ms)
+            return each.place, ExportedTest(life, steps, has_deadline=True, deadline_ms=ours.deadline_ms)
     probe = find_probe(life, right, wrong, bug)
-    return (life.inputs[-1].place, ExportedTest(life, [*told, probe])) if probe else None
+    return (life.inputs[-1].place, ExportedTest(life, [*steps, probe])) if probe else None
 
 
 def make_memory(life: ExportedMemory, bug: str | None) -> Memory:
@@ -354,7 +354,7 @@ def source_of(seed: SeedFile) -> ExportedFile:
     calls = [f"{INDENT}{name_of(test, failure)}()" for test in tests]
     run_plainly = ("", "", 'if __name__ == "__main__":', *calls)
     text = "\n".join([*heading(failure), *writer.head(), *body, *run_plainly, ""])
-    return ExportedFile(text, sum(len(test.told) for test in tests), shown_by(tests[-1], seed))
+    return ExportedFile(text, sum(len(test.steps) for test in tests), shown_by(tests[-1], seed))
 
 
 def heading(failure: Failure | None) -> Iterator[str]:
@@ -377,8 +377,8 @@ def function(test: ExportedTest, writer: LiteralWriter, failure: Failure | None)
     config = [("", writer.call(test.life.config))] if test.life.config != Config() else []
     yield from ("", "", f"def {name_of(test, failure)}() -> None:")
     yield from statement("memory = ", Parts("Memory(", [("", "SCOPE"), *config], ")"), "", INDENT)
-    last = len(test.told) - 1
-    for index, (now_ms, value, effects) in enumerate(test.told):
+    last = len(test.steps) - 1
+    for index, (now_ms, value, effects) in enumerate(test.steps):
         call = Parts("memory.step(", [("", number(now_ms)), ("", writer.node(value))], ")")
         # Ids and prompts of steps on the way may change in a fixed memory; replies may not (law 1).
         if failure is not None and index < last and not is_reply(effects):

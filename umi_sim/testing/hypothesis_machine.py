@@ -160,8 +160,8 @@ class MemoryMachine(RuleBasedStateMachine):
         failure = failure_in(self, act)
         if failure is not None:
             self.has_failed = True
-            told = self.report_failure(verdict_of(self.run_, failure))
-            raise promise_of(fingerprint.of(failure))(told) from None
+            report_text = self.report_failure(verdict_of(self.run_, failure))
+            raise promise_of(fingerprint.of(failure))(report_text) from None
 
     def report_failure(self, verdict: Verdict) -> str:
         """Return the layout of a failure; its seed file holds the smallest run that fails so."""
@@ -189,7 +189,7 @@ class MemoryMachine(RuleBasedStateMachine):
         op = Op(self.source.next_id("o"), self.world.now_ms + advance_ms, self.agent, name, args)
         self.source.push(op)
         self.settle()
-        reply = self.inspector.told.get(op.id)
+        reply = self.inspector.replies.get(op.id)
         return reply.outcome.value if reply and isinstance(reply.outcome, Done) else None
 
     def wait_ms(self, when: When) -> int:
@@ -221,14 +221,14 @@ def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
     except NothingToShrink:
         return as_it_is(path, verdict)
     seed_file.write(path, done.seed)
-    told = report.of_shrunk(done, path.as_posix(), "", verdict.failure)
-    return len(done.seed.items), list(laid_out(report.of_failure(told)))
+    reported = report.of_shrunk(done, path.as_posix(), "", verdict.failure)
+    return len(done.seed.items), list(laid_out(report.of_failure(reported)))
 
 
 def as_it_is(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
     file = path.as_posix()
-    told = report.of_run(verdict, report.replay_of(file), file=file)
-    return len(verdict.items), list(laid_out(told))
+    reported = report.of_run(verdict, report.replay_of(file), file=file)
+    return len(verdict.items), list(laid_out(reported))
 
 
 def failure_in(self: MemoryMachine, act: Callable[[], None]) -> Failure | None:
@@ -296,8 +296,8 @@ def must_see(made: type[MemoryMachine], bug: Mutant, *, is_guest: bool) -> None:
     @wraps(tried)
     def run_test(self: object) -> None:
         tried(self)
-        told = f"{bug.name} is planted, and no example of {made.config.scenario} shows it"
-        raise NotSeen(f"{told}: {advice(made.config, bug) if is_guest else MORE}")
+        message = f"{bug.name} is planted, and no example of {made.config.scenario} shows it"
+        raise NotSeen(f"{message}: {advice(made.config, bug) if is_guest else MORE}")
 
     case.runTest = run_test
 

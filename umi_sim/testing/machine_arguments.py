@@ -148,8 +148,8 @@ def strategies_of(name: str) -> dict[str, tuple[Any, bool]]:
     found: dict[str, tuple[Any, bool]] = {}
     for argument in arguments_of(OF_MEMORY[name]):
         if argument.domain not in STRATEGIES:
-            told = f"the domain {argument.domain} of {name}.{argument.name} has no strategy"
-            raise Incomplete(f"{told}: add one to STRATEGIES in umi_sim/testing/machine_arguments.py")
+            message = f"the domain {argument.domain} of {name}.{argument.name} has no strategy"
+            raise Incomplete(f"{message}: add one to STRATEGIES in umi_sim/testing/machine_arguments.py")
         if (strategy := STRATEGIES[argument.domain]) is not None:
             found[argument.name] = strategy, argument.is_required
     return found

@@ -115,8 +115,8 @@ def seeds_of(config: pytest.Config) -> list[int]:
     first, _, last = given.partition("..")
     low, high = (seed_of("--umi-sim-seeds", text) for text in (first, last or first))
     if not low <= high < low + SEED_COUNT_MAX:
-        told = f"write A..B with A <= B, at most {SEED_COUNT_MAX} seeds"
-        raise pytest.UsageError(f"--umi-sim-seeds: {given}: {told}")
+        message = f"write A..B with A <= B, at most {SEED_COUNT_MAX} seeds"
+        raise pytest.UsageError(f"--umi-sim-seeds: {given}: {message}")
     pinned = range(low, high + 1)
     if base is None:
         return list(pinned)
@@ -258,11 +258,11 @@ class ReplayItem(SimulationItem):
         name = show_path(self.path)
         repeat, bless = whole("repeat", f"umi-sim replay {name}"), whole("next", f"umi-sim bless {name}")
         if done.what == "diverged":
-            told = row("", "if that is meant; pytest --umi-sim-relaxed compares less")
-            return Report(f"DIVERGED {name}: {done.why}", (repeat, bless, told))
+            advice = row("", "if that is meant; pytest --umi-sim-relaxed compares less")
+            return Report(f"DIVERGED {name}: {done.why}", (repeat, bless, advice))
         if done.verdict.failure is None:
-            told = row("", "then it must never come back")
-            return Report(f"UNEXPECTED PASS {name}: {done.why}", (repeat, bless, told))
+            advice = row("", "then it must never come back")
+            return Report(f"UNEXPECTED PASS {name}: {done.why}", (repeat, bless, advice))
         saved = keep_seed_file(self.config, done.verdict) if done.what == "other failure" else None
         file = saved or Path(name)
         failed = report.of_run(done.verdict, replay_of(file), file=show_path(file))
@@ -370,9 +370,9 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Show kept failures that pass now: pytest hides what a test prints if it passes."""
-    told = [line for it in terminalreporter.getreports("passed") for line in it.capstdout.splitlines()]
+    lines = [line for it in terminalreporter.getreports("passed") for line in it.capstdout.splitlines()]
     # Each line once: with xdist, or after a rerun, a report may come twice.
-    for line in dict.fromkeys(told):
+    for line in dict.fromkeys(lines):
         if line.startswith(PASSES_NOW):
             terminalreporter.write_line(line)
 

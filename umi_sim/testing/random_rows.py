@@ -87,8 +87,8 @@ def values_of(field: Any) -> Values:
     """Return the values that a field may hold. Raises Incomplete."""
     domain = domain_of(field.type).name
     if domain not in VALUES:
-        told = f"the domain {domain} of {field.name} has no values"
-        raise Incomplete(f"{told}: add some to VALUES in umi_sim/testing/random_rows.py")
+        message = f"the domain {domain} of {field.name} has no values"
+        raise Incomplete(f"{message}: add some to VALUES in umi_sim/testing/random_rows.py")
     return st.none() | VALUES[domain] if type(None) in get_args(field.type) else VALUES[domain]
 
 

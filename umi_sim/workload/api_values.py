@@ -67,9 +67,9 @@ def messages(user: User, stream: Stream) -> object:
 
 
 def message(stream: Stream) -> object:
-    said = filled_in(stream, pools.TEMPLATES)
+    text = filled_in(stream, pools.TEMPLATES)
     details = CALL if stream.chance(1, 6) else ()
-    return (("role", stream.pick(pools.ROLES)), ("content", said), *details)
+    return (("role", stream.pick(pools.ROLES)), ("content", text), *details)
 
 
 USER: Final = (("role", "user"), ("content", "x"))

@@ -130,8 +130,8 @@ def must_cover(table: dict[str, Habit]) -> None:
     for cls in ALL:
         for argument in arguments_of(cls):
             if argument.domain not in table:
-                told = f"the domain {argument.domain} of {cls.__name__}.{argument.name} has no habit"
-                raise Incomplete(f"{told}: add one to HABITS in umi_sim/workload/arguments.py")
+                message = f"the domain {argument.domain} of {cls.__name__}.{argument.name} has no habit"
+                raise Incomplete(f"{message}: add one to HABITS in umi_sim/workload/arguments.py")
 
 
 must_cover(HABITS)

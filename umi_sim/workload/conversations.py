@@ -38,22 +38,22 @@ def whole(config: RunConfig) -> RunConfig:
 
 def remark(config: RunConfig, items: Sequence[Item]) -> str:
     """Return a line for the report if an agent was not told all turns; empty if each of them was."""
-    told, turns = min(turns_told(config, items, agent.name) for agent in config.agents)
-    if told == turns:
+    held, turns = min(count_turns(config, items, agent.name) for agent in config.agents)
+    if held == turns:
         return ""
-    what = f"{told} of {plural(turns, 'turn')}, in {plural(config.operations_max, 'operation')}"
+    what = f"{held} of {plural(turns, 'turn')}, in {plural(config.operations_max, 'operation')}"
     if config.operations_max == OPERATION_COUNT_MAX:
         return f"{what}, and more there cannot be: give a part of the conversation"
     return f"{what}: leave --set workload.operations out, or set it to more"
 
 
-def turns_told(config: RunConfig, items: Sequence[Item], agent: str) -> tuple[int, int]:
+def count_turns(config: RunConfig, items: Sequence[Item], agent: str) -> tuple[int, int]:
     """Count the turns among the items, in order, and those that there are."""
     asked = [(item.name, item.args) for item in items if isinstance(item, Op) and item.agent == agent]
-    told = turns = 0
+    held = turns = 0
     rest = iter(asked)
     for _, line in transcript_lines(config, agent):
         is_told = line in rest  # `in` reads the iterator up to the line, so the next one is sought behind it
         if line[0] == "set":
-            told, turns = told + is_told, turns + 1
-    return told, turns
+            held, turns = held + is_told, turns + 1
+    return held, turns

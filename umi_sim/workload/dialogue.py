@@ -83,8 +83,8 @@ def make_question(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str,
     at = next((at for at in recent if talk[at].text.rstrip().endswith(QUESTION_MARKS)), None)
     if stream.chance(*ASKED) and at is not None:
         return {"query": talk[at].text, "turns": last_turns(talk, at, shown_count)}
-    heard = " ".join(turn.text for turn in last_turns(talk, count, ABOUT_COUNT))
-    return {"query": stream.pick(ASKING[language_of(heard)]), "turns": last_turns(talk, count, shown_count)}
+    context = " ".join(turn.text for turn in last_turns(talk, count, ABOUT_COUNT))
+    return {"query": stream.pick(ASKING[language_of(context)]), "turns": last_turns(talk, count, shown_count)}
 
 
 def make_recall(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, object]:
@@ -94,9 +94,9 @@ def make_recall(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, o
 
 def ask_about_scene(stream: Stream) -> dict[str, object]:
     """Return a query about a short talk of its own."""
-    said, asked = stream.pick(SCENES)
+    spoken, asked = stream.pick(SCENES)
     roles = ("user", "assistant", "user")
-    scene = tuple(Turn(role, text) for role, text in zip(roles, said, strict=True))
+    scene = tuple(Turn(role, text) for role, text in zip(roles, spoken, strict=True))
     return {"query": stream.pick(asked), "turns": scene}
 
 

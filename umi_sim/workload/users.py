@@ -110,7 +110,7 @@ class User:
         self.may_share = bool(config.weights.get("share_archive"))
         self.agent_names = tuple(dict.fromkeys(it.scope.agent for it in config.agents))
         self.other_ids = ids_of_cast(tuple(it.scope for it in config.agents))
-        self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
+        self.statements: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
         self.asked: deque[Question] = deque(maxlen=ASKED_COUNT_MAX)
         self.documents: deque[tuple[str, str]] = deque(maxlen=DOCUMENT_COUNT_MAX)
         self.document_kind = "text"  # of this request
@@ -155,8 +155,8 @@ class User:
 
     def text(self, stream: Stream) -> object:
         """Draw one to three sentences about the cast; in one of eight cases a text that was told before."""
-        if stream.chance(1, 8) and self.told:
-            return stream.pick(self.told)
+        if stream.chance(1, 8) and self.statements:
+            return stream.pick(self.statements)
         count = stream.pick((1, 1, 1, 2, 3))
         return self.tell(" ".join(self.sentence(stream) for _ in range(count)))
 
@@ -169,8 +169,8 @@ class User:
 
     def fact(self, stream: Stream) -> object:
         """Return a sentence about the cast, or a text that was told before."""
-        if stream.chance(1, 4) and self.told:
-            return stream.pick(self.told)
+        if stream.chance(1, 4) and self.statements:
+            return stream.pick(self.statements)
         return self.sentence(stream)
 
     def new_fact(self, stream: Stream) -> object:
@@ -179,14 +179,14 @@ class User:
 
     def bad_text(self, stream: Stream) -> object:
         """Draw a text of the pools, or one that was told before, as it was or nearly."""
-        if stream.chance(1, 8) and self.told:
-            return alter_text(stream, stream.pick(self.told))
+        if stream.chance(1, 8) and self.statements:
+            return alter_text(stream, stream.pick(self.statements))
         return self.tell(stream.pick(stream.pick(BAD_TEXTS)))
 
     def tell(self, text: object) -> object:
         """Return the text as it is; if it may be remembered at all, it may be told again."""
         if isinstance(text, str) and is_text(text) and 0 < len(text.strip()) <= TOLD_CHARS_MAX:
-            self.told.append(text)
+            self.statements.append(text)
         return text
 
     def bad_document(self, stream: Stream) -> object:
@@ -194,9 +194,11 @@ class User:
         if stream.chance(1, 2):
             return self.bad_text(stream)
         self.document_kind = "conversation"
-        said = [ENCODER.encode({"role": "user", "content": f"Hello {n}"}) for n in range(stream.below(14))]
+        messages = [
+            ENCODER.encode({"role": "user", "content": f"Hello {n}"}) for n in range(stream.below(14))
+        ]
         mute = [ENCODER.encode(stream.pick(MUTE)) for _ in range(stream.between(1, 12))]
-        return f"[{','.join(stream.shuffle([*said, *mute]))}]"
+        return f"[{','.join(stream.shuffle([*messages, *mute]))}]"
 
     def document(self, stream: Stream) -> object:
         """Draw a text, a conversation, a document or a payload; in one of four cases an earlier one."""
@@ -225,9 +227,9 @@ class User:
         """Draw an earlier query, words of something told, or a question, of which half refer to turns."""
         if stream.chance(1, 2) and self.asked:
             self.question = stream.pick(self.asked)
-        elif stream.chance(1, 2) and self.told:
+        elif stream.chance(1, 2) and self.statements:
             about = "what about " if stream.chance(1, 4) else ""  # which makes the search a deep one
-            self.question = about + some_words(stream, stream.pick(self.told)), ()
+            self.question = about + some_words(stream, stream.pick(self.statements)), ()
         else:
             asked = pools.REFERRING if stream.chance(1, 2) else pools.QUESTIONS
             self.question = filled_in(stream, asked), ()
@@ -240,17 +242,17 @@ class User:
             return before
         if not stream.chance(*(WITH_TURNS if read(query).terms else WITHOUT_NEED)):
             return None
-        said = tuple(self.turn(stream) for _ in range(stream.between(0, stream.pick(pools.TURN_COUNTS))))
-        self.asked.append((query, said))
-        return said
+        turns = tuple(self.turn(stream) for _ in range(stream.between(0, stream.pick(pools.TURN_COUNTS))))
+        self.asked.append((query, turns))
+        return turns
 
     def turn(self, stream: Stream) -> Turn:
         """Draw something told earlier, or said aside; one in sixteen is blank or longer than is looked at."""
         role = stream.pick(pools.ROLES)
         if stream.chance(1, 16):
             return Turn(role, stream.pick(pools.STRANGE_TURNS))
-        is_told = stream.chance(3, 4) and self.told
-        return Turn(role, stream.pick(self.told) if is_told else filled_in(stream, pools.TEMPLATES))
+        is_told = stream.chance(3, 4) and self.statements
+        return Turn(role, stream.pick(self.statements) if is_told else filled_in(stream, pools.TEMPLATES))
 
     def has_asked(self, args: Mapping[str, object]) -> bool:
         """Check whether this query was asked before, after the same turns."""

@@ -94,8 +94,8 @@ class Agent(Owner):
         `idle_ms`: the deadline that it was woken for, if it did nothing and wants the same once more.
         """
         self.spin_count = 0 if idle_ms is None else self.spin_count + 1
-        told = f"{self.name} was woken {SPIN_MAX} times for {idle_ms}, for nothing"
-        demand(self.spin_count < SPIN_MAX, rules.PROGRESS, told)
+        message = f"{self.name} was woken {SPIN_MAX} times for {idle_ms}, for nothing"
+        demand(self.spin_count < SPIN_MAX, rules.PROGRESS, message)
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """Take items to begin, in order of their times, then of the record."""

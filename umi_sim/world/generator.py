@@ -177,10 +177,10 @@ class Dice:
         kinds_here = self._at_site.get((verb, site))
         if kinds_here is None:
             kinds_here = self._at_site[(verb, site)] = tuple(self._active(verb, site))
-        told = data.encode()
+        key = data.encode()
         for name, keyed, n, d in kinds_here:
             # word / 2**64 < n / d in whole numbers: a rate of 1/8 strikes when the word is below 2**61.
-            if keyed.draw_of(told) * d < n << 64:
+            if keyed.draw_of(key) * d < n << 64:
                 return name
         return None
 

@@ -346,8 +346,8 @@ class World(Owner):
         # Even with the rule switched off the copy takes over, so that switching a rule off changes no trace.
         agent.machine = copy
         if (rule := rules.COPIED_STATE_CONTINUES).name not in self.config.off:
-            told = f"{agent.name} restored from its snapshot is another memory"
-            demand(copy.digest() == digest, rule, told)
+            message = f"{agent.name} restored from its snapshot is another memory"
+            demand(copy.digest() == digest, rule, message)
 
     def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:
         op_id, outcome = str(reply.op_id), reply.outcome

@@ -32,7 +32,7 @@ from umi_sim.judge.state.accesses import (
     check_scan,
     check_session_source,
 )
-from umi_sim.judge.state.stands import OperationSnapshot
+from umi_sim.judge.state.snapshots import OperationSnapshot
 from umi_sim.record.broken import Broken
 
 TEA, SNORES = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "snores")
@@ -202,7 +202,7 @@ def waiting(
         asked=None,
         request=request,
         facts=facts or {},
-        told_of=(0, 0),
+        reported_counts=(0, 0),
         calls=(),
         yields=(0, 0),
     )

@@ -22,11 +22,11 @@ from umi_core.tiers.archive import AccessRecords, AccessTable, as_versions
 from umi_core.tiers.core import CoreTier, admit, entry_of, without
 from umi_core.values import RoutingDecision, Scope, Turn
 from umi_sim.judge.state.accesses import check_deleted, check_gone, prune_fault
-from umi_sim.judge.state.calls import check_all_told, check_opened
+from umi_sim.judge.state.calls import check_opened, check_reported_calls
 from umi_sim.judge.state.homes import check_homes
 from umi_sim.judge.state.prompts import check_turns
 from umi_sim.judge.state.settling import check_believed, check_won
-from umi_sim.judge.state.stands import stand_of
+from umi_sim.judge.state.snapshots import stand_of
 from umi_sim.judge.state.steps import core_row
 from umi_sim.judge.state.vectors import (
     as_answered,
@@ -245,7 +245,7 @@ def test_after_another_plan_has_won_core_is_read() -> None:
 
 def test_a_plan_that_did_not_win_has_saved_and_decided_nothing() -> None:
     pair, answer = lost()
-    heard, operation = next(iter(pair.before.stands.values())), only(pair)
+    heard, operation = next(iter(pair.before.snapshots.values())), only(pair)
     was = pair.memory.state.tiers
     assert was.access.unsaved
     saved = was.copy()
@@ -356,9 +356,9 @@ def test_the_record_of_a_call_tells_what_was_sent() -> None:
 def test_no_call_is_left_out() -> None:
     calls = stand_of(only(asking(Commit))).calls
     assert len(calls) > 1
-    check_all_told(calls[:1], calls)
+    check_reported_calls(calls[:1], calls)
     for told in ((), calls[1:], calls[::-1]):
-        assert caught(partial(check_all_told, calls, told)) == "workflow-contract"
+        assert caught(partial(check_reported_calls, calls, told)) == "workflow-contract"
 
 
 def test_the_last_turns_that_say_something_are_kept() -> None:

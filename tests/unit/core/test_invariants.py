@@ -84,10 +84,10 @@ from umi_sim.judge.state import (
     check_self_stays,
     check_tables,
 )
+from umi_sim.judge.state.eviction import ReferenceEviction, ScoredEntry
 from umi_sim.judge.state.plans import check_marked, check_relations, check_scope
 from umi_sim.judge.state.prompts import check_prompt
 from umi_sim.judge.state.prompts import expect_inputs as given_by
-from umi_sim.judge.state.walk import Seat, Walk
 from umi_sim.record.broken import Broken
 from umi_sim.record.rules import Rule, SeenBy
 
@@ -1233,14 +1233,14 @@ def test_the_twin_agrees_with_the_machine(
 ) -> None:
     config = Config(core_bytes_max=4_096, core_entry_count_max=count_max)
     core = core_of([Block("goals", text="x" * text)])
-    walk = Walk(config, {("goals", ""): text}, {})
+    walk = ReferenceEviction(config, {("goals", ""): text}, {})
     scores: dict[str, int] = {}
     for n, (kind, size_bytes, score) in enumerate(seats):
         key = f"e{n}"
         scores[key] = score * 25_000
         core = admit(core, Entry(key, 1, "", "x" * size_bytes, n), kind, scores[key], scores, config).core
-        walk.admit(Seat(key, kind, size_bytes, scores[key]))
-        assert sorted(walk.seats) == sorted(entry.entity_id for _, entry in core.entries())
+        walk.admit(ScoredEntry(key, kind, size_bytes, scores[key]))
+        assert sorted(walk.candidates) == sorted(entry.entity_id for _, entry in core.entries())
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def new_world(life: RecordedLife, storage: SimStorage | None = None, *, is_hasty
     return SmallWorld(life.scope, life.config, last.now_ms, registry, storage or SimStorage(), is_hasty)
 
 
-def list_told(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+def list_requests(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """List the first requests of these kinds in a life, each once."""
     values: Iterator[Any] = (step.value for step in life.steps if isinstance(step.value, kinds))
     # The same request under two ids is told once: else the second would only be a repetition.
@@ -109,33 +109,33 @@ def compare_batches(life: RecordedLife) -> int:
 
     Never of both: a text reinforces a fact that was told before it, and not one told afterwards.
     """
-    return sum(compare_batch(life, list_told(life, (kind,))) for kind in TELLING)
+    return sum(compare_batch(life, list_requests(life, (kind,))) for kind in TELLING)
 
 
-def compare_batch(life: RecordedLife, told: tuple[Any, ...]) -> int:
-    if len(told) < 2:
+def compare_batch(life: RecordedLife, facts: tuple[Any, ...]) -> int:
+    if len(facts) < 2:
         return 0
     # facts that are told together are not compared, so a memory that believes verdicts would differ
     life = structs.replace(life, config=structs.replace(life.config, evolve_confidence_min_ppm=PPM))
-    single = tell_singly(new_world(life), told)
+    single = tell_singly(new_world(life), facts)
     # answered in the order of the questions, and the last question first
     for is_hasty in (False, True):
         batch = new_world(life, is_hasty=is_hasty)
-        for request in told:
+        for request in facts:
             batch.step(request)
         batch.settle()
-        tell_singly(batch, [it for it in told if is_conflict(batch.outcomes[it.op_id])])
+        tell_singly(batch, [it for it in facts if is_conflict(batch.outcomes[it.op_id])])
         must_say(
             describe_archive(single),
             describe_archive(batch),
             rules.BATCH_OR_SINGLE,
-            f"{len(told)} at once, against one by one",
+            f"{len(facts)} at once, against one by one",
         )
     return 2
 
 
-def tell_singly(world: SmallWorld, told: Iterable[Any]) -> SmallWorld:
-    for request in told:
+def tell_singly(world: SmallWorld, requests: Iterable[Any]) -> SmallWorld:
+    for request in requests:
         world.ask(request)
     return world
 
@@ -152,8 +152,8 @@ def compare_cleared(life: RecordedLife) -> int:
     full = new_world(life)
     session = begin_session(full)
     # In one session, so that there is a reflection to lose, too.
-    told = [in_session(session, it) for it in list_told(life, STORING)]
-    before = describe_archive(tell_singly(full, told))
+    stored = [in_session(session, it) for it in list_requests(life, STORING)]
+    before = describe_archive(tell_singly(full, stored))
     if not before:
         return 0
     kept = find_unrelated(full)
@@ -165,7 +165,7 @@ def compare_cleared(life: RecordedLife) -> int:
     must_say(
         kept, find_unrelated(empty), rules.CLEARED_OR_FRESH, "what an archive that was cleared had no part in"
     )
-    tell_singly(empty, told)
+    tell_singly(empty, stored)
     must_say(
         before, describe_archive(empty), rules.CLEARED_OR_FRESH, "cleared and told again, against told once"
     )

@@ -112,8 +112,8 @@ def run_faultless(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]
     found = list[FaultFreeRun]()
     for request in asked:
         world.now_ms += 1  # of one instant no more than three sessions can begin
-        before, told = fork_graph(world), at_hand(world, request)
-        found.append(FaultFreeRun(told, world.begin(told, {}), before, fork_graph(world)))
+        before, at_start = fork_graph(world), at_hand(world, request)
+        found.append(FaultFreeRun(at_start, world.begin(at_start, {}), before, fork_graph(world)))
     return found
 
 
@@ -200,7 +200,7 @@ class Failing(Data):
     step: str
     kind: str
     is_lasting: bool
-    told: str
+    label: str
     in_doubt: bool = False
 
     @property
@@ -224,17 +224,17 @@ class Failing(Data):
         return late_ms + scores.wait_ms(number, LATER_MS.get(self.kind, 0))
 
     def demand(self, holds: bool, what: str, wanted: object, got: object) -> None:
-        demand(holds, rules.FAILED_THEN_AGAIN, f"{self.told}: {what}", wanted, got)
+        demand(holds, rules.FAILED_THEN_AGAIN, f"{self.label}: {what}", wanted, got)
 
 
 def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
     """Run one request with failures in this world, and then once more. Raises Broken."""
     request, before = whole.request, world.list_rows()
     step, kinds = [*script.items()][-1]
-    told = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
+    message = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
     # The commit that leads here may be durable, so the operation may only say that it does not know.
     in_doubt = step != "commit" and not frozenset(DOUBTS).isdisjoint(script.get("commit", ()))
-    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told, in_doubt)
+    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, message, in_doubt)
     outcome = world.begin(request, script)
     check_memory(world.memory.state)
     met = [it for it in world.asked if it.step == step]
@@ -284,7 +284,7 @@ def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: F
     A session has another id at another time.
     """
     there, here = split_differences(true.by_id(), world.by_id(), since)
-    must_say(there, here, rules.FAILED_THEN_AGAIN, f"{failing.told}, and where nothing failed")
+    must_say(there, here, rules.FAILED_THEN_AGAIN, f"{failing.label}, and where nothing failed")
     due, got = (it.outcomes[it.subject] for it in (true, world))
     if isinstance(due, Done) and isinstance(got, Done) and not isinstance(due.value, SessionCreated):
         is_same = hide_times(drop_reasons(due), since) == hide_times(drop_reasons(got), since)
@@ -346,7 +346,7 @@ def check_wait(
 
 
 def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: Failing) -> None:
-    it, told = met[0], name_failure(failing.kind)
+    it, name = met[0], name_failure(failing.kind)
     other = scores.substitute(it.workflow, it.row)
     # once unavailable, or in conflict: the next attempt succeeds; once refused: none follows
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
@@ -355,14 +355,14 @@ def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: 
     elif passes:
         failing.demand(type(outcome) is type(true), "how it ends", true, outcome)
     elif other is not None:
-        without = (f"{it.row}:{other}", told)
+        without = (f"{it.row}:{other}", name)
         names = {(each.name, each.reason) for each in outcome.degraded} if isinstance(outcome, Done) else ()
         failing.demand(without in names, "how it ends", without, outcome)
     elif failing.in_doubt or (it.of is Commit and failing.kind in DOUBTS):
         failing.demand(isinstance(outcome, Unknown), "how it ends", "unknown", outcome)
     else:
         error: Any = outcome.error if isinstance(outcome, Failed) else None
-        due = (it.row, told, failing.count(it))
+        due = (it.row, name, failing.count(it))
         named = (error.step, error.kind, error.attempts) if isinstance(error, StepFailed) else None
         failing.demand(named == due, "how it ends", due, outcome)
         plans, plan_count = {each.plan for each in met}, scores.PLAN_COUNT if failing.is_conflict else 1
@@ -380,7 +380,7 @@ def compare_recovery(world: FailingWorld, script: Script) -> FailingWorld:
     met = [it for it in new.asked if it.step == failing.step]
     failing.demand(not met or len(met) > count, "how often it asks", "without end", len(met))
     check_first_waits(new, failing, count)
-    must_say(describe_archive(world), describe_archive(new), rules.FAILED_THEN_AGAIN, failing.told)
+    must_say(describe_archive(world), describe_archive(new), rules.FAILED_THEN_AGAIN, failing.label)
     return new
 
 
@@ -400,7 +400,7 @@ def compare_purge(world: FailingWorld, script: Script) -> FailingWorld:
     if not failing.ends_at_once:
         check_first_waits(other, failing, count)
     left = [where for where in other.list_rows() if where.kind not in OF_NO_AGENT]
-    demand(not left, rules.CLOSED_IS_CLOSED, f"{failing.told}: rows are left", [], left[:3])
+    demand(not left, rules.CLOSED_IS_CLOSED, f"{failing.label}: rows are left", [], left[:3])
     return other
 
 

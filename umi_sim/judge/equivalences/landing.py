@@ -92,12 +92,12 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
     if is_odd or due != got:
         ahead = before.begin(meanwhile, {})
         before.land()
-        told = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
+        message = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
         first, then = split_differences(list_settled(before), list_settled(doubtful), since, drop_relations)
         if due != got and first != then:
-            must_say(due, got, rules.FAILED_THEN_AGAIN, f"{told}, and where it has landed before")
-        told = f"{told}, and is refused as in neither order"
-        demand(not is_odd or answer == ahead, rules.FAILED_THEN_AGAIN, told, (behind, ahead), answer)
+            must_say(due, got, rules.FAILED_THEN_AGAIN, f"{message}, and where it has landed before")
+        message = f"{message}, and is refused as in neither order"
+        demand(not is_odd or answer == ahead, rules.FAILED_THEN_AGAIN, message, (behind, ahead), answer)
     yield doubtful
 
 

@@ -156,10 +156,10 @@ def expire(number: int, step: RecordedStep, memory: Memory) -> bool:
     # About half of them, so that the sweep must also leave some.
     first = sorted(entries)[: len(entries) // 2 + 1]
     until_ms = max(first[-1][0], memory.state.seen_ms)
-    swept, said = step_twin(memory, [(until_ms, Sweep("expire"))])
+    swept, replies = step_twin(memory, [(until_ms, Sweep("expire"))])
     reads: list[tuple[int, Value]] = [(at_ms, Get("read", key)) for at_ms, key in first]
     read, rest = step_twin(memory, [*reads, (until_ms, Sweep("expire"))])
-    counts = [outcomes(effects, "expire") for effects in (said, rest)]
+    counts = [outcomes(effects, "expire") for effects in (replies, rest)]
     if counts[0] != counts[1]:
         what = f"at {until_ms}, before step {number}, a sweep counts otherwise than after reads"
         raise Broken(rules.SWEEP_OR_READ, what, shorten_value(counts[0]), shorten_value(counts[1]))
@@ -212,16 +212,16 @@ def are_independent(one: Value, two: Value, is_ready: bool) -> bool:
 
 def exchange(one: RecordedStep, two: RecordedStep, memory: Memory) -> bool:
     now_ms = max(one.now_ms, two.now_ms)
-    first, said = step_twin(memory, [(now_ms, one.value), (now_ms, two.value)])
+    first, replies = step_twin(memory, [(now_ms, one.value), (now_ms, two.value)])
     second, told_then = step_twin(memory, [(now_ms, two.value), (now_ms, one.value)])
-    if any(is_short_of_room(effect) for effect in (*said, *told_then)):
+    if any(is_short_of_room(effect) for effect in (*replies, *told_then)):
         return False  # only one of them may fit, and then the first does
     what = f"{one.name} and {two.name} at {now_ms}"
-    if in_any_order(said) != in_any_order(told_then):
+    if in_any_order(replies) != in_any_order(told_then):
         raise Broken(
             rules.EITHER_ORDER,
             f"{what} say other things when exchanged",
-            shorten_value(said),
+            shorten_value(replies),
             shorten_value(told_then),
         )
     if first.digest() != second.digest():

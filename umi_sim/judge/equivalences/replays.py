@@ -32,10 +32,10 @@ def read_back_inputs(life: RecordedLife) -> list[Value]:
             digests.append(digest_of(step.effects))
             numbers.append(number)
     try:
-        told, taken = read_recording("\n".join(lines))
+        inputs, taken = read_recording("\n".join(lines))
     except Rejected as refused:
         raise Broken(rules.REPLAY_INPUTS, f"its recording cannot be read: {refused}") from refused
-    got = told, [it.digest for it in taken], [it.now_ms for it in taken]
+    got = inputs, [it.digest for it in taken], [it.now_ms for it in taken]
     due = head, digests, [life.steps[number].now_ms for number in numbers]
     demand(got == due, rules.REPLAY_INPUTS, "its recording tells another life", due, got)
     for number, it in zip(numbers, taken, strict=True):

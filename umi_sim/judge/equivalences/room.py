@@ -52,8 +52,8 @@ class Lives(Data):
         self.settle(memory, Wake())
         if memory.state.phase == "recovering":
             return None
-        told = [reply for request in asked for reply in self.settle(memory, request)]
-        return {reply.op_id: reply.outcome for reply in told}
+        replies = [reply for request in asked for reply in self.settle(memory, request)]
+        return {reply.op_id: reply.outcome for reply in replies}
 
     def settle(self, memory: Memory, value: Value) -> Iterator[Reply]:
         replies, pending = list[Reply](), list(memory.step(self.now_ms, value))
@@ -106,8 +106,8 @@ def must_be_barred(name: str, replies: Mapping[object, Outcome] | None) -> None:
         outcome = (replies or {}).get(request.op_id)
         error = outcome.error if isinstance(outcome, Failed) else None
         is_told = isinstance(error, BadConfig) and error.option == name
-        told = f"{type(request).__name__} of a life without room"
-        demand(is_told, rules.ROOM_COMES_BACK, told, f"BadConfig of {name}", outcome)
+        message = f"{type(request).__name__} of a life without room"
+        demand(is_told, rules.ROOM_COMES_BACK, message, f"BadConfig of {name}", outcome)
 
 
 def measure_needs(core: Core) -> dict[str, int]:

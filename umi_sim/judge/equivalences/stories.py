@@ -62,13 +62,13 @@ def tell_story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
     if Stream(life.seed, "order of a story").chance(1, 2):
         few.sort(key=order_of)
     wide = [widen_request(it, Stream(life.seed, "wide", type(it).__name__)) for it in few]
-    told = [structs.replace(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
-    own = dict.fromkeys(it.session_id for it in told if hasattr(it, "session_id"))
+    requests = [structs.replace(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
+    own = dict.fromkeys(it.session_id for it in requests if hasattr(it, "session_id"))
     # Three sessions of the life, two here: the first and the third become the same one.
     others = dict(zip(own, cycle(sessions), strict=False))
     return [
         structs.replace(it, session_id=others[it.session_id]) if hasattr(it, "session_id") else it
-        for it in told
+        for it in requests
     ]
 
 

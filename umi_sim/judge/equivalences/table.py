@@ -32,8 +32,8 @@ def check(life: RecordedLife, names: tuple[str, ...], compared: Counter[str]) ->
     for name, comparison in COMPARISONS.items():
         if name in names:
             try:
-                came = comparison(life)
+                matching = comparison(life)
             except Broken as broken:
-                told = f"{life.agent}, life {life.number}: {broken.message}"
-                raise Broken(rule_named(broken.rule), told, broken.expected, broken.got) from None
-            compared.update(came if isinstance(came, Counter) else {f"equal: {name}": came})
+                message = f"{life.agent}, life {life.number}: {broken.message}"
+                raise Broken(rule_named(broken.rule), message, broken.expected, broken.got) from None
+            compared.update(matching if isinstance(matching, Counter) else {f"equal: {name}": matching})

@@ -60,5 +60,5 @@ def check_shown(reply: Reply, request: Request, tiers: Tiers) -> None:
         value: Any = reply.outcome.value
         got = value.version if isinstance(request, BuildSystemPrompt) else value
         due = DUE[type(request)](request, tiers)
-        told = f"{reply.op_id}: {type(request).__name__} shows something else than core holds"
-        demand(got == due, rules.REFERENCE_AGREES, told, due, got)
+        message = f"{reply.op_id}: {type(request).__name__} shows something else than core holds"
+        demand(got == due, rules.REFERENCE_AGREES, message, due, got)

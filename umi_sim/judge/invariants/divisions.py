@@ -85,7 +85,7 @@ class Divisions(Observer):
     config: Config
     plans: dict[str, PlanInputs] = {}  # by operation
     forced: dict[str, None] = {}  # operations
-    told: dict[str, list[Telling]] = {}  # what each of its commits comes to
+    tellings: dict[str, list[Telling]] = {}  # what each of its commits comes to
     made: dict[str, Made] = {}  # by digest
     links: dict[str, tuple[str, dict[str, int]]] = {}
     """By category, the digest and the members of its last division, unless it is being divided now."""
@@ -127,7 +127,7 @@ class Divisions(Observer):
                 if isinstance(answer, Committed):
                     self.links[reading.category.id] = digest_of(reading, rows), links_of(reading)
                 telling = expect_reply(reading, rows, "updated", self.config)
-                self.told.setdefault(call.op_id, []).append(telling)
+                self.tellings.setdefault(call.op_id, []).append(telling)
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         """Take the uses of a division from the memory, and judge replies.
@@ -148,7 +148,7 @@ class Divisions(Observer):
 
     def check_reply(self, scope: Scope, op_id: str, outcome: Outcome) -> None:
         """Demand that the reply to a division reports one of its commits, or groups left as they were."""
-        plan, due = self.plans.pop(op_id, None), self.told.pop(op_id, [])
+        plan, due = self.plans.pop(op_id, None), self.tellings.pop(op_id, [])
         self.forced.pop(op_id, None)
         if not (isinstance(outcome, Done) and isinstance(outcome.value, Evolved)):
             return
@@ -157,13 +157,13 @@ class Divisions(Observer):
             due = [self.expect_unchanged(plan or PlanInputs(), scope)]
         lacks = dict(due).get(value)
         demand(lacks is not None, RULE, f"what {op_id} tells of groups", due, value)
-        names, told = [it.name for it in outcome.degraded], f"what {op_id} had to do without"
+        names, message = [it.name for it in outcome.degraded], f"what {op_id} had to do without"
         unsaid = [name for name, _, _ in lacks or () if name not in names]
-        demand(not unsaid, rules.DEGRADATION_NAMED, told, unsaid, names)
-        said = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
+        demand(not unsaid, rules.DEGRADATION_NAMED, message, unsaid, names)
+        reported = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
         # two commits may come to equal replies, and lack different members: the reply may have either list
         due_said = [[it for it in each if it[0] == PARTIAL] for made, each in due if made == value]
-        demand(said in due_said, rules.DEGRADATION_NAMED, told, due_said, said)
+        demand(reported in due_said, rules.DEGRADATION_NAMED, message, due_said, reported)
 
     def check_digest(self, reading: CategoryContents, rows: Bodies) -> None:
         """Demand that one digest stands for the same members, and that none is divided twice."""
@@ -172,8 +172,8 @@ class Divisions(Observer):
         is_new = reading.is_afresh or self.made.get(category.evolved_digest) != reading.made
         demand(is_new, rules.REPEAT_SAME_ROWS, f"{category.name} is divided as it was, once more")
         before = self.made.setdefault(digest, reading.made)
-        told = f"members of {category.name} with the digest {digest}"
-        demand(before == reading.made, RULE, told, before, reading.made)
+        message = f"members of {category.name} with the digest {digest}"
+        demand(before == reading.made, RULE, message, before, reading.made)
 
     def observe_rows(self, rows: Iterable[Row]) -> None:
         """Demand that a category with a digest has the members that it was made of."""
@@ -182,9 +182,9 @@ class Divisions(Observer):
         for home in (it for it in bodies if isinstance(it, Category)):
             links = {it.entity_id: it.entity_version for it in members if it.category_id == home.id}
             digest, due = self.links.get(home.id, ("", links))
-            told = f"members of {home.name}, which is not due to be divided"
+            message = f"members of {home.name}, which is not due to be divided"
             is_other = digest != home.evolved_digest
-            demand(is_other or links == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, links)
+            demand(is_other or links == due, rules.DERIVED_FOLLOWS_SOURCE, message, due, links)
 
     def expect_unchanged(self, plan: PlanInputs, scope: Scope) -> Telling:
         """Return the reply to a division that did nothing; the category must be as it was divided."""
@@ -208,7 +208,7 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
     """Demand that a new member is in the group nearest to its vector, if that is near enough."""
     written = [write.body for write in commit.writes]
     vectors = {it.entity_id: it.components for it in written if isinstance(it, Vector)}
-    said = {it.id: it.content for it in written if isinstance(it, Entity)}
+    contents = {it.id: it.content for it in written if isinstance(it, Entity)}
     listed = {it.id: it.subcategory_ids for it in plan.bodies("lookup") if isinstance(it, Category)}
     groups = {it.id: it for it in plan.bodies("homes") if isinstance(it, Subcategory)}
     centroids = {it.entity_id: it.components for it in plan.bodies("homes") if isinstance(it, Vector)}
@@ -230,10 +230,12 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
         got = (it.subcategory_id, it.confidence_ppm)
         demand(place == got, RULE, f"the group that {it.entity_id} is put into", place, got)
         words = groups[near[0][1]].keywords if near else ()
-        is_written = not words or it.entity_id in said
-        demand(is_written, RULE, f"entity written with its membership {it.id}", it.entity_id, sorted(said))
+        is_written = not words or it.entity_id in contents
+        demand(
+            is_written, RULE, f"entity written with its membership {it.id}", it.entity_id, sorted(contents)
+        )
         # keywords tea, green; "likes green apples": green alone
-        due = tuple(word for word in words if word in key_words(said[it.entity_id]))
+        due = tuple(word for word in words if word in key_words(contents[it.entity_id]))
         demand(
             due == it.keywords_matched, RULE, f"keywords that {it.entity_id} has", due, it.keywords_matched
         )
@@ -337,7 +339,9 @@ def expect_reply(reading: CategoryContents, rows: Bodies, change: str, config: C
     category = rows["category", reading.category.id]
     assert isinstance(category, Category)
     groups = [rows.get(("subcategory", key)) for key in category.subcategory_ids]
-    told = [Group(it.id, it.name, it.keywords, homes[it.id]) for it in groups if isinstance(it, Subcategory)]
+    groups_of = [
+        Group(it.id, it.name, it.keywords, homes[it.id]) for it in groups if isinstance(it, Subcategory)
+    ]
     new = [it for it in groups if isinstance(it, Subcategory) and it.id not in reading.groups]
     is_unnamed = config.name_by_model and any(it.named_by == "keywords" for it in new)
     have, seen = (
@@ -348,7 +352,7 @@ def expect_reply(reading: CategoryContents, rows: Bodies, change: str, config: C
     counts = {"damaged": reading.lost_count, "no_vector": bare_count, "too_many": left_count}
     lacks = [(PARTIAL, reason, count) for reason, count in counts.items() if count]
     lacks += [("name:keywords", "", 0)] * is_unnamed
-    return Evolved(change, tuple(told), homes[None]), tuple(lacks)
+    return Evolved(change, tuple(groups_of), homes[None]), tuple(lacks)
 
 
 def rows_before(reading: CategoryContents) -> Bodies:
@@ -424,12 +428,12 @@ def name_groups(
     # Names of groups that stay are taken, whatever the order of groups is.
     known = [norm(reading.groups[it.known.id].name) for it, _ in found if it.known]
     for it, founder in found:
-        said = [reading.entities[key].content for key in it.member_ids if key in reading.entities]
-        words = keywords(said)
+        contents = [reading.entities[key].content for key in it.member_ids if key in reading.entities]
+        words = keywords(contents)
         if it.known:
             yield structs.replace(reading.groups[it.known.id], keywords=words), it
             continue
-        question = words[:SHOWN], tuple(cut(text, SHOWN_BYTES) for text in said[:SHOWN])
+        question = words[:SHOWN], tuple(cut(text, SHOWN_BYTES) for text in contents[:SHOWN])
         # the answer is empty if it was no name: then the name is made of keywords
         given = reading.names.get(question, "") if by_model else ""
         name = free_name(given or name_of(words, founder), known)
@@ -445,8 +449,8 @@ def place_member(
     if home is None:
         return Membership(*first)
     entity = reading.entities.get(it.entity_id)
-    said = key_words(entity.content) if entity else []
-    return Membership(*first, home[0].id, home[1], tuple(word for word in home[0].keywords if word in said))
+    terms = key_words(entity.content) if entity else []
+    return Membership(*first, home[0].id, home[1], tuple(word for word in home[0].keywords if word in terms))
 
 
 def hide_times(body: object) -> object:

@@ -38,8 +38,8 @@ def check_groups(rows: StoredRows) -> None:
         is_there = is_there or "evolve_category" in rows.misread.get(where, ())
         demand(is_there, rules.EDGE_SCOPE, f"{member.id} is in a group that its category has not", "", member)
         is_whole = (member.confidence_ppm is None) == (place is None)
-        told = f"how near {member.id} is to its group"
-        demand(is_whole, rules.DERIVED_FOLLOWS_SOURCE, told, "", member)
+        message = f"how near {member.id} is to its group"
+        demand(is_whole, rules.DERIVED_FOLLOWS_SOURCE, message, "", member)
 
 
 def check_dues(storage: SimStorage, state: State, *, is_sure: bool) -> None:

@@ -40,9 +40,9 @@ def check_hierarchy(rows: StoredRows, abouts: Mapping[str, str]) -> None:
 def check_memberships(rows: StoredRows) -> None:
     for key, it in rows.memberships.items():
         # The membership of a forgotten fact brings it back; that of one that never was leads nowhere.
-        gone = rules.DELETED_STAYS_DELETED if rows.was_deleted(it.entity_id) else rules.EDGE_SCOPE
+        rule = rules.DELETED_STAYS_DELETED if rows.was_deleted(it.entity_id) else rules.EDGE_SCOPE
         entity = rows.entities.get(it.entity_id)
-        demand(entity is not None, gone, f"a membership of {it.entity_id}, which is not there")
+        demand(entity is not None, rule, f"a membership of {it.entity_id}, which is not there")
         is_there = it.category_id in rows.categories
         demand(is_there, rules.EDGE_SCOPE, f"a membership in {it.category_id}, which is not there")
         own = membership_id(rows.scope, it.entity_id, it.category_id)
@@ -71,17 +71,21 @@ def check_categories(rows: StoredRows, abouts: Mapping[str, str]) -> None:
 
 def check_summary(category: Category, member_ids: list[str]) -> None:
     """Demand that a summary is made of members, and a clean one of all; without members there is none."""
-    named, told = [key for key, _ in category.summary_sources], f"the summary of {category.name}"
-    gone = [key for key in named if key not in member_ids]
-    demand(not gone, rules.DERIVED_FOLLOWS_SOURCE, f"{told} names facts that are no members", (), gone)
+    named, message = [key for key, _ in category.summary_sources], f"the summary of {category.name}"
+    removed = [key for key in named if key not in member_ids]
+    demand(
+        not removed, rules.DERIVED_FOLLOWS_SOURCE, f"{message} names facts that are no members", (), removed
+    )
     is_made = bool(named) == bool(category.summary)
-    demand(is_made, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and its sources", category.summary, named)
+    demand(is_made, rules.DERIVED_FOLLOWS_SOURCE, f"{message} and its sources", category.summary, named)
     # a summary of a, b; then c joins: the category is dirty until a model has seen c
     left_out = [key for key in member_ids if key not in named]
     # a model is shown 200 members at most: then a clean summary need not name the others
     is_partial = len(named) >= limits.SUMMARY_MEMBER_COUNT_MAX
     is_true = category.summary_dirty or not left_out or is_partial
-    demand(is_true, rules.DERIVED_FOLLOWS_SOURCE, f"{told} is called clean and lacks members", (), left_out)
+    demand(
+        is_true, rules.DERIVED_FOLLOWS_SOURCE, f"{message} is called clean and lacks members", (), left_out
+    )
 
 
 def check_resources(rows: StoredRows) -> None:
@@ -107,14 +111,16 @@ def check_resources(rows: StoredRows) -> None:
 def check_description(it: Resource) -> None:
     """Demand that only media have a description, and that a missing one is pending and nothing was read."""
     is_media, is_due = it.modality in MEDIA and it.parent_id is None, it.pending[:1] == (DESCRIBE,)
-    told = f"the description of {it.id}"
-    demand(is_media or not it.description, rules.DERIVED_FOLLOWS_SOURCE, told, "", it.description)
+    message = f"the description of {it.id}"
+    demand(is_media or not it.description, rules.DERIVED_FOLLOWS_SOURCE, message, "", it.description)
     is_told = is_due == (is_media and not it.description)
-    demand(is_told, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and what is pending", it.description, it.pending)
+    demand(
+        is_told, rules.DERIVED_FOLLOWS_SOURCE, f"{message} and what is pending", it.description, it.pending
+    )
     # facts are read from the description: none can be known before there is one
     is_unread = not (is_due and it.extracted_types)
     demand(
-        is_unread, rules.DERIVED_FOLLOWS_SOURCE, f"{told}, read before it was made", (), it.extracted_types
+        is_unread, rules.DERIVED_FOLLOWS_SOURCE, f"{message}, read before it was made", (), it.extracted_types
     )
 
 
@@ -131,9 +137,9 @@ def check_found(it: Resource, segments: list[Resource], rows: StoredRows) -> Non
 
 def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) -> None:
     """Demand that segments are the lines of `whole`, in their order; a long line is in several."""
-    told = f"segments of {whole.id}"
+    message = f"segments of {whole.id}"
     places = [it.position for it in segments]
-    demand(places == [*range(len(places))], rules.TEXT_COVERED, f"places of {told}", "", places)
+    demand(places == [*range(len(places))], rules.TEXT_COVERED, f"places of {message}", "", places)
     # Joined again, the segments must give the text: a line break belongs only between two lines.
     text, last = segments[0].text, segments[0].last_line
     for it in segments[1:]:
@@ -142,8 +148,8 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
         demand(is_next, rules.TEXT_COVERED, f"where {it.id} begins", last + 1, it.first_line)
         text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line
     due = whole.description or NORMALISERS[whole.modality](whole.text)
-    demand(text == due, rules.TEXT_COVERED, told, due, text)
-    demand(last == due.count("\n"), rules.TEXT_COVERED, f"the end of the {told}", due.count("\n"), last)
+    demand(text == due, rules.TEXT_COVERED, message, due, text)
+    demand(last == due.count("\n"), rules.TEXT_COVERED, f"the end of the {message}", due.count("\n"), last)
     before: Counter[str] = Counter()
     for it in segments:
         # two segments with one text: the id of the second counts the first
@@ -155,19 +161,19 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
 def check_reflections(rows: StoredRows) -> None:
     """Demand that each reflection is of one session, and made of whole texts that are there."""
     for key, it in rows.reflections.items():
-        own, told = reflection_id(rows.scope, it.session_id), f"the reflection of {it.session_id}"
+        own, message = reflection_id(rows.scope, it.session_id), f"the reflection of {it.session_id}"
         demand(key == own, rules.UNIQUE_ROWS, "a reflection under another id than its own", own, key)
         named = [source for source, _ in it.sources]
         wholes = [source for source, text in rows.resources.items() if text.parent_id is None]
-        gone = [source for source in named if source not in wholes]
-        demand(not gone, rules.EDGE_SCOPE, f"{told} is made of what is not there", (), gone)
+        removed = [source for source in named if source not in wholes]
+        demand(not removed, rules.EDGE_SCOPE, f"{message} is made of what is not there", (), removed)
         # three texts, shown whole or cut: each is one source, whatever its number of segments
         is_once = len(dict.fromkeys(named)) == len(named) <= limits.SOURCE_COUNT_MAX
-        demand(is_once, rules.DERIVED_FOLLOWS_SOURCE, f"sources of {told}", "each once", named)
+        demand(is_once, rules.DERIVED_FOLLOWS_SOURCE, f"sources of {message}", "each once", named)
         is_made = bool(named) == bool(it.text) == (not it.pending)
-        demand(is_made, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and its sources", it.text, it)
+        demand(is_made, rules.DERIVED_FOLLOWS_SOURCE, f"{message} and its sources", it.text, it)
         is_found = it.text != "" or key not in rows.vectors
-        demand(is_found, rules.DERIVED_FOLLOWS_SOURCE, f"{told} is empty, and has a vector", "", key)
+        demand(is_found, rules.DERIVED_FOLLOWS_SOURCE, f"{message} is empty, and has a vector", "", key)
 
 
 def check_sources(entity: Entity, rows: StoredRows) -> None:

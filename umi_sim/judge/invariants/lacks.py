@@ -60,26 +60,26 @@ class Lacks(Observer):
             self.heard.setdefault(call.op_id, []).append((call, answer))
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
-        heard = self.heard.pop(op_id, [])
+        answers = self.heard.pop(op_id, [])
         # A repeated reply is the one of an earlier request, whose answers are gone.
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
             for lack in outcome.degraded:
                 if lack.name in NAMES:  # what interceptors and workflows of one's own say is theirs
-                    self.check(op_id, lack, heard)
+                    self.check(op_id, lack, answers)
 
-    def check(self, op_id: str, lack: Degraded, heard: list[tuple[Call, Answer]]) -> None:
+    def check(self, op_id: str, lack: Degraded, answers: list[tuple[Call, Answer]]) -> None:
         step = lack.name.partition(":")[0]
         # `read:...` may be of any step; all other names begin with theirs
-        own = [it for it in heard if step in (ROWS, it[0].step)]
-        is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in heard)
+        own = [it for it in answers if step in (ROWS, it[0].step)]
+        is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in answers)
         is_elsewhere = is_divided or step == OF_NO_ANSWER
         # A time-out leaves no answer behind, so nothing can be demanded of it.
         if lack.reason == LATE or is_elsewhere or any(has_own_task(call) for call, _ in own):
             return
         found = [it for call, answer in own for it in self.reasons(step, call, answer) if it[1] > 0]
         counts = [count for reason, count in found if reason == lack.reason]
-        rule, told = rules.DEGRADATION_NAMED, f"why {op_id} has {lack.name}"
-        demand(counts, rule, told, list(dict(found)), lack.reason)
+        rule, message = rules.DEGRADATION_NAMED, f"why {op_id} has {lack.name}"
+        demand(counts, rule, message, list(dict(found)), lack.reason)
         # two answers with 2 and 1 of them: 1 to 3, as the plan that used one of them may have been dropped
         is_true = lack.count == counts[0] if len(counts) == 1 else 1 <= lack.count <= sum(counts)
         demand(is_true, rule, f"how often {op_id} has {lack.name} ({lack.reason})", counts, lack.count)
@@ -115,9 +115,9 @@ def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | N
         yield read.reason, 1
     match read:
         case Extraction(partial=is_partial):
-            told = read if speaker is None else own_words(read, about.text, speaker)
+            words = read if speaker is None else own_words(read, about.text, speaker)
             yield "malformed", int(is_partial)
-            yield "passed_over", told.uncovered_count
+            yield "passed_over", words.uncovered_count
         case Routes(degraded=dropped) | Evolution(dropped=dropped):
             yield from ((reason, dropped.count(reason)) for reason in dict.fromkeys(dropped))
         case Resolution(reason=reason):

@@ -78,7 +78,7 @@ def entity_of(entity_id: str, entity_type: str) -> Entity:
 
 def subject_of(asked: Inputs) -> PromptSubject:
     """Return the inputs of a prompt, as far as they have the form that the memory gives them."""
-    turns = tuple(Turn(*said) for said in rows_of(asked, "turns", "role", "text"))
+    turns = tuple(Turn(*turn) for turn in rows_of(asked, "turns", "role", "text"))
     entities, pairs = rows_of(asked, "entities", "entity_id", "type"), rows_of(asked, "pairs", "new", "old")
     ids = tuple(alias for alias, _ in rows_of(asked, "candidates", "id", "text"))
     count = int(getattr(asked.get("count"), "text", "0"))

@@ -67,10 +67,10 @@ def check_older(body: Body, version: int, tree: list[Any]) -> None:
     """Check a row as the release before wrote it, and one that only claims to be of that version."""
     # version 3 has one field more than 2: bytes of version 2 lack it, and it gets its default
     count = body.added[version - 1]
-    told = [getattr(body, name) for name in body.__struct_fields__[:-count]]
+    fields = [getattr(body, name) for name in body.__struct_fields__[:-count]]
     read, wanted = (
         read_row(msgpack.packb([body.row_kind, version, msgpack.packb(tree[:-count])])),
-        type(body)(*told),
+        type(body)(*fields),
     )
     demand(read == wanted, rules.ROWS_AS_BYTES, f"{body.row_kind} of version {version}", wanted, read)
     check_refused(msgpack.packb([body.row_kind, version, msgpack.packb(tree)]), StateDamaged)

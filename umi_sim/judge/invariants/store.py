@@ -73,7 +73,7 @@ def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) ->
         return
     check_belonging(rows, state)
     if not has_lied:
-        check_told(rows, state)
+        check_access_rows(rows, state)
     for entity in rows.facts.values():
         check_entity(entity, rows)
     check_ended(rows)
@@ -171,13 +171,13 @@ def check_leaving(asked: Commit, workflow: str, storage: SimStorage) -> None:
             continue
         other = structs.replace(where, kind=OTHER_STATE[where.kind])
         if workflow not in DELETING:
-            told = f"{workflow} deletes {where.id}, and was not asked to forget it"
+            message = f"{workflow} deletes {where.id}, and was not asked to forget it"
             is_moved = where not in storage.rows or bodies.get(other) is not None
-            demand(is_moved, rules.ARCHIVE_UNTOUCHED, told)
+            demand(is_moved, rules.ARCHIVE_UNTOUCHED, message)
         elif other in storage.rows and expected.get(other) == storage.rows[other].version:
             # It forgets an ended fact, which it has read, and deletes the row of a current one.
-            told = f"{workflow} deletes {where.id} as {where.kind}, and leaves it as {other.kind}"
-            demand(other in bodies, rules.DELETED_STAYS_DELETED, told)
+            message = f"{workflow} deletes {where.id} as {where.kind}, and leaves it as {other.kind}"
+            demand(other in bodies, rules.DELETED_STAYS_DELETED, message)
 
 
 def check_belonging(rows: StoredRows, state: State) -> None:
@@ -208,11 +208,11 @@ def check_needed(asked: Commit, storage: SimStorage) -> None:
         # Only if the batch expects the very row that is there:
         # of one that will conflict nothing can be said.
         if isinstance(write.body, Entity) and row is not None and expected.get(write.address) == row.version:
-            told = f"{write.address.id} is written as it was"
-            demand(row.body != write.body, rules.ONCE_ONLY, told, row.body, write.body)
+            message = f"{write.address.id} is written as it was"
+            demand(row.body != write.body, rules.ONCE_ONLY, message, row.body, write.body)
 
 
-def check_told(rows: StoredRows, state: State) -> None:
+def check_access_rows(rows: StoredRows, state: State) -> None:
     """Demand that a memory at rest means to write every access record that storage has otherwise.
 
     Of two batches on their way the one planned first may land last. A batch whose outcome stayed unknown may
@@ -253,8 +253,8 @@ def check_entity(entity: Entity, rows: StoredRows) -> None:
 def check_ended(rows: StoredRows) -> None:
     """Demand that an ended fact is not current, and names a fact that is or was there."""
     for key, it in rows.ended.items():
-        told = f"{key} has ended, and is current as well"
-        demand(key not in rows.entities, rules.ENDED_AS_NAMED, told)
+        message = f"{key} has ended, and is current as well"
+        demand(key not in rows.entities, rules.ENDED_AS_NAMED, message)
         is_known = it.by in rows.facts or rows.was_deleted(it.by)
         demand(
             is_known and it.by != key, rules.ENDED_AS_NAMED, f"{key} is ended by what is not there", "", it.by
@@ -268,9 +268,9 @@ def check_sources(rows: StoredRows) -> None:
         # forgetting its last text removes a fact, unless remember told it, too
         has_any = fact.is_direct or bool(fact.sources)
         demand(has_any, rules.FACTS_NAME_RECORDS, f"{fact.id} is there, and nothing tells it")
-        gone = [key for key in fact.sources if key not in rows.records and not is_whole(rows, key)]
-        told = f"{fact.id} names sources that are not there"
-        demand(not gone, rules.FACTS_NAME_RECORDS, told, "", gone)
+        removed = [key for key in fact.sources if key not in rows.records and not is_whole(rows, key)]
+        message = f"{fact.id} names sources that are not there"
+        demand(not removed, rules.FACTS_NAME_RECORDS, message, "", removed)
 
 
 def is_whole(rows: StoredRows, key: str) -> bool:

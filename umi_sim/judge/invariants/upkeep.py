@@ -91,7 +91,7 @@ class Tended(Observer):
 
     config: Config
     is_forged: bool
-    told: dict[str, dict[str, int | None]] = {}
+    reported: dict[str, dict[str, int | None]] = {}
     newest: dict[str, dict[str, Due]] = {}
     heard: Counter[str] = msgspec.field(default_factory=Counter)
     begun: dict[str, int] = {}
@@ -128,7 +128,7 @@ class Tended(Observer):
         for key, body in bodies.items():
             # row 3 was heard of, row 2 comes late: row 3 says what is left to do
             newest[key] = max(newest.get(key, UNTOLD), (versions[key], self.due_ms(body)), key=version_of)
-        self.told[asker] = {key: newest[key][1] for key in bodies}
+        self.reported[asker] = {key: newest[key][1] for key in bodies}
 
     def due_ms(self, body: Kept) -> int | None:
         interval_ms = self.config.upkeep_interval_ms
@@ -139,16 +139,16 @@ class Tended(Observer):
 
         A late answer may leave work scheduled that is done; it is looked at, and left as it is.
         """
-        told, memory, is_late = self.told.pop(agent, {}), memory_of(machine), self.is_late.get(agent)
+        reported, memory, is_late = self.reported.pop(agent, {}), memory_of(machine), self.is_late.get(agent)
         seen = self.looks.pop(agent, None)
         if seen is not None and memory is not None and is_being_done(memory.state):
             self.check_look(agent, seen, memory.state)
-        if not told or memory is None:
+        if not reported or memory is None:
             return
-        known = {key: memory.state.tiers.upkeep.get(key) for key in told}
+        known = {key: memory.state.tiers.upkeep.get(key) for key in reported}
         wrong = {
             key: due
-            for key, due in told.items()
+            for key, due in reported.items()
             if due != known[key] and not (is_late and known[key] is not None)
         }
         message = f"{agent}: what a commit has left to do, as it is known"
@@ -165,7 +165,7 @@ class Tended(Observer):
         self.newest[old], self.heard[old] = self.newest.pop(agent, {}), self.heard[agent]
 
     def observe_crash(self, agent: str) -> None:
-        for table in (self.told, self.newest, self.is_late, self.looks):
+        for table in (self.reported, self.newest, self.is_late, self.looks):
             table.pop(agent, None)
 
 

@@ -29,8 +29,8 @@ def check_row(write: Write) -> None:
     body, address = write.body, write.address
     if body is None:
         return
-    told = f"the row that is written as {address.id} is of another kind than its address says"
-    demand(body.row_kind == address.kind, rules.WHOLE_VALUES, told, address.kind, body.row_kind)
+    message = f"the row that is written as {address.id} is of another kind than its address says"
+    demand(body.row_kind == address.kind, rules.WHOLE_VALUES, message, address.kind, body.row_kind)
     wrong = anything(body)
-    told = f"a field out of its range, in the {address.kind} that is written as {address.id}"
-    demand(not wrong, rules.WHOLE_VALUES, told, "", wrong)
+    message = f"a field out of its range, in the {address.kind} that is written as {address.id}"
+    demand(not wrong, rules.WHOLE_VALUES, message, "", wrong)

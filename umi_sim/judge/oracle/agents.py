@@ -163,10 +163,10 @@ class Closing(OracleModel):
         demand(holds, rules.CLOSED_IS_CLOSED, f"{op_id} {what}", [], got)
 
     def judge_other(self, ending: Ending, outcome: Outcome) -> None:
-        said = f"{ending.op_id} {type(ending.request).__name__} of "
-        said += "a closed agent is answered" if self.is_closed else "an open agent finds none"
+        message = f"{ending.op_id} {type(ending.request).__name__} of "
+        message += "a closed agent is answered" if self.is_closed else "an open agent finds none"
         due = "NotFound" if self.is_closed else "an answer"
-        demand(is_gone(outcome) == self.is_closed, rules.CLOSED_IS_CLOSED, said, due, outcome)
+        demand(is_gone(outcome) == self.is_closed, rules.CLOSED_IS_CLOSED, message, due, outcome)
 
     def judge_switch(self, ending: Ending, request: AgentRequest, outcome: Outcome) -> None:
         op_id, is_delete = ending.op_id, isinstance(request, DeleteAgent)
@@ -305,8 +305,10 @@ class ReplacedLife(Owner):
         """Demand that a request is deposed once the life has heard of a later one, and only then."""
         error: Error | None = getattr(outcome, "error", None)
         message = f"{op_id} {type(request).__name__} of a life of epoch {self.epoch}"
-        is_told_lost = isinstance(outcome, Failed) and self.surroundings.is_durable(op_id)
-        demand(not is_told_lost, rules.OLD_LIFE_FENCED, f"{message} is stored", "Done or Unknown", outcome)
+        is_reported_lost = isinstance(outcome, Failed) and self.surroundings.is_durable(op_id)
+        demand(
+            not is_reported_lost, rules.OLD_LIFE_FENCED, f"{message} is stored", "Done or Unknown", outcome
+        )
         if self.told:
             # Its own delete_agent may have raised the epoch to
             # 8 without an answer: it then still names its 7.

@@ -80,7 +80,7 @@ class Keys(Owner):
         mine = self.of(op_id, key)
         first = next((it for it in self.asked[key] if it.value is not None), None)
         is_young = first is not None and now_ms - (first.done_ms or 0) < RECEIPT_MS_MAX
-        if first is not None and (is_young or is_told(first, value, repeated)):
+        if first is not None and (is_young or is_result(first, value, repeated)):
             # A second reply that is not `repeated` is right only
             # if the first doer was guessed: it was this one.
             is_equal = drop_reasons(first.value) == drop_reasons(value)
@@ -108,7 +108,7 @@ class Keys(Owner):
         return doer.op_id
 
 
-def is_told(first: KeyedRequest, value: object, repeated: bool) -> bool:
+def is_result(first: KeyedRequest, value: object, repeated: bool) -> bool:
     """Return True if a reply repeats the first one: receipts may be kept for longer than a day."""
     return repeated and drop_reasons(first.value) == drop_reasons(value)
 
@@ -291,7 +291,7 @@ class Chain(Owner):
     states: dict[int, list[VisibleBlock]] = msgspec.field(default_factory=lambda: {0: [NONE]})
     floor: int = 0
     open: dict[str, Edit] = {}
-    told: dict[int, str] = {}
+    writers: dict[int, str] = {}
     is_foreign: bool = False
     erased_version: int = 0  # changes up to here have no text any more
     may_be_new: bool = False  # deleted and made again: its importance went with it (M3.3)
@@ -316,9 +316,9 @@ class Chain(Owner):
     def next(self, states: list[VisibleBlock], version: int) -> Iterator[VisibleBlock]:
         for edit in self.open.values():
             for before in states:
-                came = apply_edit(edit, self.slot, before, version)
-                if came is not None and came.change != "unchanged":
-                    yield came.after
+                edited = apply_edit(edit, self.slot, before, version)
+                if edited is not None and edited.change != "unchanged":
+                    yield edited.after
 
     def later(self, floor: int) -> Iterator[tuple[int, list[VisibleBlock] | None]]:
         """Yield all versions from `floor` on that may be the newest one, with what each may be."""
@@ -447,9 +447,9 @@ class BlocksModel(Owner):
         if chain.is_foreign or not is_new:
             chain.open.pop(op_id, None)
             return
-        name, told = name_of(chain.slot), f"{op_id} wrote a block of another label"
+        name, message = name_of(chain.slot), f"{op_id} wrote a block of another label"
         is_named = value.label in (name, f"{chain.slot[0]}/{name}")
-        demand(is_named, rules.REFERENCE_AGREES, told, name, value.label)
+        demand(is_named, rules.REFERENCE_AGREES, message, name, value.label)
         if value.change == "unchanged":
             self.judge_unchanged(op_id, edit, value, chain)
         else:
@@ -457,12 +457,12 @@ class BlocksModel(Owner):
 
     def judge_change(self, op_id: str, edit: Edit, value: BlockWritten, chain: Chain) -> None:
         version, floor = value.version, self.floor(op_id, chain)
-        told, name = chain.told.setdefault(version, op_id), name_of(chain.slot)
+        writer, name = chain.writers.setdefault(version, op_id), name_of(chain.slot)
         demand(
-            told == op_id,
+            writer == op_id,
             rules.APPENDS_SURVIVE,
             f"two writes of {name} were told version {version}",
-            told,
+            writer,
             op_id,
         )
         message = f"{op_id} was told a version of {name} that is not newer than what was told before"
@@ -493,8 +493,8 @@ class BlocksModel(Owner):
         if before is None:
             return None
         found = (apply_edit(edit, chain.slot, it, value.version - 1) for it in before)
-        told = (value.change, value.count)
-        return [it.after for it in found if it is not None and (it.change, it.count) == told]
+        result = (value.change, value.count)
+        return [it.after for it in found if it is not None and (it.change, it.count) == result]
 
     def judge_unchanged(self, op_id: str, edit: Edit, value: BlockWritten, chain: Chain) -> None:
         floor, states = self.floor(op_id, chain), chain.list_possible(value.version)
@@ -503,8 +503,8 @@ class BlocksModel(Owner):
         message = f"{op_id} was told an old version of {name}"
         demand(value.version >= floor, rules.APPENDS_SURVIVE, message, floor, value.version)
         if states is not None:
-            came = [(it, apply_edit(edit, chain.slot, it, value.version)) for it in states]
-            kept = [it for it, made in came if made is not None and made.change == "unchanged"]
+            edited = [(it, apply_edit(edit, chain.slot, it, value.version)) for it in states]
+            kept = [it for it, made in edited if made is not None and made.change == "unchanged"]
             demand(
                 kept,
                 rules.APPENDS_SURVIVE,
@@ -599,8 +599,8 @@ class BlocksModel(Owner):
         # A page that names a next one may end early; the last
         # page must reach the version that was acknowledged.
         is_cut = value.next is not None and versions[-1:] == [value.next]
-        told = f"the history of {request.block_id} lacks versions"
-        demand(is_cut or end > floor, rules.HISTORY_REPLAYS, told, f"to {floor}", versions)
+        text = f"the history of {request.block_id} lacks versions"
+        demand(is_cut or end > floor, rules.HISTORY_REPLAYS, text, f"to {floor}", versions)
         # As of the request: a delete that was acknowledged
         # while this read was under way may be missing from it.
         erased = self.begun[op_id].erased.get(chain.slot, 0)

@@ -84,7 +84,7 @@ def is_sought(request: SearchMessages, seq: int, content: str, at_ms: int | None
     return has_words and is_below and (is_near or (low is None and high is None))
 
 
-def nowhere(told: RowContents) -> bool:
+def nowhere(contents: RowContents) -> bool:
     return False
 
 
@@ -101,7 +101,7 @@ class NumberedRow(Owner):
     `at_ms`: when it was added, once a reply has shown it.
     """
 
-    told: RowContents
+    contents: RowContents
     op_id: str
     at_ms: int | None = None
     sure: int = FOREVER
@@ -138,9 +138,9 @@ class LogModel(Owner):
         tick, fit = self.tick + 1, self.find_fit
         return LogModel(self.name, self.prefix, last=floor, tick=tick, floor=floor, slack=slack, find_fit=fit)
 
-    def has(self, told: RowContents) -> bool:
-        rows = (it.told for it in self.rows.values())
-        return told in rows or any(told in each for each in self.open.values())
+    def has(self, contents: RowContents) -> bool:
+        rows = (it.contents for it in self.rows.values())
+        return contents in rows or any(contents in each for each in self.open.values())
 
     def begin(self, op_id: str) -> None:
         self.tick += 1
@@ -168,19 +168,19 @@ class LogModel(Owner):
     def judge_append(self, op_id: str, value: Appended) -> None:
         self.tick += 1
         # A read that came first may have placed its rows already (`settle`), and with that closed it.
-        told = self.open.get(op_id) or [it.told for it in self.rows.values() if it.op_id == op_id]
-        is_whole = (value.log, value.count) == (self.name, len(told))
+        contents = self.open.get(op_id) or [it.contents for it in self.rows.values() if it.op_id == op_id]
+        is_whole = (value.log, value.count) == (self.name, len(contents))
         demand(
             is_whole,
             rules.MESSAGE_LOG_COMPLETE,
             f"{op_id} was told of another number of rows",
-            len(told),
+            len(contents),
             value,
         )
         last = self.begun[op_id].last
         message = f"{op_id} was told numbers of the {self.name} log that are not above those told before"
         demand(value.first_seq > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", value.first_seq)
-        self.place(op_id, value.first_seq, told)
+        self.place(op_id, value.first_seq, contents)
         for seq in range(value.first_seq, value.first_seq + value.count):
             self.rows[seq].sure = min(self.rows[seq].sure, self.tick)
             self.rows[seq].at_ms = value.at_ms
@@ -191,11 +191,17 @@ class LogModel(Owner):
         message = f"numbers of the {self.name} log were skipped"
         demand(len(missing) <= room, rules.MESSAGE_LOG_COMPLETE, message, f"{room} at most", missing)
 
-    def place(self, op_id: str, first: int, told: list[RowContents]) -> None:
-        for seq, each in enumerate(told, first):
+    def place(self, op_id: str, first: int, rows: list[RowContents]) -> None:
+        for seq, each in enumerate(rows, first):
             now = self.rows.setdefault(seq, NumberedRow(each, op_id, gone=self.unseen.pop(seq, FOREVER)))
             message = f"number {seq} of the {self.name} log names two rows"
-            demand((now.op_id, now.told) == (op_id, each), rules.ID_NAMES_ONE_ROW, message, now.told, each)
+            demand(
+                (now.op_id, now.contents) == (op_id, each),
+                rules.ID_NAMES_ONE_ROW,
+                message,
+                now.contents,
+                each,
+            )
         self.open.pop(op_id, None)
 
     def judge_delete(self, op_id: str, key: str) -> None:
@@ -207,13 +213,13 @@ class LogModel(Owner):
         # it guesses the id of an append without an answer.
         may_be = row is not None or (bool(self.open) and seq > self.floor)
         demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which there never was")
-        gone = self.unseen.get(seq, FOREVER) if row is None else row.gone
+        deleted = self.unseen.get(seq, FOREVER) if row is None else row.gone
         message = f"{op_id} deleted {key}, which was deleted before"
-        demand(gone >= begun.tick, rules.DELETE_REACHES_ALL, message)
+        demand(deleted >= begun.tick, rules.DELETE_REACHES_ALL, message)
         if row is None:
-            self.unseen[seq] = min(gone, self.tick)
+            self.unseen[seq] = min(deleted, self.tick)
         else:
-            row.gone = min(gone, self.tick)
+            row.gone = min(deleted, self.tick)
 
     # What may be there.
 
@@ -225,42 +231,42 @@ class LogModel(Owner):
 
     def judge_row(self, op_id: str, row: Any) -> None:
         """Demand that a row is what was added under its number, and was not gone when asked for."""
-        told, placed = contents_of_row(row), self.rows.get(row.seq)
+        contents, placed = contents_of_row(row), self.rows.get(row.seq)
         message = f"{row.id} went with the agent when it was closed, and is shown"
         demand(row.seq > self.floor, rules.CLOSED_IS_CLOSED, message, "", row)
         if placed is None:
-            self.settle(row.seq, told)
+            self.settle(row.seq, contents)
             placed = self.rows.get(row.seq)
         else:
-            is_stray = placed.told != told and self.is_elsewhere(told)
+            is_stray = placed.contents != contents and self.is_elsewhere(contents)
             message = f"number {row.seq} of the {self.name} log shows what another agent has"
-            demand(not is_stray, rules.AGENTS_APART, message, placed.told, told)
+            demand(not is_stray, rules.AGENTS_APART, message, placed.contents, contents)
             message = f"number {row.seq} of the {self.name} log shows what was never added"
-            demand(placed.told == told, rules.GET_WHAT_WAS_PUT, message, placed.told, told)
+            demand(placed.contents == contents, rules.GET_WHAT_WAS_PUT, message, placed.contents, contents)
         is_gone = placed is not None and placed.gone < self.begun[op_id].tick
         demand(not is_gone, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
         due = f"{self.prefix}_{row.seq:012}"
         demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"number {row.seq} has another id", due, row.id)
 
-    def settle(self, seq: int, told: RowContents) -> None:
+    def settle(self, seq: int, contents: RowContents) -> None:
         """Take a row that a read shows as part of a request with unknown outcome."""
-        fitting = [*self.list_fitting(seq, told)]
-        is_stray = not fitting and self.is_elsewhere(told)
-        demand(not is_stray, rules.AGENTS_APART, f"number {seq} shows what another agent has", "", told)
+        fitting = [*self.list_fitting(seq, contents)]
+        is_stray = not fitting and self.is_elsewhere(contents)
+        demand(not is_stray, rules.AGENTS_APART, f"number {seq} shows what another agent has", "", contents)
         message = f"number {seq} of the {self.name} log shows what was never added"
-        demand(fitting, rules.GET_WHAT_WAS_PUT, message, "", told)
+        demand(fitting, rules.GET_WHAT_WAS_PUT, message, "", contents)
         # With two candidates it stays open which one it is; a later reply about either decides.
         if len(fitting) == 1:
             op_id, first = fitting[0]
             self.place(op_id, first, self.open[op_id])
 
-    def list_fitting(self, seq: int, told: RowContents) -> Iterator[tuple[str, int]]:
+    def list_fitting(self, seq: int, contents: RowContents) -> Iterator[tuple[str, int]]:
         """List the requests of which this may be a row, each with its first number."""
         for op_id, rows in self.open.items():
             for at, each in enumerate(rows):
                 first = seq - at
                 is_free = all(number not in self.rows for number in range(first, first + len(rows)))
-                if each == told and is_free and first > self.begun[op_id].last:
+                if each == contents and is_free and first > self.begun[op_id].last:
                     yield op_id, first
 
     # Messages.
@@ -284,13 +290,13 @@ class LogModel(Owner):
         for row in value.messages:
             self.judge_row(op_id, row)
         beside = (due.start > base + 1 and value.total > 0, due.stop <= last)
-        told = (value.has_older, value.has_newer)
+        ends = (value.has_older, value.has_newer)
         demand(
-            told == beside,
+            ends == beside,
             rules.PAGER_COMPLETE,
             f"{op_id}: whether there are others beside the page",
             beside,
-            told,
+            ends,
         )
 
     def judge_found(self, op_id: str, request: SearchMessages, value: MessagesFound) -> None:
@@ -307,12 +313,14 @@ class LogModel(Owner):
         tick, last = self.begun[op_id].tick, value.next or 0
         sure = [seq for seq in sorted(self.rows) if seq >= last and self.is_sure(seq, tick)]
         rows = [(seq, self.rows[seq]) for seq in sure]
-        due: list[Place] = [-seq for seq, it in rows if is_sought(request, seq, it.told.content, it.at_ms)]
+        due: list[Place] = [
+            -seq for seq, it in rows if is_sought(request, seq, it.contents.content, it.at_ms)
+        ]
         # The time of a row is known only once a reply has shown
         # it; until then it may be in the range asked for.
         timeless = structs.replace(request, from_ms=None, until_ms=None)
         known = [(seq, it, request if it.at_ms is not None else timeless) for seq, it in self.rows.items()]
-        may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.told.content, it.at_ms)]
+        may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.contents.content, it.at_ms)]
         self.judge_skip(op_id, request.skip, due, may_be, [-seq for seq in seqs])
 
     def judge_skip(
@@ -379,7 +387,7 @@ class LogModel(Owner):
             hits == sorted(hits), rules.PAGER_COMPLETE, f"{op_id}: the order of records", sorted(hits), hits
         )
         shown = {seq: -got for got, seq in hits}
-        fits = {seq: self.fit(request.query, seq, it.told.content) for seq, it in self.rows.items()}
+        fits = {seq: self.fit(request.query, seq, it.contents.content) for seq, it in self.rows.items()}
         fits |= {seq: (got, got) for seq, got in shown.items()}
         # How well the facts of a record fit is known as a
         # range; a row may be missed only if it is one value.
@@ -409,7 +417,7 @@ class LogModel(Owner):
         """List the records that surely were there all the while, and have these tags."""
         tick = self.begun[op_id].tick
         sure = [seq for seq in sorted(self.rows) if self.is_sure(seq, tick)]
-        return [seq for seq in sure if set(tags) <= set(self.rows[seq].told.tags)]
+        return [seq for seq in sure if set(tags) <= set(self.rows[seq].contents.tags)]
 
 
 # The model of the API of an agent server: observes requests and replies of one memory, and hands them on.
@@ -440,9 +448,9 @@ class ApiModel(OracleModel):
         self.messages, self.records = LogModel("message", "msg"), LogModel("archival", "arc")
         self.begin_anew()
 
-    def is_elsewhere(self, told: RowContents) -> bool:
+    def is_elsewhere(self, contents: RowContents) -> bool:
         """Return True if another agent has added just these contents."""
-        return any(other.messages.has(told) or other.records.has(told) for other in self.others())
+        return any(other.messages.has(contents) or other.records.has(contents) for other in self.others())
 
     def begin_anew(self) -> None:
         self.blocks = BlocksModel(self.scope)

@@ -80,12 +80,16 @@ def is_barred(request: BlockWrite) -> bool:
 def must_be_barred(request: BlockWrite, outcome: Outcome) -> None:
     """Raise Broken if a model wrote a block of the user, or a user's write was refused like one."""
     error, wanted = getattr(outcome, "error", None), is_barred(request)
-    told = f"a model writes {request.kind}/{request.label}"
+    message = f"a model writes {request.kind}/{request.label}"
     demand(
-        not (wanted and isinstance(outcome, Done)), rules.SYSTEM_IS_AUTHORED, told, ReadOnly.__name__, outcome
+        not (wanted and isinstance(outcome, Done)),
+        rules.SYSTEM_IS_AUTHORED,
+        message,
+        ReadOnly.__name__,
+        outcome,
     )
-    told = f"{request.kind}/{request.label} is refused to a {request.author}"
-    demand(wanted or not isinstance(error, ReadOnly), rules.NO_SPURIOUS_REFUSAL, told, "", error)
+    message = f"{request.kind}/{request.label} is refused to a {request.author}"
+    demand(wanted or not isinstance(error, ReadOnly), rules.NO_SPURIOUS_REFUSAL, message, "", error)
 
 
 def must_be_right(request: BlockWrite, outcome: Outcome, slot: Slot, while_asked: Meanwhile) -> None:
@@ -104,15 +108,15 @@ def must_be_found(
     name = f"{kind}/{request.label}" if request.label else kind  # the caller's own words
     error = getattr(outcome, "error", None)
     if isinstance(error, BlockNotFound):
-        told = f"block {name} is not found, and its text is there"
-        demand(while_asked.may_be_gone, rules.REFERENCE_AGREES, told)
-        told = f"it was not block {name} that is not found"
-        demand(error.block == name, rules.REFERENCE_AGREES, told, name, error.block)
+        message = f"block {name} is not found, and its text is there"
+        demand(while_asked.may_be_gone, rules.REFERENCE_AGREES, message)
+        message = f"it was not block {name} that is not found"
+        demand(error.block == name, rules.REFERENCE_AGREES, message, name, error.block)
     # Found without a text is right for an unlabelled block: entries alone make one. They have no label, and
     # never stand in the system block.
     elif isinstance(outcome, Done) and (label or kind == "system"):
-        told = f"block {name} is found, and there is none"
-        demand(while_asked.may_be_there, rules.REFERENCE_AGREES, told, BlockNotFound(name), outcome)
+        message = f"block {name} is found, and there is none"
+        demand(while_asked.may_be_there, rules.REFERENCE_AGREES, message, BlockNotFound(name), outcome)
 
 
 def must_be_counted(outcome: Outcome, error: Error | None, while_asked: Meanwhile) -> None:
@@ -120,16 +124,16 @@ def must_be_counted(outcome: Outcome, error: Error | None, while_asked: Meanwhil
     if isinstance(error, TooManyBlocks):
         # A block that surely is there is replaced and adds to no number.
         is_full = while_asked.may_be_gone and most >= BLOCK_COUNT_MAX
-        told = "a block is refused for the number of others"
-        demand(is_full, rules.NO_SPURIOUS_REFUSAL, told, f"{least} to {most} others", error)
-        told, is_true = "too many blocks of another number", least <= error.block_count <= most
-        demand(is_true, rules.REFERENCE_AGREES, told, f"{least} to {most}", error.block_count)
+        message = "a block is refused for the number of others"
+        demand(is_full, rules.NO_SPURIOUS_REFUSAL, message, f"{least} to {most} others", error)
+        message, is_true = "too many blocks of another number", least <= error.block_count <= most
+        demand(is_true, rules.REFERENCE_AGREES, message, f"{least} to {most}", error.block_count)
         demand(error.block_count_max == BLOCK_COUNT_MAX, rules.REFERENCE_AGREES, "another limit", "", error)
     elif isinstance(outcome, Done) or isinstance(error, CoreFull):
         is_new = not while_asked.may_be_there
-        told = f"a new block beside {least} others is not refused"
+        message = f"a new block beside {least} others is not refused"
         demand(
-            not is_new or least < BLOCK_COUNT_MAX, rules.CORE_LIMITS, told, TooManyBlocks.__name__, outcome
+            not is_new or least < BLOCK_COUNT_MAX, rules.CORE_LIMITS, message, TooManyBlocks.__name__, outcome
         )
 
 
@@ -292,8 +296,8 @@ class CoreModel(OracleModel):
         need, share = byte_size(slot, request.text), self.config.core_bytes_max // 4
         has_room = need + (share if slot == SELF_SLOT else 0) <= BLOCK_BYTES_MAX
         if has_room and most + need + share <= self.config.core_bytes_max:
-            told = f"{slot_name(slot)} of {need} bytes refused beside {most} bytes of text"
-            demand(not is_full, rules.NO_SPURIOUS_REFUSAL, told)
+            message = f"{slot_name(slot)} of {need} bytes refused beside {most} bytes of text"
+            demand(not is_full, rules.NO_SPURIOUS_REFUSAL, message)
 
     # Reads.
 
@@ -340,24 +344,24 @@ class CoreModel(OracleModel):
         for slot, chain in self.api().items():
             chains.setdefault(norm(slot[1] or slot[0]), []).append(chain)
         for name, same in chains.items():
-            text, said = named.get(name), f"block {name} in a prompt"
+            text, message = named.get(name), f"block {name} in a prompt"
             holds = (all if text is None else any)(chain.shows(text) for chain in same)
-            demand(holds, rules.RENDER_PARSE, said, [chain.states for chain in same], text)
+            demand(holds, rules.RENDER_PARSE, message, [chain.states for chain in same], text)
 
     def judge_block(self, slot: Slot, block: Block | ShownBlock | None, exact: bool) -> None:
         texts, ranks = self.registers(slot)
         text = block.text if block else None
         rule = rules.AUTHORED_TEXT_KEPT if exact else rules.RENDER_PARSE
-        said = f"block {slot_name(slot)} shows another text than was written"
+        message = f"block {slot_name(slot)} shows another text than was written"
         chain = self.api().get(slot)
         holds = texts.allows(text) if chain is None else chain.shows(text)
-        demand(holds, rule, said, texts if chain is None else chain.states, repr(text)[:80])
+        demand(holds, rule, message, texts if chain is None else chain.states, repr(text)[:80])
         if slot[0] == "system" and block:
             demand(not block.entries, rules.SYSTEM_IS_AUTHORED, "the system block shows promoted entries")
         if isinstance(block, Block) and block.text is not None:
-            said, got = f"block {slot_name(slot)} has another importance", block.importance_ppm
+            message, got = f"block {slot_name(slot)} has another importance", block.importance_ppm
             is_new = got == DEFAULT_PPM and chain is not None and chain.may_be_new
-            demand(is_new or ranks.allows(got), rules.AUTHORED_TEXT_KEPT, said, ranks, got)
+            demand(is_new or ranks.allows(got), rules.AUTHORED_TEXT_KEPT, message, ranks, got)
 
 
 def slot_of(request: BlockWrite) -> Slot | None:

@@ -48,7 +48,7 @@ class Handoffs(Owner):
     def explains(self, declared: Declared, op_id: str, done: SessionLoaded) -> bool:
         """Return whether a load that found this save read its facts, and told what became of them."""
         op = self.logs()[self.scope.agent].ops[op_id]
-        owner, told = Scope(self.scope.user, declared.agent), done.facts.entities if done.facts else ()
+        owner, stored = Scope(self.scope.user, declared.agent), done.facts.entities if done.facts else ()
         is_due = "facts" in declared.carries and declared.agent != self.scope.agent
         due = tuple(Address(owner, "entity", key) for key in declared.facts) if is_due else ()
         tried = [it.effect for it in (*op.past, *op.attempts) if it.step == "facts"]
@@ -56,7 +56,7 @@ class Handoffs(Owner):
         asked = [it.addresses if isinstance(it, ByIds) else () for it in queries]
         is_asked = bool(asked) == bool(due) and all(addresses == due for addresses in asked)
         is_told = done.facts is not None or not read_carried(op.plan)
-        return is_asked and is_told and done.left_out_count == len(due) - len(told)
+        return is_asked and is_told and done.left_out_count == len(due) - len(stored)
 
     def explains_turns(
         self, declared: Declared, session_id: str, positions: Mapping[str, int], turns: tuple[Turn, ...]
@@ -75,11 +75,11 @@ class Handoffs(Owner):
         least = sum(min(map(len, each)) for each in shown)
         if self.surroundings.atlas.losses or len(turns) < min(least, TURN_COUNT_MAX):
             return bool(self.surroundings.atlas.losses)
-        told = [each[0] for each in shown if any(each)]
+        shown_turns = [each[0] for each in shown if any(each)]
         # Which of several conversations came last, only their times tell: any of their messages will do.
-        if len(told) != 1 or least != len(known):
+        if len(shown_turns) != 1 or least != len(known):
             return True
-        last = told[0][-TURN_COUNT_MAX:]
+        last = shown_turns[0][-TURN_COUNT_MAX:]
         return len(turns) == len(last) and all(map(is_shown, turns, last))
 
 
@@ -89,10 +89,10 @@ def list_messages(text: MemorizedText | None, session_id: str) -> tuple[Message,
         return ()
     lines = NORMALISERS["conversation"](text.given[1]).split("\n")
     found = [(it["who"], it["text"]) for it in map(LINE.fullmatch, lines) if it is not None]
-    told = [
+    messages = [
         (who, text) if who in ROLES else (ROLES[0], f"{who}: {text}") for who, text in found if text.strip()
     ]
-    return tuple(told)
+    return tuple(messages)
 
 
 def is_any(turn: Turn, messages: list[Message]) -> bool:

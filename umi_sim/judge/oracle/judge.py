@@ -50,12 +50,12 @@ check_models(MODELS, ALL)
 
 def list_listeners(event: str) -> Listeners:
     """Return, by kind of request, the places in MODELS of those that override this event."""
-    heard = getattr(OracleModel, event)
+    method = getattr(OracleModel, event)
     return {
         cls: tuple(
             at
             for at, model in enumerate(MODELS)
-            if cls in (*model.judges, *model.watches) and getattr(model, event) is not heard
+            if cls in (*model.judges, *model.watches) and getattr(model, event) is not method
         )
         for cls in ALL
     }
@@ -100,8 +100,8 @@ def check_echoes(op_id: str, reply: Reply) -> None:
 def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
     """Demand that each field of a reply holds what it may, and a value that such a request has."""
     wrong = describe_misfit(request, outcome)
-    told = f"{op_id}: a {type(request).__name__} ends with what may not stand in its reply"
-    demand(not wrong, rules.WHOLE_VALUES, told, "", wrong)
+    message = f"{op_id}: a {type(request).__name__} ends with what may not stand in its reply"
+    demand(not wrong, rules.WHOLE_VALUES, message, "", wrong)
 
 
 class AgentModel(Owner):
@@ -127,7 +127,7 @@ class AgentModel(Owner):
 
     def __post_init__(self) -> None:
         self.core.api, self.api.find_fit = self.api.blocks_now, self.archive.find_fit
-        self.working.list_told_facts = self.archive.log.list_told_facts
+        self.working.list_stored_facts = self.archive.log.list_stored_facts
         self.closing.keys, self.closing.on_closed = self.api.keys, self.observe_closing
         self.models = (
             self.closing, self.promises, self.failures, self.sessions, self.core, self.archive, self.api,
@@ -288,8 +288,8 @@ class Oracle:
             check_echoes(op_id, reply)
         away = tuple(list_substitutes(reply)) if reply.hooks else ()
         if old := self.old_lives.get(agent):
-            for step, came in away if op_id in old.failures.heard else ():
-                old.failures.turned_away(op_id, step, came)
+            for step, answer in away if op_id in old.failures.heard else ():
+                old.failures.turned_away(op_id, step, answer)
             if outcome.__class__ is Refused:
                 check_error(op_id, old.requests[op_id], outcome, self.memory)
             old.is_purged = self.agents[old.agent].closing.was_closed()
@@ -297,9 +297,9 @@ class Oracle:
             return
         model = self.agents[agent]
         request = model.requests[op_id]
-        for step, came in away:
+        for step, answer in away:
             for at in AWAY[type(request)]:
-                model.models[at].turned_away(op_id, step, came)
+                model.models[at].turned_away(op_id, step, answer)
         atlas = self.surroundings.atlas
         is_sure = not atlas.losses or not atlas.has_struck(op_id)
         ending = Ending(op_id, request, outcome, model.seen_ms, reading_ms, is_sure, bool(away))
@@ -332,8 +332,8 @@ class Oracle:
             old = dict.fromkeys(self.old_lives)
             # True, not False: after the tampering it may claim
             # an epoch that went back, and would be right to.
-            told = {name: True for name, life in self.old_lives.items() if life.told}
-            self.tampered = Tampered(self.memory, self.surroundings, requests, old, told)
+            tampered = {name: True for name, life in self.old_lives.items() if life.told}
+            self.tampered = Tampered(self.memory, self.surroundings, requests, old, tampered)
 
     def observe_takeover(self, agent: str, old: str) -> None:
         """Keep the models of the life that goes on as `old`, and begin new ones for `agent`."""
@@ -348,7 +348,7 @@ class Oracle:
         failures.heard = dict(model.failures.heard)
         working.twins = [twin.copy() for twin in model.working.twins]
         working.counted = dict(model.working.counted)
-        working.list_told_facts = model.working.list_told_facts
+        working.list_stored_facts = model.working.list_stored_facts
         epoch, requests = near.epoch_of(model.config.scope), dict(model.requests)
         self.old_lives[old] = ReplacedLife(agent, near, epoch, requests, failures, working, model.seen_ms)
         self.observe_crash(agent)
@@ -382,7 +382,7 @@ class Oracle:
         return self.agents[agent].api.blocks_there()
 
     def resource_ids(self, agent: str) -> Sequence[str]:
-        return tuple(self.agents[agent].archive.told)
+        return tuple(self.agents[agent].archive.resource_ids)
 
     def session_ids(self, agent: str) -> Sequence[str]:
         user = self.agents[agent].config.scope.user

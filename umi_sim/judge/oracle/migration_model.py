@@ -125,7 +125,7 @@ class KnownRow(Owner):
 class KnownLog(Owner):
     """A log as clients know it: contents by id, and contents that may have been added (`loose`)."""
 
-    told: dict[str, str] = {}
+    contents: dict[str, str] = {}
     loose: list[str] = []
     repeated: list[str] = []
 
@@ -212,27 +212,27 @@ class MigrationModel(OracleModel):
         else:
             self.rows[place] = KnownRow(content)
 
-    def judge_add(self, op_id: str, request: AddRow, told: str, *, is_first: bool) -> None:
+    def judge_add(self, op_id: str, request: AddRow, own_id: str, *, is_first: bool) -> None:
         """Demand an id above those told before, unless an earlier attempt may have added the row."""
-        content, last = request.content, max(self.log.told, default="")
+        content, last = request.content, max(self.log.contents, default="")
         if not is_first:
             self.log.repeated.append(content)
             return
         if self.keys.is_doubted(request):
-            self.judge_added_once(op_id, content, told)
+            self.judge_added_once(op_id, content, own_id)
             return
         message = f"{op_id} was told an id that is not behind those told before"
-        demand(told > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", told)
-        self.log.told[told] = content
+        demand(own_id > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", own_id)
+        self.log.contents[own_id] = content
 
-    def judge_added_once(self, op_id: str, content: str, told: str) -> None:
-        if self.log.told.get(told) == content:
+    def judge_added_once(self, op_id: str, content: str, own_id: str) -> None:
+        if self.log.contents.get(own_id) == content:
             return
-        message = f"{op_id} is told that it was added as {told}, and it was added before"
-        is_new = told not in self.log.told and content in self.log.loose
-        demand(is_new, rules.KEY_ONCE_ACROSS_PHASES, message, self.log.told.get(told), content)
+        message = f"{op_id} is told that it was added as {own_id}, and it was added before"
+        is_new = own_id not in self.log.contents and content in self.log.loose
+        demand(is_new, rules.KEY_ONCE_ACROSS_PHASES, message, self.log.contents.get(own_id), content)
         self.log.loose.remove(content)
-        self.log.told[told] = content
+        self.log.contents[own_id] = content
         self.log.repeated.append(content)
 
     def judge_list(self, ending: Ending, kind: str, listed: dict[str, str]) -> None:
@@ -244,7 +244,7 @@ class MigrationModel(OracleModel):
         due = [f"{number:012}" for number in range(1, len(listed) + 1)]
         message = f"{ending.op_id} lists messages with gaps, or in another order"
         demand([*listed] == due, rules.MESSAGE_LOG_COMPLETE, message, due[-1:], [*listed])
-        lost = [own_id for own_id in self.log.told if own_id not in listed]
+        lost = [own_id for own_id in self.log.contents if own_id not in listed]
         message = f"{ending.op_id} lacks messages that were acknowledged"
         demand(not lost, rules.READS_NEVER_GO_BACK, message, lost, [*listed][-1:])
         for own_id, content in listed.items():
@@ -252,15 +252,15 @@ class MigrationModel(OracleModel):
 
     def judge_message(self, ending: Ending, own_id: str, content: object) -> None:
         """Judge a message that a read shows; it settles a write of unknown outcome."""
-        told, loose = self.log.told.get(own_id), self.log.loose
-        is_known = content == told or (told is None and content in loose)
+        known, loose = self.log.contents.get(own_id), self.log.loose
+        is_known = content == known or (known is None and content in loose)
         message = f"{ending.op_id}: message {own_id} is not what was added"
         is_twice = content in self.log.repeated
         rule = rules.KEY_ONCE_ACROSS_PHASES if is_twice else rules.READS_NEVER_GO_BACK
-        demand(is_known, rule, message, told if told is not None else loose, content)
-        if told is None and content is not None:
+        demand(is_known, rule, message, known if known is not None else loose, content)
+        if known is None and content is not None:
             loose.remove(str(content))
-            self.log.told[own_id] = str(content)
+            self.log.contents[own_id] = str(content)
 
     def judge_read(self, ending: Ending, place: Place, content: object) -> None:
         if place[0] == LOG:
@@ -286,7 +286,7 @@ class MigrationModel(OracleModel):
 
     def audit(self) -> tuple[AuditRead, ...]:
         kinds = dict.fromkeys(kind for kind, _ in self.rows)
-        if self.log.told or self.log.loose:
+        if self.log.contents or self.log.loose:
             kinds[LOG] = None
         return tuple(each for kind in kinds for each in self.audit_of(kind))
 
@@ -295,7 +295,7 @@ class MigrationModel(OracleModel):
         ids = [own_id for each, own_id in self.rows if each == kind]
         reads: list[AuditRead] = [("read_row", {"kind": kind, "id": own_id}) for own_id in ids]
         reads.append(("list_rows", of_kind))
-        ids += [*self.log.told, *self.log.loose] if kind == LOG else []
+        ids += [*self.log.contents, *self.log.loose] if kind == LOG else []
         # A purge or a mirror moves one row, so one more than there are ids certainly ends empty.
         every_id = range(len(ids) + 1)
         yield from reads
@@ -319,8 +319,8 @@ class MigrationModel(OracleModel):
         """
         message = f"{whose}: the memory does not show the {kind} that have moved"
         if kind == LOG:
-            lost = {own_id: text for own_id, text in self.log.told.items() if (own_id, text) not in shown}
-            others = Counter(text for own_id, text in shown if own_id not in self.log.told)
+            lost = {own_id: text for own_id, text in self.log.contents.items() if (own_id, text) not in shown}
+            others = Counter(text for own_id, text in shown if own_id not in self.log.contents)
             strange = others - Counter(self.log.loose)
             demand(not lost and not strange, rules.MIGRATION_ARRIVES, message, lost, strange)
             return

@@ -30,12 +30,12 @@ Value = TypeVar("Value")
 RequestTypes = tuple[type[Request], ...]
 
 
-NOBODY_TOLD: Final = -1
+NO_TIME: Final = -1
 """The time of a world that is not known; a world begins at 0."""
 
 
-def untold() -> int:
-    return NOBODY_TOLD
+def return_no_time() -> int:
+    return NO_TIME
 
 
 def never(*_: object) -> int:
@@ -58,7 +58,7 @@ class Surroundings(Owner):
     world has destroyed.
     """
 
-    world_ms: Callable[[], int] = untold
+    world_ms: Callable[[], int] = return_no_time
     durable_count: Callable[[], int] = never
     lag_since: Callable[[int], int] = never
     durable_keys: Callable[[], frozenset[str]] = no_keys
@@ -109,7 +109,7 @@ class OracleModel:
     def observe_answer(self, call: Call, request: Any, answer: Answer, now_ms: int) -> None:
         """Observe the world's answer to an effect of a request of one of its kinds."""
 
-    def turned_away(self, op_id: str, step: str, came: Answer) -> None:
+    def turned_away(self, op_id: str, step: str, answer: Answer) -> None:
         """Observe that an interceptor answered in place of the world, as the reply names it."""
 
     def observe_reply(self, ending: Ending) -> None:

@@ -121,44 +121,44 @@ class Failures(OracleModel):
     def observe_answer(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
         self.heard[call.op_id].answers.append((call.step, tuple(causes(call.effect, answer))))
 
-    def turned_away(self, op_id: str, step: str, came: Answer) -> None:
-        self.heard[op_id].answers.append((step, (came.kind,) if isinstance(came, EffectFailed) else ()))
+    def turned_away(self, op_id: str, step: str, answer: Answer) -> None:
+        self.heard[op_id].answers.append((step, (answer.kind,) if isinstance(answer, EffectFailed) else ()))
 
     def observe_crash(self) -> None:
         self.heard.clear()
 
     def observe_reply(self, ending: Ending) -> None:
-        heard, outcome = self.heard.pop(ending.op_id), ending.outcome
-        is_late = ending.now_ms - heard.began_ms >= self.config.store_timeout_ms
+        causes, outcome = self.heard.pop(ending.op_id), ending.outcome
+        is_late = ending.now_ms - causes.began_ms >= self.config.store_timeout_ms
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.ModelFailed | errors.EmbedFailed):
             return  # never right, but the model of this request says it better: with what is lost
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
-            self.judge_failed(ending, outcome.error, heard.of(outcome.error.step), is_late)
+            self.judge_failed(ending, outcome.error, causes.of(outcome.error.step), is_late)
         elif isinstance(outcome, Failed):
-            self.demand(False, ending, str(outcome.error), heard.answers)
+            self.demand(False, ending, str(outcome.error), causes.answers)
         elif isinstance(outcome, Unknown):
-            known = [kind for _, kinds in heard.answers for kind in kinds]
+            known = [kind for _, kinds in causes.answers for kind in kinds]
             holds = is_late or "unknown" in known or "timeout" in known
             self.demand(holds, ending, "it says that its end is not known", known)
 
     def judge_failed(
-        self, ending: Ending, error: errors.StepFailed, heard: list[Causes], is_late: bool
+        self, ending: Ending, error: errors.StepFailed, causes: list[Causes], is_late: bool
     ) -> None:
         allowed = KINDS.get(type(error), ())
-        is_told = any(error.kind in kinds for kinds in heard)
+        is_told = any(error.kind in kinds for kinds in causes)
         holds = is_told or (error.kind == "timeout" and is_late)
-        self.demand(holds and error.kind in allowed, ending, str(error), heard)
-        is_final, conflict_count = error.kind not in STORAGE, heard.count(("conflict",))
+        self.demand(holds and error.kind in allowed, ending, str(error), causes)
+        is_final, conflict_count = error.kind not in STORAGE, causes.count(("conflict",))
         # a time-out was tried three times; a refusal is final and may come at the first
         is_patient = error.attempts == ATTEMPTS or (is_final and 1 <= error.attempts < ATTEMPTS)
         # A conflict fails a plan, not an attempt: three plans,
         # each answered by a conflict, and then it is reported.
         is_patient &= error.kind != "conflict" or conflict_count >= PLAN_COUNT_MAX
-        self.demand(is_patient and (is_late or len(heard) >= error.attempts), ending, f"{error}", heard)
+        self.demand(is_patient and (is_late or len(causes) >= error.attempts), ending, f"{error}", causes)
 
-    def demand(self, holds: bool, ending: Ending, told: str, heard: object) -> None:
-        message = f"{ending.op_id} {type(ending.request).__name__}: {told}"
-        demand(holds, rules.FAILURE_HAS_A_CAUSE, message, "what befell it", heard)
+    def demand(self, holds: bool, ending: Ending, what: str, causes: object) -> None:
+        message = f"{ending.op_id} {type(ending.request).__name__}: {what}"
+        demand(holds, rules.FAILURE_HAS_A_CAUSE, message, "what befell it", causes)
 
 
 def causes(effect: Asked, answer: Answer) -> Iterator[str]:
@@ -180,8 +180,8 @@ def causes(effect: Asked, answer: Answer) -> Iterator[str]:
 
 def is_receipt_of(effect: Commit, answer: Committed) -> bool:
     """Return True if the answer has a version of each row that was put, under this plan."""
-    told = dict(answer.versions)
-    return all(told.get(write.address, 0) > 0 for write in effect.writes if write.body is not None)
+    versions = dict(answer.versions)
+    return all(versions.get(write.address, 0) > 0 for write in effect.writes if write.body is not None)
 
 
 def is_foreign(query: Query, row: Row) -> bool:
@@ -195,8 +195,8 @@ def is_foreign(query: Query, row: Row) -> bool:
 def is_left_out(query: Query, row: Row) -> bool:
     """Return True if this row was not asked for, as far as its score and its fields tell."""
     where = () if isinstance(query, ByIds) or is_damaged(row) else query.where
-    told = [(it, getattr(row.body, it.field)) for it in where if hasattr(row.body, it.field)]
-    return is_misjudged(query, row) or any(not HOLDS[it.operator](found, it.value) for it, found in told)
+    fields = [(it, getattr(row.body, it.field)) for it in where if hasattr(row.body, it.field)]
+    return is_misjudged(query, row) or any(not HOLDS[it.operator](found, it.value) for it, found in fields)
 
 
 def is_misjudged(query: Query, row: Row) -> bool:
@@ -222,7 +222,7 @@ def is_damaged(row: Row) -> bool:
 class Sentences(Owner):
     """Checks the sentence of each kind of error that a run meets. `told`: kinds that were complete."""
 
-    told: dict[type, None] = {}
+    seen: dict[type, None] = {}
 
     def check(self, op_id: str, outcome: Refused | Failed) -> None:
         """Demand that an error holds what it declares, and names each of its printable values."""
@@ -231,7 +231,7 @@ class Sentences(Owner):
         # Types are compared for each error; the sentence below only for the first one of its class.
         strange = [name for name, kind in scalars(cls) if type(getattr(error, name)) is not kind]
         demand(not strange, rules.ERROR_SAYS_IT, f"{op_id}: what its error declares", "", strange)
-        if error.__class__ in self.told:
+        if error.__class__ in self.seen:
             return
         message = f"{op_id} ended without an error"
         demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
@@ -245,7 +245,7 @@ class Sentences(Owner):
         demand(sentence and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {sentence}", wanted, missing)
         # Only then is the class done with: a value that is not printable was not looked for.
         if all(map(str.isprintable, values)):
-            self.told[type(error)] = None
+            self.seen[type(error)] = None
 
 
 @cache
@@ -270,9 +270,9 @@ def check_times(op_id: str, outcome: Outcome, begun_ms: int, now_ms: int) -> Non
     if getattr(value, "repeated", False):
         return
     for at_ms in times_of(value):
-        told = f"{op_id} was done at another time than it says"
+        message = f"{op_id} was done at another time than it says"
         holds = begun_ms <= at_ms <= now_ms
-        demand(holds, rules.REFERENCE_AGREES, told, f"{begun_ms} to {now_ms}", at_ms)
+        demand(holds, rules.REFERENCE_AGREES, message, f"{begun_ms} to {now_ms}", at_ms)
 
 
 def times_of(value: Any) -> Iterator[int]:
@@ -341,15 +341,15 @@ def check_error(op_id: str, request: object, outcome: Refused, config: Config) -
     for name, of in list_named_fields(error).items():
         asked = next((getattr(request, field) for field in of if hasattr(request, field)), None)
         got = getattr(error, name)
-        told = f"{op_id}: the {name} in '{error}' is not the one that was asked for"
-        demand(is_named(asked, got, name), rules.ERROR_SAYS_IT, told, asked, got)
+        message = f"{op_id}: the {name} in '{error}' is not the one that was asked for"
+        demand(is_named(asked, got, name), rules.ERROR_SAYS_IT, message, asked, got)
     # over 0: "32 blocks, at most 32" refuses one more, as 33 never come to be
     # over 1: a text of 16,384 bytes fits where 16,384 are allowed, and 16,385 are too many
     number, most, over = EXCEEDED.get(type(error), ("", "", 0))
     if number:
         limit, got = getattr(error, most), getattr(error, number)
-        told = f"{op_id}: '{error}', and that is not too much"
-        demand(got >= limit + over, rules.ERROR_SAYS_IT, told, limit, got)
+        message = f"{op_id}: '{error}', and that is not too much"
+        demand(got >= limit + over, rules.ERROR_SAYS_IT, message, limit, got)
     known = limits_in(config).get(type(error))
     if known:
         got = getattr(error, most or "limit_bytes")

@@ -532,7 +532,7 @@ class WorkingModel(OracleModel):
         self.scope, self.config, self.sessions = scope, config, sessions
         self.twins = [WorkingTwin(config)]
         self.counted: dict[str, None] = {}
-        self.list_told_facts: Callable[[str], tuple[str, ...]] = lambda op_id: ()
+        self.list_stored_facts: Callable[[str], tuple[str, ...]] = lambda op_id: ()
 
     def observe_crash(self) -> None:
         self.twins = [WorkingTwin(self.config)]
@@ -575,7 +575,7 @@ class WorkingModel(OracleModel):
         self.counted[op_id] = None
         for twin in self.twins:
             twin.interactions += 1
-            twin.tell(self.list_told_facts(op_id))
+            twin.tell(self.list_stored_facts(op_id))
             twin.last_input = cut(request.text, SHOWN_BYTES_MAX)
 
     def judge(self, request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int) -> None:
@@ -868,8 +868,8 @@ class SessionModel(OracleModel):
         """Return the loaded tier with the facts of the session as this agent has them."""
         if saved.agent == self.scope.agent:
             return twin
-        told = tuple(it.id for it in done.facts.entities) if done.facts is not None else ()
-        return structs.replace(twin, told=told, left_out=0)
+        ids = tuple(it.id for it in done.facts.entities) if done.facts is not None else ()
+        return structs.replace(twin, told=ids, left_out=0)
 
     def judge_refused_load(self, request: LoadSession, outcome: Refused, load: OpenLoad) -> None:
         name = type(outcome.error).__name__

@@ -36,21 +36,21 @@ def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
     return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
 
 
-def list_new(told: Iterable[ToldFact], text: str) -> list[str]:
+def list_new(extracted: Iterable[ToldFact], text: str) -> list[str]:
     """Return the ids of the new facts that are compared, as the text has them."""
-    facts = {it.fact.id: it for it in told}
+    facts = {it.fact.id: it for it in extracted}
     order = order_by_text({key: it.fact.content for key, it in facts.items()}, text)
     return [key for key in order if facts[key].is_new][:EVOLVE_FACT_COUNT_MAX]
 
 
 def list_pairs(
-    told: Iterable[ToldFact], text: str, found: Sequence[Iterable[tuple[int, str]]]
+    extracted: Iterable[ToldFact], text: str, found: Sequence[Iterable[tuple[int, str]]]
 ) -> list[tuple[str, str]]:
     """Return the pairs of the first new facts by their ids, the later fact first.
 
     `found`: for each new fact the known ones that a search has found, with their scores.
     """
-    facts = {it.fact.id: it for it in told}
+    facts = {it.fact.id: it for it in extracted}
     order = order_by_text({key: it.fact.content for key, it in facts.items()}, text)
     pairs, statistics = list[tuple[str, str]](), TermStatistics()
     counts = {key: count_terms(*it.fact.name_and_text()) for key, it in facts.items() if not it.is_past}

@@ -81,13 +81,13 @@ def may_hold(given: Given, level: str, scope: Scope) -> bool:
 
 def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
     """Return True if a row with these fields meets all conditions; None if an unknown field may decide."""
-    told = [
+    requests = [
         HOLDS[how](known[name], value) if name in known else None
         for name, how, value in given
         if name not in OF_SCOPE
     ]
     # One condition that surely fails decides, whatever the unknown ones would say.
-    return False if False in told else None if None in told else True
+    return False if False in requests else None if None in requests else True
 
 
 def fields_of(row: Any, unsure: Collection[str] = ()) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def check_requests(known: Iterable[type[requests.Request]]) -> None:
     """Raise Incomplete if the reply to one of these requests is not described."""
     for cls in known:
         if cls not in TYPES and not issubclass(cls, requests.WorkingRequest):
-            told = f"what {cls.__name__} replies with is unknown to the judge"
-            raise Incomplete(f"{told}: add it to TYPES in umi_sim/judge/plain/requests.py")
+            message = f"what {cls.__name__} replies with is unknown to the judge"
+            raise Incomplete(f"{message}: add it to TYPES in umi_sim/judge/plain/requests.py")
 
 
 check_requests(requests.ALL)

@@ -3,13 +3,13 @@
     tiers.py        snapshots, limits of the core tier, renderings, scores
     required.py     what a saved state has to fulfil, too: totals, operations in flight, working tier, core
     steps.py        a memory before and after one step
-    stands.py       where operations stood before a step
+    snapshots.py       where operations stood before a step
     accesses.py     what counts as an access, which records a scan looks at
     prompts.py      what a model is asked
     calls.py        what is told of each question to a model or an embedder
     settling.py     commits whose outcome was unknown, and what is learnt of them in the end
     plans.py        commits as they are planned: which entries enter core, which leave, and why
-    homes.py        in which block of core an entry stands
+    homes.py        in which block of core an entry snapshots
     vectors.py      what an embedder is asked, and what is made of its answer
     walk.py         admission and eviction a second time, in the simplest way, to compare with
 
@@ -26,7 +26,7 @@ from umi_core.messages.effects import Reply
 from umi_core.state import State
 from umi_sim.judge.state.plans import check_plan
 from umi_sim.judge.state.required import check_cheap, check_core, check_tables, check_working
-from umi_sim.judge.state.stands import StateSnapshot, before_step, describe_step
+from umi_sim.judge.state.snapshots import StateSnapshot, before_step, describe_step
 from umi_sim.judge.state.steps import check_replies, check_self_stays, check_step
 from umi_sim.judge.state.tiers import (
     check_core_limits,
@@ -52,13 +52,13 @@ def check_whole_step(
 
     Returns the snapshot that the next step is compared with, if nothing else changes the state meanwhile.
     """
-    told = describe_step(before, value, state)
-    check_step(before, told, state)
-    check_replies(before, told, state, replies)
-    known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
+    given = describe_step(before, value, state)
+    check_step(before, given, state)
+    check_replies(before, given, state, replies)
+    known = [it.waiting for it in before.snapshots.values() if it.waiting is not None]
     check_tables(state, registry, known)
     check_cheap(state)
-    return told.after
+    return given.after
 
 
 def check_memory(state: State) -> None:

@@ -30,7 +30,7 @@ from umi_core.rows import AccessRecord, Entity, Row
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
-from umi_sim.judge.state.stands import OperationSnapshot
+from umi_sim.judge.state.snapshots import OperationSnapshot
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
@@ -43,20 +43,20 @@ SPEAK_BY_READING: Final = ("recall", "load_session")
 SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session", "load_session")
 
 
-def may_end_unanswered(heard: OperationSnapshot) -> bool:
+def may_end_unanswered(answered: OperationSnapshot) -> bool:
     """Return whether an operation is done, and learns, whatever comes of its question, or if nothing does."""
-    query = heard.asked.query if isinstance(heard.asked, Read) else None
-    # What stands beside the hits is the last thing a recall reads, and
+    query = answered.asked.query if isinstance(answered.asked, Read) else None
+    # What snapshots beside the hits is the last thing a recall reads, and
     # it can do without; a retrieve can do without any of its reads.
-    is_context = heard.pinned[0] == "recall" and isinstance(query, ByFilter)
+    is_context = answered.pinned[0] == "recall" and isinstance(query, ByFilter)
     # A load whose earlier plan won reads core alone before it swaps, and can do without.
     kinds = [it.kind for it in query.addresses] if isinstance(query, ByIds) else []
-    is_settling = heard.pinned[0] == "load_session" and kinds == ["core"]
-    return is_context or is_settling or heard.pinned[0] == "retrieve"
+    is_settling = answered.pinned[0] == "load_session" and kinds == ["core"]
+    return is_context or is_settling or answered.pinned[0] == "retrieve"
 
 
 def check_access_source(
-    was: AccessTable, now: AccessTable, value: Value, heard: OperationSnapshot | None
+    was: AccessTable, now: AccessTable, value: Value, answered: OperationSnapshot | None
 ) -> None:
     """Demand that accesses change only when something was learnt.
 
@@ -64,9 +64,9 @@ def check_access_source(
     """
     if now.records is was.records or now.records == was.records:
         return
-    workflow = heard.pinned[0] if heard else ""
+    workflow = answered.pinned[0] if answered else ""
     is_read = isinstance(value, ReadDone) and workflow in LEARN_BY_READING
-    is_last = heard is not None and may_end_unanswered(heard)
+    is_last = answered is not None and may_end_unanswered(answered)
     holds = is_read or is_last or (workflow != "" and isinstance(value, Committed))
     demand(holds, rules.ACCESS_TRUTH, "accesses changed, and nothing was learnt", was.records, now.records)
 
@@ -75,7 +75,7 @@ def check_kept(
     was: AccessTable,
     now: AccessTable,
     now_ms: int,
-    heard: OperationSnapshot | None,
+    answered: OperationSnapshot | None,
     cores: Sequence[Collection[str]] = ((),),
 ) -> None:
     """Demand that a record stays, unless its entity was forgotten, was unused for long, or there is no room.
@@ -85,23 +85,23 @@ def check_kept(
     """
     if now.records is was.records:
         return
-    check_room(was, now, heard, cores)
-    pruned = getattr(heard.facts.get("plan"), "pruned", ()) if heard is not None else ()
+    check_room(was, now, answered, cores)
+    pruned = getattr(answered.facts.get("plan"), "pruned", ()) if answered is not None else ()
     lost = [record for key, record in was.records.items() if key not in now.records and record not in pruned]
     young = [it.entity_id for it in lost if it.last_ms >= now_ms - ACCESS_PRUNE_MS]
     needless = [key for key in young if key not in now.forgotten]
     if needless:
         # 10,000 records, and a new one: of those outside core the longest unused leaves
         due = [list_evicted(was, now, inside) for inside in cores]
-        told = "records that vanished without a reason"
-        demand(any({*needless} <= {*keys} for keys in due), rules.ACCESS_TRUTH, told, due, needless)
+        message = "records that vanished without a reason"
+        demand(any({*needless} <= {*keys} for keys in due), rules.ACCESS_TRUTH, message, due, needless)
 
 
 def check_room(
-    was: AccessTable, now: AccessTable, heard: OperationSnapshot | None, cores: Sequence[Collection[str]]
+    was: AccessTable, now: AccessTable, answered: OperationSnapshot | None, cores: Sequence[Collection[str]]
 ) -> None:
     """Demand that there are no more records than allowed, but for those in core or accessed in this step."""
-    is_loaded = heard is not None and heard.pinned[0] == "recover"
+    is_loaded = answered is not None and answered.pinned[0] == "recover"
     touched = [key for key, record in now.records.items() if was.records.get(key) != record]
     spared = () if is_loaded else touched
     # Core alone may have more entries than the table has room for, if limits were lowered; they all stay.
@@ -127,23 +127,23 @@ def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: Acc
         forget commits (row 2)      memorize commits (row 3), is answered      forget is answered: row 2
     """
     writes = asked.writes if isinstance(asked, Commit) else ()
-    gone = [it.address.id for it in writes if it.address.kind == "entity" and it.body is None]
+    removed = [it.address.id for it in writes if it.address.kind == "entity" and it.body is None]
     versions = value.versions if isinstance(value, Committed) else ()
     newest = was.newest(versions)
     again = [of.id for of, number in versions if of.kind == "access" and number < newest.get(of.id, 0)]
-    left = [key for key in gone if key in now.records and key not in again]
+    left = [key for key in removed if key in now.records and key not in again]
     demand(not left, rules.ACCESS_TRUTH, "records of entities that a commit has deleted", [], left)
 
 
-def check_gone(told: Iterable[Row], gone: object) -> None:
+def check_gone(rows: Iterable[Row], removed: object) -> None:
     """Demand that a scan takes no row for gone that is among `told`, the rows it was shown."""
-    there = [row.address.id for row in told if row.address.kind == "entity"]
-    needless = [key for key in there if isinstance(gone, tuple) and key in gone]
+    there = [row.address.id for row in rows if row.address.kind == "entity"]
+    needless = [key for key in there if isinstance(removed, tuple) and key in removed]
     demand(not needless, rules.ACCESS_TRUTH, "entities that a scan took for gone", [], needless)
 
 
 def prune_fault(
-    pruned: Iterable[AccessRecord], gone: object, inside: Collection[str], table: AccessTable, at_ms: int
+    pruned: Iterable[AccessRecord], removed: object, inside: Collection[str], table: AccessTable, at_ms: int
 ) -> Broken | None:
     """Compare the records that a rebalance prunes with those it must: rows that are `gone`, and unused ones.
 
@@ -155,20 +155,20 @@ def prune_fault(
     ]
     # Unused for 90 days (ACCESS_PRUNE_MS), or of an entity whose row the scan did not find.
     due = dict.fromkeys(it.entity_id for it in stale)
-    due |= {key: None for key in table.records if isinstance(gone, tuple) and key in gone}
+    due |= {key: None for key in table.records if isinstance(removed, tuple) and key in removed}
     expected, got = sorted(due), sorted(it.entity_id for it in pruned)
     what = "records that a rebalance prunes"
     return None if expected == got else Broken(rules.ACCESS_TRUTH, what, expected, got)
 
 
 def check_session_source(
-    was: SessionInfo, now: SessionInfo, value: Value, heard: OperationSnapshot | None
+    was: SessionInfo, now: SessionInfo, value: Value, answered: OperationSnapshot | None
 ) -> None:
     if now is was or now == was:
         return
-    workflow = heard.pinned[0] if heard else ""
+    workflow = answered.pinned[0] if answered else ""
     is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
-    is_read = is_read or (heard is not None and may_end_unanswered(heard))
+    is_read = is_read or (answered is not None and may_end_unanswered(answered))
     is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
     what = "the session changed, and nothing was learnt"
     demand(is_read or is_commit, rules.SESSION_KEYS_TRUE, what, was, now)
@@ -177,7 +177,7 @@ def check_session_source(
 def check_counted(
     was: AccessTable,
     now: AccessTable,
-    heard: OperationSnapshot | None,
+    answered: OperationSnapshot | None,
     replies: Iterable[Reply],
     late: Iterable[Outcome],
 ) -> None:
@@ -186,14 +186,14 @@ def check_counted(
     `replies`: those of the step that was given what the operation had waited for. `late`: outcomes of other
     operations that ended in it because their last question got no answer.
     """
-    op_id = getattr(heard.request, "op_id", None) if heard is not None else None
-    mine = [reply.outcome for reply in replies if heard is not None and reply.op_id == op_id]
-    if heard is not None and (heard.pinned[0] not in COUNTED or not mine):
+    op_id = getattr(answered.request, "op_id", None) if answered is not None else None
+    mine = [reply.outcome for reply in replies if answered is not None and reply.op_id == op_id]
+    if answered is not None and (answered.pinned[0] not in COUNTED or not mine):
         return  # not at its end yet; a remember whose earlier plan won reads core before it replies
     counted = Counter[str]()
     # One request may have two replies if its op_id was used twice; the first is the one that was waiting.
     for outcome in mine[:1]:
-        counted.update(count_accesses(heard, outcome))
+        counted.update(count_accesses(answered, outcome))
     for outcome in late:
         counted.update(count_accesses(None, outcome))
     # accessed and forgotten in one step: no record is left to count in
@@ -203,10 +203,12 @@ def check_counted(
 
 
 def unanswered_ends(
-    ended: Iterable[OperationSnapshot], heard: OperationSnapshot | None, replies: Iterable[Reply]
+    ended: Iterable[OperationSnapshot], answered: OperationSnapshot | None, replies: Iterable[Reply]
 ) -> list[Outcome]:
     """Return the outcomes of operations that ended in this step without the answer they waited for."""
-    names = [getattr(it.request, "op_id", None) for it in ended if it is not heard and may_end_unanswered(it)]
+    names = [
+        getattr(it.request, "op_id", None) for it in ended if it is not answered and may_end_unanswered(it)
+    ]
     return [reply.outcome for reply in replies if reply.op_id in names]
 
 
@@ -215,7 +217,7 @@ def count_of(table: AccessTable, key: str) -> int:
     return record.count if record else 0
 
 
-def count_accesses(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping[str, int]:
+def count_accesses(answered: OperationSnapshot | None, outcome: Outcome) -> Mapping[str, int]:
     """Count the accesses per id that an `outcome` reports, in the step that brought it."""
     value = outcome.value if isinstance(outcome, Done) else None
     if isinstance(value, Recalled):
@@ -225,10 +227,10 @@ def count_accesses(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping
     if isinstance(value, RecordAdded):
         value = structs.replace(value.facts, repeated=value.repeated)
     value = value.facts if isinstance(value, SessionLoaded) else value
-    if heard is None or not isinstance(heard.asked, Commit):
+    if answered is None or not isinstance(answered.asked, Commit):
         return {}
     if isinstance(value, Remembered | Memorized):
-        kept = [*list_kept(heard.facts)]
+        kept = [*list_kept(answered.facts)]
         stored = (it.id for it in value.entities if it.id not in kept)
         return {} if getattr(value, "repeated", False) else Counter(stored)
     if isinstance(value, Stored):
@@ -246,10 +248,10 @@ def list_kept(facts: Mapping[str, object]) -> Iterator[str]:
 
 def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
     """Demand that access records written with a remember have importance and type of its entities."""
-    told = {entity.id: (entity.importance_ppm, entity.type) for entity in entities}
-    for body in (write.body for write in writes if write.address.id in told):
+    expected = {entity.id: (entity.importance_ppm, entity.type) for entity in entities}
+    for body in (write.body for write in writes if write.address.id in expected):
         if isinstance(body, AccessRecord):
-            wanted, got = told[body.entity_id], (body.importance_ppm, body.type)
+            wanted, got = expected[body.entity_id], (body.importance_ppm, body.type)
             demand(
                 wanted == got, rules.PROMOTION_FAIR, f"what the score of {body.entity_id} needs", wanted, got
             )
@@ -275,8 +277,8 @@ def check_scan(
     expected = [sorted(key for key in each if each[key] >= config.promote_score_min_ppm) for each in scored]
     wanted = [[key for key in keys if key not in inside] for keys in expected]
     got = sorted(key for key in candidates if key not in inside)
-    told = "entities that deserve a place by record and time alone"
-    demand(got in wanted, rules.PROMOTION_PURE, told, wanted, got)
+    message = "entities that deserve a place by record and time alone"
+    demand(got in wanted, rules.PROMOTION_PURE, message, wanted, got)
 
 
 def page_of(table: AccessTable) -> tuple[list[str], str]:

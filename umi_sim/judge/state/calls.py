@@ -18,8 +18,8 @@ def check_opened(operation: Operation, now_ms: int) -> None:
     sent = operation.sent
     if not isinstance(sent, AskModel | Embed):
         return
-    told = operation.calls[-1] if operation.calls else None
-    got = (told.operation, *outline(told)) if told is not None else ()
+    last = operation.calls[-1] if operation.calls else None
+    got = (last.operation, *outline(last)) if last is not None else ()
     due = (sent.task if isinstance(sent, AskModel) else "embed", *expect_outline(sent, operation, now_ms))
     demand(got == due, rules.WORKFLOW_CONTRACT, "the record of a call", due, got)
 
@@ -39,7 +39,7 @@ def expect_outline(sent: AskModel | Embed, operation: Operation, now_ms: int) ->
     return *at, "open", digest, len(whole), count
 
 
-def check_all_told(was: Iterable[ModelCall], now: Iterable[ModelCall]) -> None:
+def check_reported_calls(was: Iterable[ModelCall], now: Iterable[ModelCall]) -> None:
     """Demand that each of the earlier calls is still listed, at its place."""
     due, got = [call.request_id for call in was], [call.request_id for call in now]
     # before the step [q1, q2]; after it [q1, q2, q3] is sound, [q1, q3] is not
@@ -54,5 +54,5 @@ def check_closed(value: Value, calls: Iterable[ModelCall]) -> None:
     size = len(value.text.encode(errors="surrogatepass")) if isinstance(value, ModelReplied) else 0
     for call in calls:
         if call.request_id == value.request_id:
-            told, due = (call.outcome, call.reply_bytes), (outcome, size)
-            demand(told == due, rules.WORKFLOW_CONTRACT, "what came of a call", due, told)
+            recorded, due = (call.outcome, call.reply_bytes), (outcome, size)
+            demand(recorded == due, rules.WORKFLOW_CONTRACT, "what came of a call", due, recorded)

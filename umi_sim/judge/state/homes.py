@@ -1,4 +1,4 @@
-"""Homes: in which block of core an entry stands, after a commit as it is planned.
+"""Homes: in which block of core an entry snapshots, after a commit as it is planned.
 
 Law 1. A fact that enters core enters the block that was decided, or that is stored with it. Law 2. No entry
 changes its block. Law 3. A decision says that a fact was promoted if and only if core shows it anew.
@@ -29,10 +29,10 @@ def check_homes(
         demand(now[key] == expected, rules.ENTRY_AT_HOME, f"the block of {key}", expected, now[key])
     for it in decisions or ():
         is_new, is_told = it.entity_id in now and it.entity_id not in was, it.outcome == "promoted"
-        told = f"{it.entity_id} enters core, and its decision says {it.outcome}"
-        demand(is_told or not is_new, rules.ENTRY_AT_HOME, told, "promoted", it.outcome)
-        told = f"{it.entity_id} is not in core, and its decision says so"
-        demand(it.entity_id in now or not is_told, rules.ENTRY_AT_HOME, told, sorted(now), it.outcome)
+        message = f"{it.entity_id} enters core, and its decision says {it.outcome}"
+        demand(is_told or not is_new, rules.ENTRY_AT_HOME, message, "promoted", it.outcome)
+        message = f"{it.entity_id} is not in core, and its decision says so"
+        demand(it.entity_id in now or not is_told, rules.ENTRY_AT_HOME, message, sorted(now), it.outcome)
 
 
 def blocks_by_id(core: CoreTier) -> Mapping[str, str]:

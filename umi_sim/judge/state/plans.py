@@ -33,10 +33,10 @@ from umi_core.tiers.core import CoreTier, entry_of
 from umi_core.values import ENDING_KINDS, EVOLUTION_KINDS, RoutingDecision, Scope
 from umi_sim.judge.plain.pairs import JUDGED_COUNT, ToldFact, list_new, list_pairs
 from umi_sim.judge.state.accesses import check_recorded, prune_fault
+from umi_sim.judge.state.eviction import ReferenceEviction, ScoredEntry
 from umi_sim.judge.state.homes import check_homes
 from umi_sim.judge.state.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_sim.judge.state.vectors import check_written
-from umi_sim.judge.state.walk import Seat, Walk
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
@@ -108,14 +108,14 @@ def check_compared(facts: Mapping[str, object]) -> None:
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
     stated, is_wanted = str(facts.get("stated")), getattr(request, "evolve", True)
-    told = [ToldFact(it.entity, it.old is None, None not in (it.old, it.past)) for it in drafts]
-    due = list_new(told, stated) if is_wanted else []
+    drafted = [ToldFact(it.entity, it.old is None, None not in (it.old, it.past)) for it in drafts]
+    due = list_new(drafted, stated) if is_wanted else []
     fresh, pairs = facts.get("fresh"), facts.get("pairs")
     got = [it.entity.id for it in fresh] if isinstance(fresh, tuple) else []
     demand(got == due, rules.COMPARED, "the new facts that are compared", due, got)
     asked_about = [pair for question in pairs for pair in question] if isinstance(pairs, tuple) else []
     found = [[(row.score_ppm or 0, row.address.id) for row in rows] for rows in candidates]
-    wanted = list_pairs(told, stated, found) if is_wanted else []
+    wanted = list_pairs(drafted, stated, found) if is_wanted else []
     ends = [(read_ref(new)[0], read_ref(old)[0]) for new, old in asked_about]
     ends = ends[: len(wanted)] if len(due) > JUDGED_COUNT else ends
     demand(ends == wanted, rules.COMPARED, "the pairs that a model is asked about", wanted, ends)
@@ -161,11 +161,11 @@ def check_plan(
     check_homes(core, after, plan.decisions, plan.accessed, facts.get("rows"))
     check_recorded(plan.accessed, writes)
     if "gone" in facts:  # of a scan
-        gone, inside = facts["gone"], ids_of(core)
-        require_one_sound([prune_fault(plan.pruned, gone, inside, table, plan.at_ms) for table in tables])
+        removed, inside = facts["gone"], ids_of(core)
+        require_one_sound([prune_fault(plan.pruned, removed, inside, table, plan.at_ms) for table in tables])
     # Scores decide what leaves, and an access of this very
     # step changes scores: one of both tables must fit.
-    require_one_sound([walk_fault(change, facts, table, config) for table in tables])
+    require_one_sound([find_eviction_fault(change, facts, table, config) for table in tables])
     if change.left_ids:  # found to be needed, and the weakest
         demand(True, rules.DISPLACEMENT if change.entered_ids else rules.FEWEST_VICTIMS, "")
 
@@ -195,8 +195,8 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
             # The request names a block by id or label; the reply has
             # its label, and what is missing afterwards has gone.
             there, named = {slot_of(block) for block in plan.core.blocks}, getattr(plan.value, "label", None)
-            gone = [block for block in core.blocks if slot_of(block) not in there]
-            left = [block.entries for block in gone if (block.label or block.kind) == named]
+            removed = [block for block in core.blocks if slot_of(block) not in there]
+            left = [block.entries for block in removed if (block.label or block.kind) == named]
             return tuple(entry.entity_id for entries in left for entry in entries)
     return ()
 
@@ -224,8 +224,8 @@ class CoreChange(NamedTuple):
     @property
     def evicted_ids(self) -> Collection[str]:
         """List the ids that leave according to the reply."""
-        told: Collection[str] = getattr(find_core_reply(self.plan), "evicted", self.left_ids)
-        return told
+        evicted: Collection[str] = getattr(find_core_reply(self.plan), "evicted", self.left_ids)
+        return evicted
 
 
 def endings_of(writes: Iterable[Write]) -> Mapping[str, str]:
@@ -252,14 +252,20 @@ def check_named(change: CoreChange, request: object) -> None:
 
 def check_leaving(change: CoreChange, writes: Iterable[Write]) -> None:
     left = change.left_ids
-    gone = [key for key in left if is_self(change.before, key)]
-    demand(not gone, rules.SELF_STAYS, "a self entry leaves core, and the request does not name it", (), gone)
+    removed = [key for key in left if is_self(change.before, key)]
+    demand(
+        not removed,
+        rules.SELF_STAYS,
+        "a self entry leaves core, and the request does not name it",
+        (),
+        removed,
+    )
     untold = [key for key in left if key not in change.evicted_ids]
     demand(not untold, rules.CORE_BIJECTION, "entries leave core, and the reply does not say so", (), untold)
     was = ids_of(change.before)
     strange = [key for key in change.evicted_ids if key not in was]
-    told = "entries leave core by the reply that were not in it"
-    demand(not strange, rules.CORE_BIJECTION, told, (), strange)
+    message = "entries leave core by the reply that were not in it"
+    demand(not strange, rules.CORE_BIJECTION, message, (), strange)
     deleted = [write.address for write in writes if write.body is None]
     lost = [of.id for of in deleted if of.kind == "entity" and of.id in left]
     demand(not lost, rules.ARCHIVE_UNTOUCHED, "what leaves core is deleted from the archive", (), lost)
@@ -281,55 +287,59 @@ def check_entering(change: CoreChange) -> None:
         check_promoted(change, [it.entity_id for it in plan.decisions if it.outcome == "promoted"])
 
 
-def check_promoted(change: CoreChange, told: Iterable[str]) -> None:
+def check_promoted(change: CoreChange, ids: Iterable[str]) -> None:
     """Compare `told`, the promoted ids of a reply, with those that enter.
 
     An entry that left and came back in the same plan may be named or not.
     """
     came_back = [key for key in ids_of(change.before) if key in change.evicted_ids]
-    promoted = sorted(key for key in told if key not in came_back)
+    promoted = sorted(key for key in ids if key not in came_back)
     entered = sorted(change.entered_ids)
-    told = "the promoted entries, as core will show them"
-    demand(promoted == entered, rules.ROUTE_KNOWN_ONLY, told, entered, promoted)
+    ids = "the promoted entries, as core will show them"
+    demand(promoted == entered, rules.ROUTE_KNOWN_ONLY, ids, entered, promoted)
 
 
 # Against the twin.
 
 
-def walk_fault(
+def find_eviction_fault(
     change: CoreChange, facts: Mapping[str, object], access: AccessTable, config: Config
 ) -> Broken | None:
     """Return what is wrong with the entries of core after the plan; None if nothing is."""
     scored = find_scoring_table(change, access)
     successors, candidates = successors_of(change, scored), candidates_of(change, facts, scored)
     texts = {slot_of(block): bytes_of_text(block) for block in change.after.blocks}
-    walk = Walk(config, texts, seats_of(change, scored))
+    walk = ReferenceEviction(config, texts, seats_of(change, scored))
     # The reference plays the same game in the same order:
     # room for text first, then successors, then candidates.
     if not walk.make_room():
         return None  # authored text and self alone are too large: recovery says so and gives up
-    for seat in successors:
-        walk.admit(seat, is_successor=True)
-    for seat in candidates:
-        if seat.entity_id not in walk.seats:
-            walk.admit(seat)
-    asking = {seat.entity_id: seat for seat in (*successors, *candidates)}
+    for candidate in successors:
+        walk.admit(candidate, is_successor=True)
+    for candidate in candidates:
+        if candidate.entity_id not in walk.candidates:
+            walk.admit(candidate)
+    asking = {candidate.entity_id: candidate for candidate in (*successors, *candidates)}
     return difference(walk, seats_of(change, scored) | asking, change)
 
 
-def difference(walk: Walk, seats: dict[str, Seat], change: CoreChange) -> Broken | None:
+def difference(
+    walk: ReferenceEviction, candidates: dict[str, ScoredEntry], change: CoreChange
+) -> Broken | None:
     """Return the rule that breaks where plan and reference differ.
 
-    `seats` are of all entries that were in core or asked for a place.
+    `candidates` are of all entries that were in core or asked for a place.
     """
-    expected, got = sorted(walk.seats), sorted(ids_of(change.after))
+    expected, got = sorted(walk.candidates), sorted(ids_of(change.after))
     if expected == got:
         return None
-    planned = Walk(walk.config, walk.texts, {key: seats[key] for key in got if key in seats})
+    planned = ReferenceEviction(
+        walk.config, walk.texts, {key: candidates[key] for key in got if key in candidates}
+    )
     missing = [key for key in expected if key not in got]
     intruders = [key for key in got if key not in expected and key in change.entered_ids]
-    is_needless = any(planned.has_room_for(seats[key]) for key in missing)
-    is_over_quota = any(key in seats and seats[key].is_self for key in intruders)
+    is_needless = any(planned.has_room_for(candidates[key]) for key in missing)
+    is_over_quota = any(key in candidates and candidates[key].is_self for key in intruders)
     # c is in core, a is not: c displaced a wrongly; with room for a, it left or was refused without need
     rule = rules.CORE_LIMITS if is_over_quota else rules.DISPLACEMENT if intruders else rules.FEWEST_VICTIMS
     return Broken(
@@ -351,40 +361,42 @@ def score_of(entity_id: str, access: AccessTable, at_ms: int) -> int:
     return promotion.score_ppm(record, at_ms) if record else 0
 
 
-def seats_of(change: CoreChange, access: AccessTable) -> dict[str, Seat]:
+def seats_of(change: CoreChange, access: AccessTable) -> dict[str, ScoredEntry]:
     """Return by id the entries that were in core and that the request did not name."""
-    at_ms, seats = change.plan.at_ms, dict[str, Seat]()
+    at_ms, candidates = change.plan.at_ms, dict[str, ScoredEntry]()
     for block, entry in change.before.entries():
         key = entry.entity_id
         if key not in change.asked_ids:
-            seats[key] = Seat(key, block.kind, bytes_of_entry(entry), score_of(key, access, at_ms))
-    return seats
+            candidates[key] = ScoredEntry(
+                key, block.kind, bytes_of_entry(entry), score_of(key, access, at_ms)
+            )
+    return candidates
 
 
-def candidates_of(change: CoreChange, facts: Mapping[str, object], access: AccessTable) -> list[Seat]:
+def candidates_of(change: CoreChange, facts: Mapping[str, object], access: AccessTable) -> list[ScoredEntry]:
     """Return the facts that ask for a place, in order."""
-    plan, rows, seats = change.plan, facts.get("rows"), list[Seat]()
+    plan, rows, candidates = change.plan, facts.get("rows"), list[ScoredEntry]()
     if plan.decisions is not None:
         entities = {entity.id: entity for entity in plan.accessed}
         wanting = [(entities[it.entity_id], it.block) for it in plan.decisions if it.promote]
-        seats = best_first(seats_for(wanting, access, plan.at_ms))
+        candidates = best_first(candidates_for(wanting, access, plan.at_ms))
         # Sorting is stable: self entries come first, and among each group the best stay first.
-        seats.sort(key=lambda seat: not seat.is_self)
+        candidates.sort(key=lambda candidate: not candidate.is_self)
     elif isinstance(rows, tuple):
         found = [row.body for row in rows if isinstance(row, Row) and isinstance(row.body, Entity)]
         fresh = [entity for entity in found if is_fresh(entity.id, access, plan.at_ms)]
-        seats = best_first(seats_for([(it, it.block) for it in fresh], access, plan.at_ms))
+        candidates = best_first(candidates_for([(it, it.block) for it in fresh], access, plan.at_ms))
     inside = ids_of(change.before)
-    return [seat for seat in seats if seat.entity_id not in inside]
+    return [candidate for candidate in candidates if candidate.entity_id not in inside]
 
 
-def successors_of(change: CoreChange, access: AccessTable) -> list[Seat]:
+def successors_of(change: CoreChange, access: AccessTable) -> list[ScoredEntry]:
     """Return the facts that end one in core, once each, in the order in which they ask for its place."""
     entities, inside = {entity.id: entity for entity in change.plan.accessed}, ids_of(change.before)
     by = [find_last(new, change.endings) for old, new in change.endings.items() if old in inside]
     # A forget that takes a relation from a fact that ended earlier ends nothing: nothing asks for its place.
     asking = dict.fromkeys(new for new in by if new not in inside and new in entities)
-    return seats_for([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
+    return candidates_for([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
 
 
 def find_last(key: str, endings: Mapping[str, str]) -> str:
@@ -394,18 +406,20 @@ def find_last(key: str, endings: Mapping[str, str]) -> str:
     return key
 
 
-def seats_for(wanting: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int) -> list[Seat]:
+def candidates_for(
+    wanting: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int
+) -> list[ScoredEntry]:
     """Return a place for each fact with its block, but for facts that are too long for an entry."""
     entries = [(entry_of(entity, at_ms), kind) for entity, kind in wanting]
     fitting = [(it, kind) for it, kind in entries if len(it.text.encode()) <= ENTRY_TEXT_BYTES_MAX]
     return [
-        Seat(it.entity_id, kind, bytes_of_entry(it), score_of(it.entity_id, access, at_ms))
+        ScoredEntry(it.entity_id, kind, bytes_of_entry(it), score_of(it.entity_id, access, at_ms))
         for it, kind in fitting
     ]
 
 
-def best_first(seats: list[Seat]) -> list[Seat]:
-    return sorted(seats, key=lambda seat: (-seat.score_ppm, seat.entity_id))
+def best_first(candidates: list[ScoredEntry]) -> list[ScoredEntry]:
+    return sorted(candidates, key=lambda candidate: (-candidate.score_ppm, candidate.entity_id))
 
 
 def is_fresh(entity_id: str, access: AccessTable, at_ms: int) -> bool:

@@ -109,11 +109,11 @@ def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dic
     match task, facts["request"], facts.get("resolution"):
         case "extract", Remember() as request, _:
             # Whether these are its dates is for the oracle of the archive, which knows when it came.
-            told = {"text": facts.get("stated"), "told": name_day(int(str(facts.get("stated_on"))))}
-            return told if request.speaker is None else {**told, "speaker": request.speaker}
+            inputs = {"text": facts.get("stated"), "told": name_day(int(str(facts.get("stated_on"))))}
+            return inputs if request.speaker is None else {**inputs, "speaker": request.speaker}
         case "route", Remember() | LoadSession(), _:
-            told = {"told": name_day(int(str(facts.get("stated_on"))))}
-            return {**told, "context": cut(str(facts.get("stated")), ROUTE_CONTEXT_BYTES_MAX)}
+            inputs = {"told": name_day(int(str(facts.get("stated_on"))))}
+            return {**inputs, "context": cut(str(facts.get("stated")), ROUTE_CONTEXT_BYTES_MAX)}
         case "rewrite" | "decide_need", (Recall() | Retrieve() | Search()) as request, _:
             cut_turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in request.turns]
             turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]
@@ -121,9 +121,9 @@ def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dic
             return {"turns": numbered if task == "rewrite" else turns, "query": request.query}
         case "memories", Memorize() as request, _:
             at_ms = request.happened_ms
-            told = {} if at_ms is None else {"told": name_day(day_of(at_ms, config))}
+            inputs = {} if at_ms is None else {"told": name_day(day_of(at_ms, config))}
             return {
-                **told,
+                **inputs,
                 "categories": [{"name": name, "about": about} for name, about in config.categories],
             }
         case task, Memorize() as request, _ if task == DESCRIBED_BY.get(request.modality):

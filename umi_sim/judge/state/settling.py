@@ -13,7 +13,7 @@ from umi_core.messages.results import Remembered
 from umi_core.rows import Receipt
 from umi_core.state import Operation, Tiers
 from umi_core.tiers.core import CoreTier
-from umi_sim.judge.state.stands import OperationSnapshot
+from umi_sim.judge.state.snapshots import OperationSnapshot
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
@@ -24,16 +24,16 @@ WRITERS_OF_CORE: Final = (
 )  # fmt: skip
 
 
-def check_sent_again(heard: OperationSnapshot, value: Value, operation: Operation | None) -> None:
+def check_sent_again(answered: OperationSnapshot, value: Value, operation: Operation | None) -> None:
     """Demand that a commit of unknown outcome is sent again.
 
     `operation`: the asking one; None if it ended.
     """
     # sent, unknown, sent, unknown, sent, unknown: after the third time it need not be sent again
     is_unknown = isinstance(value, EffectFailed) and value.kind == "unknown"
-    if not is_unknown or not isinstance(heard.asked, Commit) or heard.attempt >= ATTEMPTS:
+    if not is_unknown or not isinstance(answered.asked, Commit) or answered.attempt >= ATTEMPTS:
         return
-    sent, what = heard.asked, "a commit whose outcome is unknown is sent again"
+    sent, what = answered.asked, "a commit whose outcome is unknown is sent again"
     again = operation.asked if operation is not None else None
     demand(again == sent, rules.BACKOFF, what, sent.key, again)
 
@@ -58,9 +58,9 @@ def winner(asked: Asked | None, value: Value) -> Receipt | None:
 
 
 def check_won(
-    heard: OperationSnapshot, value: Value, operation: Operation | None, was: Tiers, now: Tiers
+    answered: OperationSnapshot, value: Value, operation: Operation | None, was: Tiers, now: Tiers
 ) -> None:
-    receipt, workflow = winner(heard.asked, value), heard.pinned[0]
+    receipt, workflow = winner(answered.asked, value), answered.pinned[0]
     if receipt is None:
         return
     asked = operation.asked if operation is not None else None
@@ -69,8 +69,8 @@ def check_won(
     saved = [key for key in was.access.unsaved if key not in now.access.unsaved]
     demand(not saved, rules.ACCESS_TRUTH, "saved by a plan that another one was before", [], saved)
     if now.decisions is not was.decisions:
-        said = getattr(receipt.value, "facts", receipt.value)
-        due = said.routing if isinstance(said, Remembered) else ()
+        receipt_value = getattr(receipt.value, "facts", receipt.value)
+        due = receipt_value.routing if isinstance(receipt_value, Remembered) else ()
         demand(now.decisions == due, rules.ONCE_ONLY, "decisions of the plan that won", due, now.decisions)
 
 
@@ -79,8 +79,8 @@ def reads_core(asked: Asked | None) -> bool:
     return isinstance(query, ByIds) and any(address.kind == "core" for address in query.addresses)
 
 
-def check_believed(told: CoreTier | None, core: CoreTier) -> None:
+def check_believed(believed: CoreTier | None, core: CoreTier) -> None:
     """Demand that core is no older than `told`, the core row of an answer that was used."""
-    if told is not None:
-        due, got = told.guard_version, core.guard_version
+    if believed is not None:
+        due, got = believed.guard_version, core.guard_version
         demand(due <= got, rules.CORE_CURRENT, "a newer core was told, and not believed", due, got)

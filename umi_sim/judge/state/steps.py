@@ -39,7 +39,7 @@ from umi_sim.judge.state.accesses import (
     may_end_unanswered,
     unanswered_ends,
 )
-from umi_sim.judge.state.calls import check_all_told, check_closed, check_opened
+from umi_sim.judge.state.calls import check_closed, check_opened, check_reported_calls
 from umi_sim.judge.state.hooks import check_fallbacks
 from umi_sim.judge.state.plans import check_new_plan
 from umi_sim.judge.state.prompts import check_asked_again, check_prompt, check_turns
@@ -51,7 +51,7 @@ from umi_sim.judge.state.settling import (
     reads_core,
     winner,
 )
-from umi_sim.judge.state.stands import (
+from umi_sim.judge.state.snapshots import (
     OperationSnapshot,
     StateSnapshot,
     StepInput,
@@ -73,47 +73,47 @@ Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = Tiers.__struct_fields__
 
 
-def check_step(before: StateSnapshot, told: StepInput, state: State) -> None:
+def check_step(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Check the rules that compare a memory before and after a step."""
-    was, tiers, heard = before.tiers, state.tiers, told.heard
+    was, tiers, answered = before.tiers, state.tiers, given.answered
     # Most steps are requests of the working tier: nothing is in flight, and no tier is another object.
-    if not before.stands and not state.operations and not list_replaced(was, tiers):
+    if not before.snapshots and not state.operations and not list_replaced(was, tiers):
         return
-    check_late(before, told, state)
-    check_revisions(told, state)
-    if is_switched(told, state):
+    check_late(before, given, state)
+    check_revisions(given, state)
+    if is_switched(given, state):
         check_emptied(was, tiers)
-    elif not told.is_hooked:
-        check_attempts(told, state.seen_ms)
-        check_core_source(was.core, told, tiers.core, state.config)
+    elif not given.is_hooked:
+        check_attempts(given, state.seen_ms)
+        check_core_source(was.core, given, tiers.core, state.config)
         # Such an operation learns when its time-out comes, in a step that may have been given anything.
-        if not any(map(may_end_unanswered, before.stands.values())):
-            check_access_source(was.access, tiers.access, told.value, heard)
-            check_session_source(was.session, tiers.session, told.value, heard)
+        if not any(map(may_end_unanswered, before.snapshots.values())):
+            check_access_source(was.access, tiers.access, given.value, answered)
+            check_session_source(was.session, tiers.session, given.value, answered)
         cores = [[entry.entity_id for _, entry in core.entries()] for core in (was.core, tiers.core)]
-        check_kept(was.access, tiers.access, state.seen_ms, heard, cores)
-        check_decisions_source(was.decisions, told, tiers.decisions)
-        check_load(before, told, state)
+        check_kept(was.access, tiers.access, state.seen_ms, answered, cores)
+        check_decisions_source(was.decisions, given, tiers.decisions)
+        check_load(before, given, state)
         calls = (call for operation in state.operations.values() for call in operation.calls[-2:])
-        if heard is not None and not is_late(heard, state):
-            check_closed(told.value, [call for call in calls if call.outcome != "open"])
-            check_settling(before, told, state)
-        check_embedded(before, told, state)
-        check_scanned(before, told, state)
+        if answered is not None and not is_late(answered, state):
+            check_closed(given.value, [call for call in calls if call.outcome != "open"])
+            check_settling(before, given, state)
+        check_embedded(before, given, state)
+        check_scanned(before, given, state)
     # with interceptors too: what is asked follows from the state, not from the answer that was replaced
-    check_questions(before, told, state)
+    check_questions(before, given, state)
 
 
-def is_switched(told: StepInput, state: State) -> bool:
+def is_switched(given: StepInput, state: State) -> bool:
     """Return True if a running memory claimed the next epoch and found its agent closed or opened."""
-    heard = told.heard
-    if heard is None or heard.pinned[0] != "recover" or is_late(heard, state):
+    answered = given.answered
+    if answered is None or answered.pinned[0] != "recover" or is_late(answered, state):
         return False
-    last = heard.facts.get("last")
-    if not isinstance(told.value, Committed) or not isinstance(last, tuple) or "epoch" in heard.facts:
+    last = answered.facts.get("last")
+    if not isinstance(given.value, Committed) or not isinstance(last, tuple) or "epoch" in answered.facts:
         return False
     # `last` is (7, "ready"): epoch and phase in which this process recovers; epoch 0 means that it begins.
-    return bool(last[0] > 0 and heard.facts.get("closed") != (last[1] == "closed"))
+    return bool(last[0] > 0 and answered.facts.get("closed") != (last[1] == "closed"))
 
 
 def check_emptied(was: Tiers, now: Tiers) -> None:
@@ -124,28 +124,28 @@ def check_emptied(was: Tiers, now: Tiers) -> None:
     demand(not kept, rules.CLOSED_IS_CLOSED, "tiers that outlived an agent", [], kept)
 
 
-def check_replies(before: StateSnapshot, told: StepInput, state: State, replies: Sequence[Reply]) -> None:
+def check_replies(before: StateSnapshot, given: StepInput, state: State, replies: Sequence[Reply]) -> None:
     """Check the rules about the replies of a step."""
-    if isinstance(told.value, InCore):
-        check_in_core(told.value, state.tiers.core, replies)
-    if before.stands:
-        check_told(before, told, state, replies)
-    ended = [stand for number, stand in before.stands.items() if number not in state.operations]
-    if not told.is_hooked:
-        heard = told.heard
-        others = unanswered_ends(ended, heard, replies)
-        check_counted(before.tiers.access, state.tiers.access, heard, replies, others)
-        if replies and heard is not None and not is_late(heard, state):
-            check_closed(told.value, [call for reply in replies for call in reply.calls])
-            check_taken(told, state, replies)
+    if isinstance(given.value, InCore):
+        check_in_core(given.value, state.tiers.core, replies)
+    if before.snapshots:
+        check_reported(before, given, state, replies)
+    ended = [snapshot for number, snapshot in before.snapshots.items() if number not in state.operations]
+    if not given.is_hooked:
+        answered = given.answered
+        others = unanswered_ends(ended, answered, replies)
+        check_counted(before.tiers.access, state.tiers.access, answered, replies, others)
+        if replies and answered is not None and not is_late(answered, state):
+            check_closed(given.value, [call for reply in replies for call in reply.calls])
+            check_taken(given, state, replies)
     for reply in replies:
-        mine = [stand for stand in ended if getattr(stand.request, "op_id", None) == reply.op_id]
+        mine = [snapshot for snapshot in ended if getattr(snapshot.request, "op_id", None) == reply.op_id]
         if len(mine) == 1:  # of two under one name either may have ended
-            check_all_told(mine[0].calls, reply.calls)
+            check_reported_calls(mine[0].calls, reply.calls)
             check_fallbacks(reply, mine[0].place[2])
 
 
-def check_told(before: StateSnapshot, told: StepInput, state: State, replies: Sequence[Reply]) -> None:
+def check_reported(before: StateSnapshot, given: StepInput, state: State, replies: Sequence[Reply]) -> None:
     """Demand that degradations and notes of interceptors are counted, and that replies have the notes."""
     is_told_of = any(operation.degraded or operation.notes for operation in state.operations.values())
     if state.counters == before.counters and not is_told_of:
@@ -153,16 +153,16 @@ def check_told(before: StateSnapshot, told: StepInput, state: State, replies: Se
     lack_count, note_count = count_since(before.counters, state.counters)
     lacks = sum(total(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done))
     notes = sum(len(reply.hooks) for reply in replies)
-    ended = [stand for number, stand in before.stands.items() if number not in state.operations]
+    ended = [snapshot for number, snapshot in before.snapshots.items() if number not in state.operations]
     for operation in state.operations.values():
-        stand = before.stands.get(operation.number)
+        snapshot = before.snapshots.get(operation.number)
         # two degradations before the step, three now: this step has added one
-        lacks += total(operation.lacks) - (stand.told_of[0] if stand else 0)
-        notes += len(operation.notes) - (stand.told_of[1] if stand else 0)
-    lacks -= sum(stand.told_of[0] for stand in ended)
-    notes -= sum(stand.told_of[1] for stand in ended)
+        lacks += total(operation.lacks) - (snapshot.reported_counts[0] if snapshot else 0)
+        notes += len(operation.notes) - (snapshot.reported_counts[1] if snapshot else 0)
+    lacks -= sum(snapshot.reported_counts[0] for snapshot in ended)
+    notes -= sum(snapshot.reported_counts[1] for snapshot in ended)
     holds = lacks == lack_count or (lacks < lack_count and may_have_been_dropped(before, state, replies))
-    is_of_another = told.heard is not None and winner(told.heard.asked, told.value) is not None
+    is_of_another = given.answered is not None and winner(given.answered.asked, given.value) is not None
     demand(holds or is_of_another, rules.DEGRADATION_NAMED, "degradations in the counters", lacks, lack_count)
     is_told = notes == note_count or (notes < note_count and has_background_work(before, state))
     demand(is_told, rules.HOOK_ORDER, "what interceptors did, as it is told", note_count, notes)
@@ -170,8 +170,8 @@ def check_told(before: StateSnapshot, told: StepInput, state: State, replies: Se
 
 def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable[Reply]) -> bool:
     """Return True if degradations may be missing: a new plan drops them, and only Done reports them."""
-    stands = ((stand, state.operations.get(number)) for number, stand in before.stands.items())
-    is_new_plan = any(now is not None and now.plan_number != stand.place[2] for stand, now in stands)
+    snapshots = ((snapshot, state.operations.get(number)) for number, snapshot in before.snapshots.items())
+    is_new_plan = any(now is not None and now.plan_number != snapshot.place[2] for snapshot, now in snapshots)
     is_untold = any(not isinstance(it.outcome, Done) for it in replies)
     return is_new_plan or is_untold or has_background_work(before, state)
 
@@ -179,7 +179,7 @@ def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable
 def has_background_work(before: StateSnapshot, state: State) -> bool:
     """Return True if background work ran in this step: its interceptors have no reply to be noted in."""
     running = any(operation.op_id is None for operation in state.operations.values())
-    was_running = any(not stand.is_asked for stand in before.stands.values())
+    was_running = any(not snapshot.is_asked for snapshot in before.snapshots.values())
     now, was = state.counters.items(), before.counters
     has_ended = any(was.get(name) != count for name, count in now if name.startswith(OF_BACKGROUND))
     return running or was_running or has_ended
@@ -189,8 +189,8 @@ def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> 
     """Demand that an entity is in core if a rendering shows it."""
     is_there = any(entry.entity_id == request.entity_id for _, entry in core.entries())
     outcomes = [reply.outcome for reply in replies if reply.op_id == request.op_id]
-    told = [outcome.value for outcome in outcomes if isinstance(outcome, Done)]
-    demand(told in ([], [is_there]), rules.CORE_BIJECTION, "whether it is in core", is_there, told)
+    values = [outcome.value for outcome in outcomes if isinstance(outcome, Done)]
+    demand(values in ([], [is_there]), rules.CORE_BIJECTION, "whether it is in core", is_there, values)
 
 
 def ids_in_core(before: CoreTier, state: State) -> list[str]:
@@ -218,78 +218,78 @@ def count_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, in
 # Commits, and core as it was told.
 
 
-def check_settling(before: StateSnapshot, told: StepInput, state: State) -> None:
-    heard = told.heard
-    if heard is None or state.phase == "deposed":
+def check_settling(before: StateSnapshot, given: StepInput, state: State) -> None:
+    answered = given.answered
+    if answered is None or state.phase == "deposed":
         return
-    operation = find_operation(before, heard, state)
-    check_sent_again(heard, told.value, operation)
-    check_won(heard, told.value, operation, before.tiers, state.tiers)
-    if is_durable(heard.asked, told.value):
-        check_deleted(heard.asked, told.value, before.tiers.access, state.tiers.access)
+    operation = find_operation(before, answered, state)
+    check_sent_again(answered, given.value, operation)
+    check_won(answered, given.value, operation, before.tiers, state.tiers)
+    if is_durable(answered.asked, given.value):
+        check_deleted(answered.asked, given.value, before.tiers.access, state.tiers.access)
     # an operation that asks again has believed nothing of the answer
-    if operation is not None and stand_of(operation).place > heard.place:
-        check_believed(find_core_row(told), state.tiers.core)
+    if operation is not None and stand_of(operation).place > answered.place:
+        check_believed(find_core_row(given), state.tiers.core)
 
 
-def check_taken(told: StepInput, state: State, replies: Iterable[Reply]) -> None:
+def check_taken(given: StepInput, state: State, replies: Iterable[Reply]) -> None:
     """Demand that core is not older than the core row of the answer that ended an operation.
 
     A reply that says that core was not read (`settle:`) is exempt.
     """
-    op_id = getattr(getattr(told.heard, "request", None), "op_id", None)
+    op_id = getattr(getattr(given.answered, "request", None), "op_id", None)
     for outcome in (reply.outcome for reply in replies if reply.op_id == op_id):
         if isinstance(outcome, Done) and not any(it.name.startswith("settle:") for it in outcome.degraded):
-            check_believed(find_core_row(told), state.tiers.core)
+            check_believed(find_core_row(given), state.tiers.core)
 
 
-def find_core_row(told: StepInput) -> CoreTier | None:
+def find_core_row(given: StepInput) -> CoreTier | None:
     """Return the core row of an answer; None if another plan won, since its core row is unknown."""
-    asked = told.heard.asked if told.heard is not None else None
-    return core_row(told.value, asked) if winner(asked, told.value) is None else None
+    asked = given.answered.asked if given.answered is not None else None
+    return core_row(given.value, asked) if winner(asked, given.value) is None else None
 
 
 # Vectors, and pages of a scan.
 
 
-def check_embedded(before: StateSnapshot, told: StepInput, state: State) -> None:
+def check_embedded(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Demand that the vectors of an answer are learnt, and that missing ones are reported."""
-    heard, answer = told.heard, told.value
-    if heard is None or not isinstance(answer, Embedded) or is_late(heard, state):
+    answered, answer = given.answered, given.value
+    if answered is None or not isinstance(answer, Embedded) or is_late(answered, state):
         return
-    assert isinstance(heard.asked, Embed)
-    count, dims = len(heard.asked.texts), state.config.embedding_dims
-    check_learnt(count, answer, find_operation(before, heard, state), dims)
-    is_alone = not any(is_late(stand, state) for stand in before.stands.values())
+    assert isinstance(answered.asked, Embed)
+    count, dims = len(answered.asked.texts), state.config.embedding_dims
+    check_learnt(count, answer, find_operation(before, answered, state), dims)
+    is_alone = not any(is_late(snapshot, state) for snapshot in before.snapshots.values())
     counted = count_named(state.counters) - count_named(before.counters)
     check_vectors_counted(count, answer, counted, is_alone, dims)
 
 
-def check_scanned(before: StateSnapshot, told: StepInput, state: State) -> None:
+def check_scanned(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Demand that a scan takes no row for gone that it has just been shown."""
-    heard, answer = told.heard, told.value
-    if heard is None or not isinstance(answer, ReadDone) or heard.pinned[0] != "rebalance":
+    answered, answer = given.answered, given.value
+    if answered is None or not isinstance(answer, ReadDone) or answered.pinned[0] != "rebalance":
         return
-    operation = find_operation(before, heard, state)
-    if operation is not None and "gone" not in heard.facts:
+    operation = find_operation(before, answered, state)
+    if operation is not None and "gone" not in answered.facts:
         check_gone(answer.rows, operation.facts.get("gone", ()))
 
 
 # Late answers.
 
 
-def check_late(before: StateSnapshot, told: StepInput, state: State) -> None:
+def check_late(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Demand that a late answer changes nothing, unless something else was scheduled or began."""
-    if told.heard is not None or not hasattr(told.value, "request_id"):
+    if given.answered is not None or not hasattr(given.value, "request_id"):
         return
     # A late answer brings the time with it, and with that whatever else was due.
-    is_due = any((stand.due_ms or 0) <= state.seen_ms for stand in before.stands.values())
+    is_due = any((snapshot.due_ms or 0) <= state.seen_ms for snapshot in before.snapshots.values())
     if is_due or before.operation_count != state.operation_count:
         return
     rule, others = rules.LATE_IS_INERT, list_replaced(before.tiers, state.tiers)
     asked_count = state.request_count - before.request_count
     demand(asked_count == 0, rule, "questions after a late answer", 0, asked_count)
-    was = {number: stand.waiting for number, stand in before.stands.items()}
+    was = {number: snapshot.waiting for number, snapshot in before.snapshots.items()}
     now = {number: operation.waiting for number, operation in state.operations.items()}
     demand(was == now, rule, "what operations wait for after a late answer", was, now)
     demand(not others, rule, "tiers that a late answer changed", "", others)
@@ -298,74 +298,78 @@ def check_late(before: StateSnapshot, told: StepInput, state: State) -> None:
 # Operations: revisions and attempts.
 
 
-def check_revisions(told: StepInput, state: State) -> None:
-    for stand, now in told.still:
-        if now.calls is not stand.calls:
-            check_all_told(stand.calls, now.calls)
-        demand(stand.pinned == now.pinned, rules.REVISION_PINNED, "its revision", stand.pinned, now.pinned)
+def check_revisions(given: StepInput, state: State) -> None:
+    for snapshot, now in given.still:
+        if now.calls is not snapshot.calls:
+            check_reported_calls(snapshot.calls, now.calls)
+        demand(
+            snapshot.pinned == now.pinned, rules.REVISION_PINNED, "its revision", snapshot.pinned, now.pinned
+        )
         # four batches had landed when the plan began, five have now: it may give way to the fifth
-        gave_way = now.yields[0] > stand.yields[0]
-        has_cause = not gave_way or state.landed_count > stand.yields[1]
+        gave_way = now.yields[0] > snapshot.yields[0]
+        has_cause = not gave_way or state.landed_count > snapshot.yields[1]
         demand(has_cause, rules.BACKOFF, "a plan gave way to nothing that landed", "", now.yields)
         # In the same plan facts are only added. By identity, not equality:
         # an equal copy would hide that it was computed a second time.
-        if stand.place[2] == now.place[2]:
-            others = [name for name, value in stand.facts.items() if now.facts.get(name) is not value]
+        if snapshot.place[2] == now.place[2]:
+            others = [name for name, value in snapshot.facts.items() if now.facts.get(name) is not value]
             demand(not others, rules.WORKFLOW_CONTRACT, "facts that are others than they were", [], others)
 
 
-def check_attempts(told: StepInput, now_ms: int) -> None:
-    for stand, now in told.still:
-        if stand.place == now.place:
-            check_attempt(stand, now, told, now_ms)
+def check_attempts(given: StepInput, now_ms: int) -> None:
+    for snapshot, now in given.still:
+        if snapshot.place == now.place:
+            check_attempt(snapshot, now, given, now_ms)
 
 
-def check_attempt(stand: OperationSnapshot, now: OperationSnapshot, told: StepInput, now_ms: int) -> None:
+def check_attempt(snapshot: OperationSnapshot, now: OperationSnapshot, given: StepInput, now_ms: int) -> None:
     """Demand that an operation on the same row slept until its time, or sleeps long enough now."""
-    if stand.waiting is None:
-        was_due = (stand.due_ms or 0) <= now_ms
-        holds = was_due or (now.waiting, now.due_ms) == (None, stand.due_ms)
-        demand(holds, rules.BACKOFF, "the next attempt came too early", stand.due_ms, now_ms)
+    if snapshot.waiting is None:
+        was_due = (snapshot.due_ms or 0) <= now_ms
+        holds = was_due or (now.waiting, now.due_ms) == (None, snapshot.due_ms)
+        demand(holds, rules.BACKOFF, "the next attempt came too early", snapshot.due_ms, now_ms)
     # A read that was answered may ask for its next page at once, in the same place: that is no new attempt.
-    elif stand.waiting != now.waiting and not (stand is told.heard and isinstance(told.value, ReadDone)):
-        due_ms = now_ms + least_wait_ms(stand, told, now_ms)
+    elif snapshot.waiting != now.waiting and not (
+        snapshot is given.answered and isinstance(given.value, ReadDone)
+    ):
+        due_ms = now_ms + least_wait_ms(snapshot, given, now_ms)
         demand(now.waiting is None, rules.BACKOFF, "asked again at once", f"at {due_ms}", f"at {now_ms}")
         demand(due_ms <= (now.due_ms or 0), rules.BACKOFF, "time of the next attempt", due_ms, now.due_ms)
-        if isinstance(stand.asked, AskModel):
-            in_time = stand is told.heard and now_ms < (stand.due_ms or 0)
-            reply = told.value.text if in_time and isinstance(told.value, ModelReplied) else None
-            check_asked_again(stand.asked, now.asked, reply)
+        if isinstance(snapshot.asked, AskModel):
+            in_time = snapshot is given.answered and now_ms < (snapshot.due_ms or 0)
+            reply = given.value.text if in_time and isinstance(given.value, ModelReplied) else None
+            check_asked_again(snapshot.asked, now.asked, reply)
 
 
-def least_wait_ms(stand: OperationSnapshot, told: StepInput, now_ms: int) -> int:
+def least_wait_ms(snapshot: OperationSnapshot, given: StepInput, now_ms: int) -> int:
     """Return the backoff, doubled with each attempt; at least the time that a failure in time names."""
     # after attempt 1: 100 ms, 2: 200 ms, 6: 3,200 ms, from 7 on 5,000 ms
-    wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(stand.attempt - 1, 16))
+    wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(snapshot.attempt - 1, 16))
     # An answer after the deadline counts as a time-out, and the wait that it names as not said.
-    in_time = stand is told.heard and now_ms < (stand.due_ms or 0)
-    named_ms: int = getattr(told.value, "retry_after_ms", 0) if in_time else 0
+    in_time = snapshot is given.answered and now_ms < (snapshot.due_ms or 0)
+    named_ms: int = getattr(given.value, "retry_after_ms", 0) if in_time else 0
     return max(wait_ms, min(named_ms, RETRY_AFTER_MS_MAX))
 
 
 # Where core came from.
 
 
-def check_core_source(before: CoreTier, told: StepInput, core: CoreTier, config: Config) -> None:
-    heard = told.heard
+def check_core_source(before: CoreTier, given: StepInput, core: CoreTier, config: Config) -> None:
+    answered = given.answered
     if core is before or core == before:
         return
-    row = core_row(told.value, heard.asked) if heard else None
+    row = core_row(given.value, answered.asked) if answered else None
     what = "core changed, and nothing was told of it"
     demand(row is not None, rules.REFUSED_MEANS_UNCHANGED, what, before, core)
-    assert heard is not None
+    assert answered is not None
     demand(core == row, rules.CORE_CURRENT, "core after an answer", row, core)
     # core of version 7; a read that was answered with version 6 comes late, and must not be taken
     was, now = before.guard_version, core.guard_version
     demand(was < now, rules.CORE_CURRENT, "core went back to an older version", f"more than {was}", now)
-    if isinstance(told.value, Committed):
-        cause = request_name(type(heard.request)) if heard.request is not None else heard.pinned[0]
-        check_self_stays(before, core, cause, ended_by(heard.asked))
-        if is_built_on(before, heard.asked):
+    if isinstance(given.value, Committed):
+        cause = request_name(type(answered.request)) if answered.request is not None else answered.pinned[0]
+        check_self_stays(before, core, cause, ended_by(answered.asked))
+        if is_built_on(before, answered.asked):
             check_share_of_self(before, core, config)
 
 
@@ -402,13 +406,13 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str, ended: tuple
     """
     there = [*(entry.entity_id for _, entry in after.entries()), *ended]
     mine = [entry.entity_id for block, entry in before.entries() if block.kind == SELF_BLOCK]
-    gone = [entity_id for entity_id in mine if entity_id not in there]
-    holds = not gone or cause in MAY_LEAVE
+    removed = [entity_id for entity_id in mine if entity_id not in there]
+    holds = not removed or cause in MAY_LEAVE
     demand(holds, rules.SELF_STAYS, f"a self entry left core by {cause}", mine, there)
 
 
-def check_decisions_source(was: Decisions, told: StepInput, now: Decisions) -> None:
-    workflow = told.heard.pinned[0] if told.heard else ""
+def check_decisions_source(was: Decisions, given: StepInput, now: Decisions) -> None:
+    workflow = given.answered.pinned[0] if given.answered else ""
     holds = now is was or workflow in ("remember", "add_archival", "load_session")
     demand(holds, rules.REFUSED_MEANS_UNCHANGED, "decisions changed, and nothing was remembered", was, now)
 
@@ -416,7 +420,7 @@ def check_decisions_source(was: Decisions, told: StepInput, now: Decisions) -> N
 # Questions.
 
 
-def check_questions(before: StateSnapshot, told: StepInput, state: State) -> None:
+def check_questions(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Check the questions of this step.
 
     With interceptors, accesses and core may have been read twice, and only two tables are seen: then plans
@@ -425,9 +429,9 @@ def check_questions(before: StateSnapshot, told: StepInput, state: State) -> Non
     was, now = before.tiers, state.tiers
     new = range(before.operation_count + 1, state.operation_count + 1)
     for operation in (state.operations[number] for number in new if number in state.operations):
-        if isinstance(told.value, Recall | Descent):
-            check_turns(told.value, operation.facts.get("request"), state.config.resolve_turn_count_max)
-    is_seen = not told.is_hooked or (was.access is now.access and was.core is now.core)
+        if isinstance(given.value, Recall | Descent):
+            check_turns(given.value, operation.facts.get("request"), state.config.resolve_turn_count_max)
+    is_seen = not given.is_hooked or (was.access is now.access and was.core is now.core)
     for operation in state.operations.values():
         # numbers of questions only grow: one above the count of before was asked in this step
         if (operation.waiting or 0) > before.request_count:
@@ -444,9 +448,9 @@ def check_questions(before: StateSnapshot, told: StepInput, state: State) -> Non
 # Loads.
 
 
-def check_load(before: StateSnapshot, told: StepInput, state: State) -> None:
-    heard, value, was, now = told.heard, told.value, before.tiers, state.tiers
-    workflow = heard.pinned[0] if heard else ""
+def check_load(before: StateSnapshot, given: StepInput, state: State) -> None:
+    answered, value, was, now = given.answered, given.value, before.tiers, state.tiers
+    workflow = answered.pinned[0] if answered else ""
     if now.session is was.session:
         demand(
             now.working is was.working, rules.LOAD_OR_NOTHING, "another working tier, and no other session"
@@ -454,10 +458,10 @@ def check_load(before: StateSnapshot, told: StepInput, state: State) -> None:
         size = now.working.used_bytes, len(now.working.entries)
         is_left = workflow != "load_session" or size == before.working_size
         demand(is_left, rules.LOAD_OR_NOTHING, "bytes and entries", before.working_size, size)
-    elif heard is not None and workflow == "load_session":
+    elif answered is not None and workflow == "load_session":
         # The row was read in this step, or in an earlier one, if the session carries more than keys.
         rows = value.rows if isinstance(value, ReadDone) else ()
-        read = [it for it in (heard.facts.get("session"), *rows) if isinstance(it, Row)]
+        read = [it for it in (answered.facts.get("session"), *rows) if isinstance(it, Row)]
         body = next((row.body for row in read if isinstance(row.body, SessionRow)), None)
         demand(body is not None, rules.SESSION_OR_ERROR, "a session was loaded that no row told of")
         assert body is not None

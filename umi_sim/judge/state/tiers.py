@@ -117,16 +117,16 @@ def bytes_of_entry(entry: Entry) -> int:
 
 def check_rendering(core: CoreTier) -> None:
     """Demand that both renderings are read back as the blocks, in the order of the tier."""
-    told = rendering.as_rendered(core)
-    check_parsed("XML", told, rendering.parse_xml(rendering.render_xml(core)))
-    check_parsed("Markdown", told, rendering.parse_markdown(rendering.render_markdown(core)))
+    shown = rendering.as_rendered(core)
+    check_parsed("XML", shown, rendering.parse_xml(rendering.render_xml(core)))
+    check_parsed("Markdown", shown, rendering.parse_markdown(rendering.render_markdown(core)))
 
 
-def check_parsed(form: str, told: Sequence[Block], parsed: Sequence[Block]) -> None:
-    if parsed != told:
-        is_shuffled = sorted(parsed, key=slot_of) == sorted(told, key=slot_of)
+def check_parsed(form: str, blocks: Sequence[Block], parsed: Sequence[Block]) -> None:
+    if parsed != blocks:
+        is_shuffled = sorted(parsed, key=slot_of) == sorted(blocks, key=slot_of)
         rule = rules.RENDER_ORDER if is_shuffled else rules.RENDER_PARSE
-        raise Broken(rule, f"the blocks that {form} shows", told, parsed)
+        raise Broken(rule, f"the blocks that {form} shows", blocks, parsed)
 
 
 # Scores.

@@ -73,8 +73,8 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
     got = operation.facts.get("shelf_vectors") or operation.facts["vectors"]
     demand(got == due, RULE, f"vectors that {operation.workflow} learnt", due, got)
     if (reason := find_missing(answer.vectors, texts_count, dims)[0]) != "":
-        told = [lack.reason for lack in operation.lacks if lack.name.startswith(STEP)]
-        demand(reason in told, rules.DEGRADATION_NAMED, "why a vector is missing", reason, told)
+        reasons = [lack.reason for lack in operation.lacks if lack.name.startswith(STEP)]
+        demand(reason in reasons, rules.DEGRADATION_NAMED, "why a vector is missing", reason, reasons)
 
 
 def check_counted(texts_count: int, answer: Embedded, counted: int, is_alone: bool, dims: int) -> None:
@@ -93,18 +93,18 @@ def count_named(counters: Mapping[str, int]) -> int:
     return sum(counters[name] for name in named)
 
 
-def as_answered(told: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
-    if not isinstance(told, tuple | list) or len(told) != count:
+def as_answered(value: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
+    if not isinstance(value, tuple | list) or len(value) != count:
         return (None,) * count
-    return tuple(None if fault_of(vector, dims) else tuple(vector) for vector in told)
+    return tuple(None if fault_of(vector, dims) else tuple(vector) for vector in value)
 
 
-def find_missing(told: object, count: int, dims: int) -> tuple[str, int]:
+def find_missing(value: object, count: int, dims: int) -> tuple[str, int]:
     """Return why the first missing vector is missing, and how many are; a wrong number counts as one."""
-    if not isinstance(told, tuple | list) or len(told) != count:
+    if not isinstance(value, tuple | list) or len(value) != count:
         return MISCOUNTED, 1
     # two dims, [[1, 2], [0, 0], [9]]: ("zero", 2), as [0, 0] and [9] are missing and [0, 0] is the first
-    faults = [fault for vector in told if (fault := fault_of(vector, dims))]
+    faults = [fault for vector in value if (fault := fault_of(vector, dims))]
     return (faults[0], len(faults)) if faults else ("", 0)
 
 

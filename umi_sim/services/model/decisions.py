@@ -15,8 +15,8 @@ NO: Final = "<decision>NO_RETRIEVE</decision>"
 def decide_need(given: Inputs) -> str:
     """Decide that nothing is needed for a greeting. The words of the query show what the turns tell."""
     query = text_of(given.get("query"))
-    told = content(words(query))
-    is_needed = any(word not in GREETINGS for word in told)
+    words_of = content(words(query))
+    is_needed = any(word not in GREETINGS for word in words_of)
     return f"{YES if is_needed else NO}\n<rewritten_query>{rewrite_line(given)}</rewritten_query>"
 
 

@@ -18,17 +18,17 @@ CAPTION_CHARS_MAX: Final = 200
 
 def describe(given: Inputs) -> str:
     payload = given.get("payload")
-    told = held_by(whole(payload) if isinstance(payload, str) else "")
-    first = next(iter(sentences(told)), told)
+    held = held_by(whole(payload) if isinstance(payload, str) else "")
+    first = next(iter(sentences(held)), held)
     # models do not always keep to the case of a tag, so one answer in four does not
-    content, caption = ("CONTENT", "Caption") if len(told) % 4 == 0 else ("content", "caption")
-    return f"<{content}>{told}</{content}><{caption}>{first[:CAPTION_CHARS_MAX]}</{caption}>"
+    content, caption = ("CONTENT", "Caption") if len(held) % 4 == 0 else ("content", "caption")
+    return f"<{content}>{held}</{content}><{caption}>{first[:CAPTION_CHARS_MAX]}</{caption}>"
 
 
 def held_by(payload: str) -> str:
     """Return what a payload holds, without brackets, which would be taken for tags."""
-    kind, is_stand_in, said = payload.partition(STAND_IN)
-    text = unquote(said).replace("<", "(").strip() if is_stand_in and kind.startswith("data:") else ""
+    kind, is_stand_in, content = payload.partition(STAND_IN)
+    text = unquote(content).replace("<", "(").strip() if is_stand_in and kind.startswith("data:") else ""
     return (
         text[:CONTENT_CHARS_MAX] or f"It has the mark {blake2b(payload.encode(), digest_size=4).hexdigest()}."
     )

@@ -150,8 +150,8 @@ def make_span(match: re.Match[str], found: str) -> Span | None:
 
 def is_name(name: str) -> bool:
     """Check whether some word of letters in it is more than a function word, with and without its marks."""
-    told = lower(APOSTROPHE_TAIL.sub("", name))
-    words = tokens(told) if told.isascii() else re.findall(LETTER_WORD, told)
+    stem = lower(APOSTROPHE_TAIL.sub("", name))
+    words = tokens(stem) if stem.isascii() else re.findall(LETTER_WORD, stem)
     return any(word not in NO_NAMES and bare(word) not in NO_NAMES for word in words)
 
 

@@ -5,5 +5,5 @@ from umi_sim.services.model.prompts import Inputs, whole
 
 def name_subcategory(given: Inputs) -> str:
     words = given.get("keywords")
-    told = [whole(word) for word in (words if isinstance(words, list) else ()) if isinstance(word, str)]
-    return " ".join(told[:2]) or "Others"
+    texts = [whole(word) for word in (words if isinstance(words, list) else ()) if isinstance(word, str)]
+    return " ".join(texts[:2]) or "Others"

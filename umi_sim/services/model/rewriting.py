@@ -83,7 +83,7 @@ def fill_references(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
         return
     own = mentions(query)
     named = [lower(mention.text) for mention in own]
-    said = [
+    spoken = [
         (turn.text, [mention for mention in mentions(turn.text) if lower(mention.text) not in named])
         for turn in by_weight(turns)[:RECENT_COUNT]
     ]
@@ -93,7 +93,7 @@ def fill_references(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
             continue
         is_second = language == "de" and bool(taken)  # `Kann er ihn erneuern?`: the second may be a thing
         wants = reference.wants[::-1] if is_second else reference.wants
-        mention = find_antecedent(wants, reference.noun, said, language)
+        mention = find_antecedent(wants, reference.noun, spoken, language)
         if mention is not None and mention not in taken:
             taken.append(mention)
             number = next(n for n, turn in enumerate(turns, start=1) if mention in mentions(turn.text))
@@ -113,28 +113,30 @@ def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
     )
 
 
-def find_antecedent(wants: tuple[str, ...], noun: str, said: list[Said], language: str) -> Antecedent | None:
+def find_antecedent(
+    wants: tuple[str, ...], noun: str, spoken: list[Said], language: str
+) -> Antecedent | None:
     """Find the mention that ends in the noun; without a noun, the best of the newest turn that has any.
 
     None if it may be another: a second person, or something of which nothing is known.
     """
     if noun:
-        return next((one for _, found in said for one in found if lower(one.text).endswith(noun)), None)
-    for text, found in said:
+        return next((one for _, found in spoken for one in found if lower(one.text).endswith(noun)), None)
+    for text, found in spoken:
         fitting = [one for want in wants for one in found if fits(want, one)]
         persons = [one for one in fitting if one.kind == "person"]
         rivals = [*persons, *(one for one in found if may_fit(wants, one, language))]
         if fitting:
             is_sure = not any(is_apart(fitting[0], one, text) for one in rivals)
-            return fitting[0] if is_sure and not is_one_of_many(fitting[0], text, said) else None
+            return fitting[0] if is_sure and not is_one_of_many(fitting[0], text, spoken) else None
         if rivals:
             return None
     return None
 
 
-def is_one_of_many(mention: Antecedent, text: str, said: list[Said]) -> bool:
+def is_one_of_many(mention: Antecedent, text: str, spoken: list[Said]) -> bool:
     """Check whether this is a thing, and other turns mention things of which nothing is known."""
-    others = [one for turn, found in said for one in found if turn != text and one.text != mention.text]
+    others = [one for turn, found in spoken for one in found if turn != text and one.text != mention.text]
     return mention.kind == "thing" and any(one.kind == "unknown" for one in others)
 
 

@@ -30,5 +30,5 @@ def segment(given: Inputs) -> str:
 
 def names_in(line: str) -> Iterator[str]:
     """Return the names in a line, without that of its speaker."""
-    said = line.partition("]: ")[2]
-    return (name.casefold() for _, _, name in name_spans(said))
+    text = line.partition("]: ")[2]
+    return (name.casefold() for _, _, name in name_spans(text))

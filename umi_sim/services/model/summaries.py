@@ -11,8 +11,11 @@ SUMMARY_BYTES_MAX: Final = 1_900
 def summarise_category(given: Inputs) -> str:
     old, facts = given.get("summary"), given.get("facts")
     rows = [it.get("content") for it in (facts if isinstance(facts, list) else ()) if isinstance(it, dict)]
-    told = [sentences(whole(row))[:1] for row in rows if isinstance(row, str)]
-    lines = [*(whole(old).split("\n") if isinstance(old, str) else ()), *(line for it in told for line in it)]
+    sentences_of = [sentences(whole(row))[:1] for row in rows if isinstance(row, str)]
+    lines = [
+        *(whole(old).split("\n") if isinstance(old, str) else ()),
+        *(line for it in sentences_of for line in it),
+    ]
     return summary(lines)
 
 

@@ -27,7 +27,7 @@ from umi_core.rows import Address, Core, Row
 from umi_core.values import Scope
 
 
-def rows_told(facts: Any, answer: Any, view: Any) -> Learned:
+def list_row_texts(facts: Any, answer: Any, view: Any) -> Learned:
     return Learned({"outcome": Done(tuple(row.address.id for row in answer.rows))})
 
 
@@ -37,7 +37,7 @@ HERE, THERE = Address(SCOPE, "entity", "e"), Address(Scope("u2", "a1"), "entity"
 
 
 def reading(read: Read, attempts: int = 2) -> Trial:
-    return trial(asking("a", read, retry(attempts), take=rows_told, produces=(OUTCOME,)))
+    return trial(asking("a", read, retry(attempts), take=list_row_texts, produces=(OUTCOME,)))
 
 
 def test_all_pages_of_a_filter_are_one_answer_in_order_each_row_once() -> None:

@@ -87,4 +87,4 @@ def test_a_shell_that_asks_is_told_commands(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_sweep_says_which_seeds_are_fresh(small_worlds: None) -> None:
     done = umi("sweep", "own.toml", "--count", "2", "--base", "7", "--jobs", "1")
     assert done.stderr.startswith("umi-sim: fresh seeds from --base 7: ")
-    assert SweepPlan((), range(3)).fresh_told() == ""
+    assert SweepPlan((), range(3)).describe_fresh() == ""

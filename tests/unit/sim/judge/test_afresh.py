@@ -16,7 +16,7 @@ from umi_sim.judge.equivalences.afresh import (
     compare_cleared,
     describe_archive,
     forget_all,
-    list_told,
+    list_requests,
     new_world,
 )
 from umi_sim.judge.equivalences.lives import RecordedLife
@@ -54,7 +54,7 @@ def test_a_life_that_was_told_too_little_is_not_compared() -> None:
 def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
     again = [structs.replace(TOLD[0], op_id=f"again {number}") for number in range(3)]
     many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
-    told = list_told(life(*again, *many), afresh.TELLING)
+    told = list_requests(life(*again, *many), afresh.TELLING)
     assert [request.op_id for request in told] == [f"told:{at}" for at in range(afresh.TOLD_COUNT_MAX)]
     assert told[0] == structs.replace(TOLD[0], op_id="told:0")
 

@@ -9,7 +9,7 @@ from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Read, Write
 from umi_core.rows import Address, Category, Row, Vector
 from umi_core.values import Scope
-from umi_sim.judge.invariants.told_texts import ToldTexts
+from umi_sim.judge.invariants.stated_texts import StatedTexts
 from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 
@@ -21,7 +21,7 @@ VECTOR: Final = Write(Address(SCOPE, "vector", "cat_1"), Vector("cat_1", 1, (1,)
 
 def stores(summary: str, *others: Write) -> None:
     """A summarise that has read the category stores it with this summary."""
-    told, after = ToldTexts(is_hooked=False), structs.replace(BEFORE, summary=summary)
+    told, after = StatedTexts(is_hooked=False), structs.replace(BEFORE, summary=summary)
     read, commit = Read(ByIds((WHERE,))), Commit((Write(WHERE, after), *others), ())
     rows = ReadDone(1, (Row(WHERE, 1, BEFORE),))
     told.observe_answer(Call("e", "a", 1, "o1", "summarise", "home", read, 0), rows, SCOPE)

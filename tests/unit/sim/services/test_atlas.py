@@ -55,7 +55,7 @@ def test_a_wipe_is_the_only_loss_of_a_run() -> None:
 def test_each_loss_is_listed_with_its_time() -> None:
     atlas = Atlas(3)
     atlas.lose("storage_ack_early", "o2/commit#1", 6, key("entity"), key("vector"))
-    assert [loss.told for loss in atlas.losses] == ["entity ann by storage_ack_early at o2/commit#1, 6 ms"]
+    assert [loss.line for loss in atlas.losses] == ["entity ann by storage_ack_early at o2/commit#1, 6 ms"]
     assert atlas.has_struck("o2")
     assert not atlas.has_struck("o1")
     assert Atlas(1).may_wipe()

@@ -81,7 +81,7 @@ def test_a_store_that_dies_leaves_the_other_one_alone(world: Services, kind: str
 
 def test_a_loss_says_of_which_store(world: Services) -> None:
     strike(world, "storage_wiped", read(LEGACY), for_ms=10)
-    assert [loss.told for loss in world.atlas.losses] == [
+    assert [loss.line for loss in world.atlas.losses] == [
         "everything of legacy by storage_wiped at o1/x#1, 0 ms"
     ]
 

@@ -9,7 +9,7 @@ from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.values import Pairs, Scope
-from umi_sim.judge.oracle.model import NOBODY_TOLD, Surroundings
+from umi_sim.judge.oracle.model import NO_TIME, Surroundings
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.rules import Rule
@@ -34,7 +34,7 @@ class Context(Owner):
     off: Container[str]
     surroundings: Surroundings
     seen_ms: int = 0
-    world_ms: int = NOBODY_TOLD
+    world_ms: int = NO_TIME
     tick: int = 0
     may_turn_away: bool = False
     abouts: dict[str, str] = {}
@@ -61,7 +61,7 @@ class Context(Owner):
         """Return the world's time; the memory's, if the world's is not told."""
         # Receipts are forgotten by the time of storage, which
         # is the world's, whatever the memory's clock shows.
-        return self.seen_ms if self.world_ms == NOBODY_TOLD else self.world_ms
+        return self.seen_ms if self.world_ms == NO_TIME else self.world_ms
 
     def keeps_receipt(self, at_ms: int, asked_ms: int) -> bool:
         """Return whether storage had the receipt of a batch of that time when something was asked."""

@@ -174,8 +174,8 @@ class Degradations(ArchivePart):
         if isinstance(request, Memorize) and None in read_units(op.plan).values():
             yield MISSING, True
         if isinstance(request, Remember | Memorize | LoadSession) and not op.past:
-            told = [(it.text, it.pairs) for it in op.plan.questions("evolve")]
-            verdicts = [parse_evolution(text, pairs, 0) for text, pairs in told if text is not None]
+            compared = [(it.text, it.pairs) for it in op.plan.questions("evolve")]
+            verdicts = [parse_evolution(text, pairs, 0) for text, pairs in compared if text is not None]
             yield "evolve:partial", any(isinstance(it, Evolution) and it.dropped for it in verdicts)
 
 

@@ -233,15 +233,15 @@ class BatchLog(ArchivePart):
         after_links = [it.links for it in batch.states.values()]
         for name in dict.fromkeys(name for links in (*before.values(), *after_links) for name in links):
             lost = [key for key, it in batch.states.items() if name in before[key] and name not in it.links]
-            came = [key for key, it in batch.states.items() if name not in before[key] and name in it.links]
+            joined = [key for key, it in batch.states.items() if name not in before[key] and name in it.links]
             after = self.categories.now(name)
             left_count = len(self.members(name)) - len(lost)
             # A summary may tell of any fact that it was made of, so it goes as a whole when one of these
             # leaves; new members make it dirty, which only says that it is behind.
             if lost and (not left_count or any(key in lost for key, _ in after.sources)):
                 after = CategoryState(is_dirty=left_count > 0)
-            if lost or came:
-                batch.categories[name] = structs.replace(after, is_dirty=after.is_dirty or bool(came))
+            if lost or joined:
+                batch.categories[name] = structs.replace(after, is_dirty=after.is_dirty or bool(joined))
 
     def empty(self) -> None:
         """Let nothing be there any more; versions begin anew."""
@@ -295,27 +295,27 @@ class BatchLog(ArchivePart):
         if isinstance(request, Remember):
             batch.extraction = read_extracted(op, plan, self.context.config)
             mentions = list_mentions(op, batch.extraction, self.context.config)
-            told: dict[str, Categorised] = {make_fact_id(it, scope): (it, ()) for it in mentions}
+            facts: dict[str, Categorised] = {make_fact_id(it, scope): (it, ()) for it in mentions}
             options, reinforced_ms, source = request, plan.at_ms, name_record(plan) if op.record else ""
         elif isinstance(request, LoadSession):
             carried = [(as_mention(it), it) for it in read_carried(plan).values()]
-            told = {make_fact_id(mention, scope): (mention, ()) for mention, _ in carried}
+            facts = {make_fact_id(mention, scope): (mention, ()) for mention, _ in carried}
             options = Remember(0, "\n".join(it.content for _, it in carried))
             besides = {make_fact_id(mention, scope): say_besides(it) for mention, it in carried}
         elif isinstance(request, CreateEntity):
             one = read_given(request, op.listed)
-            told, options = {make_fact_id(one[0], scope): one}, Remember(0, request.content)
+            facts, options = {make_fact_id(one[0], scope): one}, Remember(0, request.content)
         else:
             source = resource_id(scope, request.uri, request.text)
             if not self.memorize(batch, request, source):
                 return
-            told = read_memorized(plan, scope, op.listed, find_day(op, self.context.config))
+            facts = read_memorized(plan, scope, op.listed, find_day(op, self.context.config))
             # `options` is where `tell_fact` reads what a caller
             # stated: of these requests that is the time alone.
             options = Remember(0, request.text, event_time_ms=request.happened_ms)
         stated = read_stated(op, self.context.config) if isinstance(request, Remember) else options.text
-        batch.order = self.order_told({key: mention for key, (mention, _) in told.items()}, stated)
-        for key, (mention, categories) in told.items():
+        batch.order = self.order_mentions({key: mention for key, (mention, _) in facts.items()}, stated)
+        for key, (mention, categories) in facts.items():
             before, past = self.state(key), self.find_past(key, batch.order)
             if past is not None:
                 before = FactState(past.fact)
@@ -344,9 +344,9 @@ class BatchLog(ArchivePart):
         batch.resources[key] = MemorizedText(given, session)
         return True
 
-    def order_told(self, told: Mapping[str, Mention], text: str) -> list[str]:
+    def order_mentions(self, mentions: Mapping[str, Mention], text: str) -> list[str]:
         """Return the ids of the facts of a text in its order; what is stored is written as it was first."""
-        facts = {key: self.state(key).fact or mention for key, mention in told.items()}
+        facts = {key: self.state(key).fact or mention for key, mention in mentions.items()}
         return order_by_text({key: it.content for key, it in facts.items()}, text)
 
     def find_past(self, key: str, order: list[str]) -> Ended | None:
@@ -401,16 +401,18 @@ class BatchLog(ArchivePart):
         self.embed(batch)
         batch.end(old_id, before, key, "update")
 
-    def leave(self, batch: Batch, gone: list[str]) -> None:
+    def leave(self, batch: Batch, removed: list[str]) -> None:
         """Let these facts leave with their relations, which facts at the other ends lose."""
-        for key in gone:
+        for key in removed:
             batch.states[key] = NOTHING
-        batch.lost = [it for it in self.relations.values() if it.source[0] in gone or it.target[0] in gone]
-        for key in {key: None for it in batch.lost for key in it.touches if key not in gone}:
+        batch.lost = [
+            it for it in self.relations.values() if it.source[0] in removed or it.target[0] in removed
+        ]
+        for key in {key: None for it in batch.lost for key in it.touches if key not in removed}:
             state = self.read(batch, key)
             if state.fact is not None:
                 count = sum((it.source[0] == key) + (it.target[0] == key) for it in batch.lost)
-                batch.states[key] = state.with_fact(drop_relations(state.fact, count, gone))
+                batch.states[key] = state.with_fact(drop_relations(state.fact, count, removed))
 
     def forget_source(self, batch: Batch, source: str) -> None:
         """Let a text or a record leave with all that it alone told."""
@@ -453,17 +455,17 @@ class BatchLog(ArchivePart):
 
     def reflect(self, batch: Batch, session: str) -> None:
         """Store what a model said of texts that it was shown, or their beginning; nothing without a text."""
-        told = self.list_told(session, self.position)
+        facts = self.list_session_facts(session, self.position)
         ask = batch.plan.last("ask")
         if ask is not None:
             shown = ask.inputs["texts"]
-            sources = tuple(key for key, texts in told.items() if not {*shown}.isdisjoint(texts))
+            sources = tuple(key for key, texts in facts.items() if not {*shown}.isdisjoint(texts))
             text, is_degraded = read_reflection(batch.plan)
             batch.reflections[session] = ReflectionState(text, sources, is_degraded)
-        elif not any(told.values()):
+        elif not any(facts.values()):
             batch.reflections[session] = None
 
-    def list_told(self, session: str, position: int) -> dict[str, list[str]]:
+    def list_session_facts(self, session: str, position: int) -> dict[str, list[str]]:
         """Return the resources of a session, each with what a model may be shown of it."""
         found = {key: self.resources.at(key, position) for key in self.resources.entries}
         return {key: self.list_texts(key, it) for key, it in found.items() if it and it.session == session}
@@ -526,8 +528,8 @@ class BatchLog(ArchivePart):
         """Return what a model said about pairs of an older statement and one of this text, sure enough to
         count."""
         floor_ppm = self.context.config.evolve_confidence_min_ppm
-        told = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
-        read = [parse_evolution(text, pairs, floor_ppm) for text, pairs in told if text is not None]
+        compared = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
+        read = [parse_evolution(text, pairs, floor_ppm) for text, pairs in compared if text is not None]
         verdicts = (pair for it in read if isinstance(it, Evolution) for pair in it.verdicts)
         for (new_ref, old_ref), verdict in verdicts:
             new, old = read_end(new_ref), read_end(old_ref)
@@ -576,10 +578,10 @@ class BatchLog(ArchivePart):
     def was_sent(self, key: str | None) -> bool:
         """Return whether a batch was sent that tells this fact; it may have been answered, and lost."""
         plans = ((op, it) for op in self.ops.values() for it in op.plans.values())
-        told = (key in self.apply(op, it).order[-1:] for op, it in plans if isinstance(op.request, Remember))
-        return key is not None and any(told)
+        sent = (key in self.apply(op, it).order[-1:] for op, it in plans if isinstance(op.request, Remember))
+        return key is not None and any(sent)
 
-    def list_told_facts(self, op_id: str) -> tuple[str, ...]:
+    def list_stored_facts(self, op_id: str) -> tuple[str, ...]:
         """Return the ids of the facts that a remember has told, in the order of its reply."""
         op = self.ops.get(op_id)
         if op is None or op.error is not None:
@@ -636,13 +638,13 @@ class BatchLog(ArchivePart):
             states = [*self.states_since(key, op)] if is_of_text else states
             known = [it.entity if is_of_text else it.fact for it in states]
             due = [tell_times(fact) for fact in known if fact is not None and fact.version == version]
-            got, told = (it["told"], it.get("happened")), f"{it['ref']} was told at another time"
+            got, message = (it["told"], it.get("happened")), f"{it['ref']} was told at another time"
             # It was missing at some time, so it may be new: it happened when its text, or its session, says.
             news = [(minute_of(op.plan.time_of("lookup")), got[1])] if len(due) < len(states) else []
             if is_of_text and op.given_ms is not None:
                 due += [(at, minute_of(op.given_ms)) for at, _ in due]
             due += news if is_of_text else []
-            self.demand(got in due or not due, rules.TIMES_TOLD, told, due, got)
+            self.demand(got in due or not due, rules.TIMES_TOLD, message, due, got)
 
     def choose_rule(self, key: str, states: Iterable[FactState], got: Entity | Ended | int | None) -> Rule:
         """Return the rule that a row or a version breaks: less than it must be, or more than it can be."""

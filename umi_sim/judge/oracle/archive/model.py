@@ -114,7 +114,7 @@ class ArchiveModel(OracleModel):
         self.sharing = Sharing(context, log)
         self.searches = Searches(context, self.degradations, log, self.sharing)
         self.life = 0
-        self.told = dict[str, None]()
+        self.resource_ids = dict[str, None]()
         self.lacking = dict[str, Resource]()
         self.searched: ArchiveOperation | None = None
 
@@ -131,7 +131,7 @@ class ArchiveModel(OracleModel):
             return
         self.log.flying[op_id] = op = self.begin(op_id, asked, now_ms)
         if isinstance(asked, Memorize) and op.error is None:
-            self.told[resource_id(op.scope, asked.uri, asked.text)] = None
+            self.resource_ids[resource_id(op.scope, asked.uri, asked.text)] = None
 
     def begin(self, op_id: str, asked: Any, now_ms: int, *, is_unasked: bool = False) -> ArchiveOperation:
         context, record = self.context, asked if isinstance(asked, AddArchival) else None
@@ -184,8 +184,8 @@ class ArchiveModel(OracleModel):
         self.context.see_world()
         op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.life)
         if op is not None and self.life > 1:
-            told = f"{call.event} is of an earlier life than has written"
-            self.context.demand(call.life == self.life, rules.OLD_LIFE_FENCED, told, self.life, call.life)
+            message = f"{call.event} is of an earlier life than has written"
+            self.context.demand(call.life == self.life, rules.OLD_LIFE_FENCED, message, self.life, call.life)
         if call.workflow == "delete_agent":
             self.log.empty()
         elif op is None or not isinstance(effect, Commit):
@@ -199,15 +199,15 @@ class ArchiveModel(OracleModel):
             self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.did)
             self.writes.judge_summary(op, batch)
             self.writes.judge_meeting(op, batch)
-            told = f"{call.op_id} was refused or failed, and is durable"
-            self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, told, batch.did)
+            message = f"{call.op_id} was refused or failed, and is durable"
+            self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, message, batch.did)
 
     def observe_answer(self, call: Call, asked: Any, answer: Answer, now_ms: int) -> None:
         self.context.see(now_ms)  # a row may be made at this step, and its reply lost
         if (op := self.log.ops.get(call.op_id)) is None:
             return  # a record alone
-        told = f"{call.op_id} asks at {call.step}, and must be refused"
-        self.context.demand(op.error is None, rules.REFERENCE_AGREES, told, op.error, call.effect)
+        message = f"{call.op_id} asks at {call.step}, and must be refused"
+        self.context.demand(op.error is None, rules.REFERENCE_AGREES, message, op.error, call.effect)
         it, request = (
             op.answered(call.step, call.event, call.effect, answer, self.context.seen_ms),
             op.request,
@@ -217,8 +217,8 @@ class ArchiveModel(OracleModel):
             # Kept beside the log: the description is of the
             # payload, and any later reading of it may use it.
             key, given = resource_id(op.scope, request.uri, request.text), (request.modality, request.text)
-            found, said = parse_description(answer.text), self.log.said.setdefault((key, given), {})
-            said |= {found: None} if isinstance(found, Description) else {}
+            found, described = parse_description(answer.text), self.log.said.setdefault((key, given), {})
+            described |= {found: None} if isinstance(found, Description) else {}
         if isinstance(request, Descent):
             self.searches.judge_conditions(op, it)
         else:
@@ -234,13 +234,13 @@ class ArchiveModel(OracleModel):
         if (op := self.log.ops.get(call.op_id)) is not None:
             self.observe_answer(call, op.asked, answer, now_ms)
 
-    def turned_away(self, op_id: str, step: str, came: Answer) -> None:
+    def turned_away(self, op_id: str, step: str, answer: Answer) -> None:
         if (op := self.log.flying.get(op_id)) is not None:  # else a record alone
             op.is_turned_away = True
             asked = op.plan.questions(step)
             # An empty reply in place of a failure is no end: the model is asked again, and may answer then.
-            is_overtaken = isinstance(came, ModelReplied) and asked and all(it.text for it in asked)
-            op.attempts += [] if is_overtaken else [Exchange(step, "", None, came)]
+            is_overtaken = isinstance(answer, ModelReplied) and asked and all(it.text for it in asked)
+            op.attempts += [] if is_overtaken else [Exchange(step, "", None, answer)]
 
     def observe_reply(self, ending: Ending) -> None:
         self.context.tick += 1
@@ -310,17 +310,17 @@ class ArchiveModel(OracleModel):
         """Demand that nothing changed, and for a good reason."""
         error, demand, batch = outcome.error, self.context.demand, self.log.find_own_batch(op)
         is_telling = isinstance(op.request, TELLING)
-        rule, told = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED, "a failing service"
+        rule, message = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED, "a failing service"
         is_of_service = isinstance(error, errors.ModelFailed | errors.EmbedFailed)
-        demand(not is_of_service, rule, f"{told} made it fail: {error}")
+        demand(not is_of_service, rule, f"{message} made it fail: {error}")
         if op.record is not None or isinstance(op.request, DeleteArchival | LoadSession):
             pass  # what an agent server is refused, or a load, another model judges
         elif isinstance(error, errors.KeyReused) and op.error is None:
-            holder, told = (
+            holder, message = (
                 self.log.find_key_holder(op),
                 "the same request under one key was taken for another one",
             )
-            demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, told)
+            demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, message)
         # How many requests are in flight Promises knows, and whether the agent is closed Closing.
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
             due = op.error or self.find_lack(op, error)
@@ -328,8 +328,8 @@ class ArchiveModel(OracleModel):
             is_fair = is_same(due, error) or (op.error is None and is_unknown)  # which sessions judge
             rule = rules.SHARED_AS_GRANTED if isinstance(error, errors.NotShared) else rules.REFERENCE_AGREES
             demand(is_fair, rule, "refused without a reason", op.error, error)
-        op.is_refuted, told = True, "refused or failed, and is durable"
-        demand(batch is None or not batch.did, rules.REFERENCE_AGREES, told, batch and batch.did, outcome)
+        op.is_refuted, message = True, "refused or failed, and is durable"
+        demand(batch is None or not batch.did, rules.REFERENCE_AGREES, message, batch and batch.did, outcome)
 
     def find_lack(self, op: ArchiveOperation, error: errors.Error) -> errors.Error | None:
         """Return why a request may be refused that lacks what it names: a current fact, or a category that is
@@ -410,7 +410,7 @@ class ArchiveModel(OracleModel):
     def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """Return the requests whose replies settle everything."""
         known, most = {key: self.log.state(key) for key in self.log.known}, limits.RECALL_LIMIT_MAX
-        kinds = LISTED if self.told or any(state.links for state in known.values()) else ()
+        kinds = LISTED if self.resource_ids or any(state.links for state in known.values()) else ()
         names = {state.entity.name: None for state in known.values() if state.entity}
         return (
             ("count", {}), *(("list", {"kind": kind, "limit": most}) for kind in kinds),

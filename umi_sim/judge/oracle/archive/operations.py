@@ -271,8 +271,8 @@ def list_with_dates(query: str, op: ArchiveOperation, config: Config) -> tuple[s
 def tells_day(op: ArchiveOperation, day: int, config: Config) -> bool:
     """Return whether a request has asked as one of this day does."""
     asked = [*op.past, *op.attempts]
-    if told := [it.inputs["told"] for it in asked if it.step == "extract" and it.inputs]:
-        return bool(told[0] == name_day(day))
+    if days := [it.inputs["told"] for it in asked if it.step == "extract" and it.inputs]:
+        return bool(days[0] == name_day(day))
     notes = notes_of_text(add_dates(op.request.text, day, TEXT_BYTES_MAX))
     ids = {make_fact_id(it, op.scope) for it in notes}
     reads = [it.effect.query for it in asked if it.step == "lookup" and isinstance(it.effect, Read)]
@@ -342,29 +342,31 @@ def read_memorized(
     plan: BatchContext, scope: Scope, listed: Iterable[str], day: int | None
 ) -> dict[str, Categorised]:
     """Return the facts of a text by id, in the order in which they were told, in all categories named."""
-    told = [
+    extracts = [
         (norm(it.content), *categorise(it, kind, listed))
         for (kind, _), read in read_units(plan, day).items()
         for it in read or ()
     ]
     found: dict[str, Categorised] = {}
-    for mention in merge(it for _, it, _ in told):
+    for mention in merge(it for _, it, _ in extracts):
         key, names = norm(mention.content), [norm(name) for name in mention.names]
         # "likes tea" of Ann in two memory types is one fact, in the categories of both; of Bob it is another.
-        own = [every for same, it, every in told if same == key and (not it.named or norm(it.name) in names)]
+        own = [
+            every for same, it, every in extracts if same == key and (not it.named or norm(it.name) in names)
+        ]
         found[make_fact_id(mention, scope)] = mention, tuple(name for every in own for name in every)
     return found
 
 
-def categorise(told: ExtractedFact, kind: str, names: Iterable[str]) -> Categorised:
-    is_named = told.name != "" and not is_pronoun(told.name)
-    name = told.name if is_named else auto_name(told.content)
+def categorise(extracted: ExtractedFact, kind: str, names: Iterable[str]) -> Categorised:
+    is_named = extracted.name != "" and not is_pronoun(extracted.name)
+    name = extracted.name if is_named else auto_name(extracted.content)
     known = {norm(name): name for name in names}
-    listed = [known[key] for key in map(norm, told.categories) if key in known]
+    listed = [known[key] for key in map(norm, extracted.categories) if key in known]
     # Categories are found by their folded name and written
     # as they are listed; without one, that of the type.
     categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
-    return Mention(ENTITY_TYPE[kind], name, told.content, CONFIDENCE_PPM, is_named, kind), categories
+    return Mention(ENTITY_TYPE[kind], name, extracted.content, CONFIDENCE_PPM, is_named, kind), categories
 
 
 def home_of(kind: str, listed: Iterable[str]) -> str:

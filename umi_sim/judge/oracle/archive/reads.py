@@ -45,8 +45,8 @@ class Reads(ArchivePart):
         if isinstance(value, Listed):
             known = [row.address.id for row in op.plan.rows("read") if is_damaged(row)]
             # Only a row that storage gave out damaged may be reported so; else the page hides a sound row.
-            lies, told = [key for key in value.damaged if key not in known], "rows are called damaged"
-            self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, told, known, lies)
+            lies, message = [key for key in value.damaged if key not in known], "rows are called damaged"
+            self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, message, known, lies)
         found: Finding | None
         # Mostly the last position explains the read at once. If none does, the message is about the last
         # one, which comes first in `findings`.
@@ -61,8 +61,8 @@ class Reads(ArchivePart):
             findings.append(found)
             if found is None:
                 break
-        rule, told, due, got = findings[0] or (rules.ACKNOWLEDGED_IS_DURABLE, "", "", "")
-        self.demand(None in findings, rule, told, due, got)
+        rule, message, due, got = findings[0] or (rules.ACKNOWLEDGED_IS_DURABLE, "", "", "")
+        self.demand(None in findings, rule, message, due, got)
 
     def judge_entity(self, op: ArchiveOperation, value: Entity | Ended | None) -> None:
         key, own_id = op.request.entity_id, value.id if value else ""
@@ -83,8 +83,8 @@ class Reads(ArchivePart):
         of_kind, ids = f"{request.kind}/", [*(row.id for row in value.rows), *value.damaged]
         begin = max(of_kind + max(ids, default=""), request.cursor or "")
         is_onward = value.cursor is None or (value.cursor.startswith(of_kind) and value.cursor >= begin)
-        told = f"the next page of {request.kind} begins elsewhere than behind this one"
-        self.demand(is_onward, rules.HITS_ORDERED, told, begin, value.cursor)
+        message = f"the next page of {request.kind} begins elsewhere than behind this one"
+        self.demand(is_onward, rules.HITS_ORDERED, message, begin, value.cursor)
 
     def find_wrong_recent(self, op: ArchiveOperation, value: Any, position: int) -> Finding | None:
         """Return what is wrong with recent facts, the newest first, as of this position."""
@@ -145,13 +145,13 @@ class Reads(ArchivePart):
             if (kind, key) > (begin, after) and key not in all_ids and (last is None or key <= last)
             and is_any and meets(request.where, it) and (value.cursor is None or last is not None)
         ]  # fmt: skip
-        told = f"rows of {kind} are not listed"
-        return (rules.ACKNOWLEDGED_IS_DURABLE, told, lost, all_ids) if lost else None
+        message = f"rows of {kind} are not listed"
+        return (rules.ACKNOWLEDGED_IS_DURABLE, message, lost, all_ids) if lost else None
 
     def list_said(self, row: Resource) -> list[str]:
         """Return what may be said of what a text holds: what models have said, or nothing."""
-        said = self.log.said.get((row.parent_id or row.id, (row.modality, row.text)), ())
-        return ["", *(it.text for it in said)]
+        known = self.log.said.get((row.parent_id or row.id, (row.modality, row.text)), ())
+        return ["", *(it.text for it in known)]
 
     def list_rows_at(self, kind: str, position: int) -> Iterator[Known]:
         """Return what is certain of the rows of a kind; what groups there are follows from vectors, which are
@@ -170,9 +170,9 @@ class Reads(ArchivePart):
                     yield {"id": key, "parent_id": None, "modality": modality, "text": text}
         elif kind == "reflection":
             for session in self.log.reflections.entries:
-                told = self.log.reflections.at(session, position)
-                if told is not None:
-                    yield {"id": reflection_id(scope, session), "session_id": session, "text": told.text}
+                stored = self.log.reflections.at(session, position)
+                if stored is not None:
+                    yield {"id": reflection_id(scope, session), "session_id": session, "text": stored.text}
         elif kind == "category":
             for name, key in homes.items():
                 count = sum(name in it.links for it in facts.values())

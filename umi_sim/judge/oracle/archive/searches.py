@@ -320,27 +320,27 @@ class Searches(ArchivePart):
         is_asked = bool(op.plan.heard("by_words") or op.plan.heard("by_vector"))
         self.sharing.judge_recall(op)
         archives = self.sharing.list_archives(op)
-        told = "searched, and the filter leaves nothing"
-        self.demand(archives or not is_asked, rules.FILTER_NARROWS, told, request.where)
+        message = "searched, and the filter leaves nothing"
+        self.demand(archives or not is_asked, rules.FILTER_NARROWS, message, request.where)
         texts = [list_texts(it, op, self.context.config) for it in value.variants]
         every, asked = [text for each in texts for text in each], op.plan.tried("by_words")
-        got, told = list(dict.fromkeys(map(find_text, asked))), "the texts that are searched for"
+        got, message = list(dict.fromkeys(map(find_text, asked))), "the texts that are searched for"
         is_right = not asked or op.is_turned_away or got == list(dict.fromkeys(every))
-        self.demand(is_right, rules.REFERENCE_AGREES, told, every, got)
+        self.demand(is_right, rules.REFERENCE_AGREES, message, every, got)
         searched, scopes = list(dict.fromkeys(map(find_scope, asked))), [it.scope for it in archives]
-        is_right, told = (
+        is_right, message = (
             not asked or op.is_turned_away or searched == scopes,
             "the archives that are searched",
         )
-        self.demand(is_right, rules.SHARED_AS_GRANTED, told, scopes, searched)
+        self.demand(is_right, rules.SHARED_AS_GRANTED, message, scopes, searched)
         limit, order = self.limit_of(request), [(-hit.score_ppm, hit.id) for hit in value.hits]
         is_sound = order == sorted(order) and len({hit.id: None for hit in value.hits}) == len(order) <= limit
-        told = "hits are out of order, twice there, or too many"
-        self.demand(is_sound, rules.HITS_ORDERED, told, limit, order)
+        message = "hits are out of order, twice there, or too many"
+        self.demand(is_sound, rules.HITS_ORDERED, message, limit, order)
         by_agent = {it.agent: it for it in archives}
         for hit in value.hits:
-            told = "a hit of an archive that was not to be searched"
-            self.demand(hit.agent in by_agent, rules.SHARED_AS_GRANTED, told, [*by_agent], hit)
+            message = "a hit of an archive that was not to be searched"
+            self.demand(hit.agent in by_agent, rules.SHARED_AS_GRANTED, message, [*by_agent], hit)
             if hit.agent in by_agent:
                 self.judge_hit(op, hit, query, by_agent[hit.agent], is_fused=len(value.variants) > 1)
         if self.context.surroundings.atlas.losses or any(name in STORAGE_MADE for name in names):
@@ -367,8 +367,8 @@ class Searches(ArchivePart):
         request, turns, answers = op.request, self.list_turns(op.request), op.plan.heard("resolve")
         is_wanted = request.resolve and self.context.config.resolve_queries
         unasked = offered or resolve_without_model(request.query, turns, is_wanted, request.force)
-        is_fair, told = unasked is None or not answers, "a model was asked to resolve"
-        self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, told, (), answers)
+        is_fair, message = unasked is None or not answers, "a model was asked to resolve"
+        self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, message, (), answers)
         # With nothing to resolve it is the query as given; else what the model replied, or, if no model was
         # asked, what this life had been told about the same words before.
         allowed = [unasked] if unasked is not None else self.list_resolutions(op, turns)
@@ -455,8 +455,8 @@ class Searches(ArchivePart):
     ) -> None:
         """Demand that what a hit shows was so at some position, and that the request asks for it."""
         floor_ppm, ppm = self.floor_of(op.request), hit.relevance_ppm
-        told = f"{hit.id} is not relevant enough"
-        self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, told, floor_ppm, ppm)
+        message = f"{hit.id} is not relevant enough"
+        self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, message, floor_ppm, ppm)
         # Which place a hit had in each list is not known here,
         # so the score lies between no rank and the best one.
         low, high = (fused_ppm(ppm, rank_ppm) for rank_ppm in (0, limits.PPM)) if is_fused else (ppm, ppm)
@@ -465,23 +465,26 @@ class Searches(ArchivePart):
         # All are about the same, as they have one id.
         if any(self.is_of_others(op.request, query, it, archive.scope) for it in facts):
             low, high = low * 4 // 5, high * 4 // 5
-        told = f"{hit.id} scores otherwise"
-        self.demand(low <= hit.score_ppm <= high, rules.FUSION_RULE, told, ppm, hit.score_ppm)
+        message = f"{hit.id} scores otherwise"
+        self.demand(low <= hit.score_ppm <= high, rules.FUSION_RULE, message, ppm, hit.score_ppm)
         shown = [it for it in facts if is_shown(hit, it)]
-        rule, told = archive.log.choose_rule(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
+        rule, message = (
+            archive.log.choose_rule(hit.id, states, hit.version),
+            f"{hit.id} is a hit that cannot be",
+        )
         # Other rules of `choose_rule` speak of writes; a hit that never was so is a fault of the search.
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
         is_elsewhere = archive.log is self.log and self.context.is_elsewhere(hit.id)
         rule = rules.SCOPE_APART if not shown and is_elsewhere else rule
         if archive.agent and any(is_shown(hit, it.entity) for it in archive.log.facts.since(hit.id, 0)):
             rule = rules.SHARED_AS_GRANTED  # it was there while the archive was not to be read
-        self.demand(shown, rule, told, states[:3], hit)
-        known, told = [it.contradicts for it in shown], f"what {hit.id} contradicts"
+        self.demand(shown, rule, message, states[:3], hit)
+        known, message = [it.contradicts for it in shown], f"what {hit.id} contradicts"
         rule = choose_rule_of_relations([FactState(entity=it) for it in shown], hit.contradicts)
-        self.demand(hit.contradicts in known, rule, told, known, hit)
+        self.demand(hit.contradicts in known, rule, message, known, hit)
         is_meant = any(self.leaves(op.request, it, archive.scope) for it in shown)
-        told = f"{hit.id} is not of the filter"
-        self.demand(is_meant, rules.FILTER_NARROWS, told, op.request, hit)
+        message = f"{hit.id} is not of the filter"
+        self.demand(is_meant, rules.FILTER_NARROWS, message, op.request, hit)
 
     def list_views(self, op: ArchiveOperation, archives: list[Archive]) -> list[View]:
         """Return what searches may show of all archives, each at a position of its own. Nothing, if that is
@@ -523,8 +526,8 @@ class Searches(ArchivePart):
         )
         due = list[list[FusedHit]]()
         lists = product(zip(views, by_vector, strict=True), zip(views, by_words, strict=True))
-        for (at, near), (to, said) in lists:
-            pairs = [self.unite_lists(*each, at, to) for each in zip(near, said, strict=True)]
+        for (at, near), (to, scores) in lists:
+            pairs = [self.unite_lists(*each, at, to) for each in zip(near, scores, strict=True)]
             fused = fuse_lists([rank_variant(it.items(), most) for it in pairs], len(pairs) * most)
             due.append(self.lower_others(request, query, fused, (to, at))[:limit])
         got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in value.hits]
@@ -551,11 +554,11 @@ class Searches(ArchivePart):
             lowered.append((key, score_ppm * 4 // 5 if is_lowered else score_ppm, best_ppm))
         return sorted(lowered, key=lambda it: (-it[1], it[0]))
 
-    def unite_lists(self, near: Scores, said: Scores, near_view: View, said_view: View) -> Scores:
+    def unite_lists(self, near: Scores, scores: Scores, near_view: View, said_view: View) -> Scores:
         """Return what two lists of these positions give; a row that was written between them counts as it
         was later."""
         united = dict[str, int]()
-        for key in near | said:
+        for key in near | scores:
             log, at, to = next(
                 (archive.log, at, to)
                 for (archive, at, _), (_, to, _) in zip(near_view, said_view, strict=True)
@@ -564,8 +567,8 @@ class Searches(ArchivePart):
             is_same = log.facts.at(key, at).entity == log.facts.at(key, to).entity
             # A fact that was rewritten between the two reads (vectors at position 4, words at 5) is shown as
             # at 5, so the score of its older version does not count.
-            is_one = is_same or key not in near or key not in said
-            by_vector, by_words = (ppms.get(key, 0) for ppms in (near, said))
+            is_one = is_same or key not in near or key not in scores
+            by_vector, by_words = (ppms.get(key, 0) for ppms in (near, scores))
             united[key] = united_ppm(by_vector * (is_one or at > to), by_words * (is_one or at < to))
         return united
 
@@ -650,14 +653,17 @@ class Searches(ArchivePart):
         by_level = Counter(it.level for it in hits)
         is_within = len(dict.fromkeys(ids)) == len(ids) <= request.total_limit
         is_within = is_within and max(by_level.values(), default=0) <= request.limit_per_level
-        least_ppm, told = max(1, request.min_score_ppm), "hits twice there, too many, or of too low a score"
+        least_ppm, message = (
+            max(1, request.min_score_ppm),
+            "hits twice there, too many, or of too low a score",
+        )
         is_sound = is_within and all(it.score_ppm >= least_ppm for it in hits)
-        self.demand(is_sound, rules.HITS_WITHIN_LIMITS, told, request, hits)
+        self.demand(is_sound, rules.HITS_WITHIN_LIMITS, message, request, hits)
         order = [(-it.score_ppm, ALL.index(it.level), it.id) for it in hits]
         # A model's order is its own; what remains is that a level comes before the next one.
         order = order if request.rank == "vector" else [(0, place, "") for _, place, _ in order]
-        told = "hits are out of order"
-        self.demand(order == sorted(order), rules.HITS_WITHIN_LIMITS, told, request.rank, hits)
+        message = "hits are out of order"
+        self.demand(order == sorted(order), rules.HITS_WITHIN_LIMITS, message, request.rank, hits)
         for it in (hit for hit in hits if hit.level == "entities"):
             states, wanted = self.log.states_since(it.id, op), (it.version, it.name, it.text)
             facts = [state.entity for state in states if state.entity is not None]
@@ -679,17 +685,17 @@ class Searches(ArchivePart):
             self.judge_resolution(op, value.resolution, offered if is_offered else None)
         path.walk()
         due, best = path.reply(value)
-        told = "levels that the filter leaves out"
-        self.demand(value.skipped == due.skipped, rules.FILTER_NARROWS, told, due.skipped, value.skipped)
+        message = "levels that the filter leaves out"
+        self.demand(value.skipped == due.skipped, rules.FILTER_NARROWS, message, due.skipped, value.skipped)
         asked = list(dict.fromkeys(it.step for it in op.attempts))
         more = [step for step in asked if step not in path.steps]
         self.demand(not more, rules.STOP_MEANS_STOP, "questions that are not on its path", path.steps, more)
-        texts, told = {(it.level, it.id): it.text for it in due.hits}, "hits that show something else"
+        texts, message = {(it.level, it.id): it.text for it in due.hits}, "hits that show something else"
         others = [it for it in value.hits if it.text != texts.get((it.level, it.id), it.text)]
-        self.demand(not others, rules.READ_SCOPE, told, due.hits, others)
-        ids, told = {(it.level, it.id): None for it in value.hits}, "a hit twice, or more than are due"
+        self.demand(not others, rules.READ_SCOPE, message, due.hits, others)
+        ids, message = {(it.level, it.id): None for it in value.hits}, "a hit twice, or more than are due"
         is_within = len(ids) == len(value.hits) <= len(due.hits)
-        self.demand(is_within, rules.HITS_WITHIN_LIMITS, told, due.hits, value.hits)
+        self.demand(is_within, rules.HITS_WITHIN_LIMITS, message, due.hits, value.hits)
         # Narrow rules come first, so that a wrong hit is not reported as a wrong reply.
         self.compare(value, due)
         lacks = [step for step in path.steps if step not in asked]
@@ -706,8 +712,8 @@ class Searches(ArchivePart):
             names,
         )
         shown: object = expect_context(best, self.context.config.context_bytes_max)
-        told = "the context does not show the hits that fit"
-        self.demand(read_shown(value.context) == shown, rules.REFERENCE_AGREES, told, shown, value.context)
+        message = "the context does not show the hits that fit"
+        self.demand(read_shown(value.context) == shown, rules.REFERENCE_AGREES, message, shown, value.context)
 
 
 def is_shown(hit: Hit, fact: Entity | None) -> bool:

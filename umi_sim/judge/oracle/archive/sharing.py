@@ -127,9 +127,9 @@ class Sharing(ArchivePart):
         done = [it.effect for it in op.attempts if isinstance(it.answer, ReadDone)]
         asked = [it.query for it in done if isinstance(it, Read)]
         order = [is_of_grants(query) for query in asked if is_of_grants(query) or self.is_of_others(query)]
-        told = "archives of others were not read between two looks at what their owners allow"
+        message = "archives of others were not read between two looks at what their owners allow"
         is_between = op.is_turned_away or (len(order) > 1 and order[0] and order[-1])
-        self.demand(is_between, rules.SHARED_AS_GRANTED, told, "grants first and last", order)
+        self.demand(is_between, rules.SHARED_AS_GRANTED, message, "grants first and last", order)
 
     def is_of_others(self, query: Any) -> bool:
         return not isinstance(query, ByIds) and query.scope != self.context.scope
@@ -144,8 +144,8 @@ class Sharing(ArchivePart):
         due = due if wanted is None else tuple(it for it in due if it == wanted)
         if self.context.surroundings.atlas.losses and wanted is not None:
             due = (wanted,)
-        told = "whom an archive is shared with"
-        self.demand(value.agents in due, rules.SHARED_AS_GRANTED, told, due or known, value.agents)
+        message = "whom an archive is shared with"
+        self.demand(value.agents in due, rules.SHARED_AS_GRANTED, message, due or known, value.agents)
 
     def find_refusal(self, op: ArchiveOperation, error: Error | None) -> Error | None:
         """Return the error that a recall may be refused with, if an owner did not let it read some time."""

@@ -276,7 +276,7 @@ def move_fact(
     return structs.replace(later, entity=entity, links=choose_links(request, state, before))
 
 
-def drop_relations(fact: Entity, lost_count: int, gone: Iterable[str]) -> Entity:
+def drop_relations(fact: Entity, lost_count: int, removed: Iterable[str]) -> Entity:
     """Return the fact at the other end of so many relations that leave with the facts that are gone."""
-    refs = tuple(it for it in fact.contradicts if it.partition("@")[0] not in gone)
+    refs = tuple(it for it in fact.contradicts if it.partition("@")[0] not in removed)
     return structs.replace(fact, relation_count=max(0, fact.relation_count - lost_count), contradicts=refs)

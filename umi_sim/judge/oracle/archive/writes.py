@@ -76,17 +76,17 @@ class Writes(ArchivePart):
         holder = self.log.find_key_holder(op, own)
         if getattr(value, "repeated", False):
             is_fair = own is None and holder is not None and holder.op.is_like(op)
-            told = "called repeated, and no earlier request had its key"
-            self.demand(is_fair, rules.ONCE_ONLY, told, op.key)
+            message = "called repeated, and no earlier request had its key"
+            self.demand(is_fair, rules.ONCE_ONLY, message, op.key)
             return holder
-        told = "one key was done twice"
-        self.demand(own is None or holder is None, rules.ONCE_ONLY, told, op.key, holder and holder.did)
+        message = "one key was done twice"
+        self.demand(own is None or holder is None, rules.ONCE_ONLY, message, op.key, holder and holder.did)
         # A memorize that found its text stored and read writes nothing, and so has no batch.
         is_idle = getattr(value, "change", "") == "unchanged" and not getattr(value, "entities", ())
         is_needed = isinstance(op.request, Remember | CreateEntity | UpdateEntity | LoadSession)
         is_needed |= isinstance(op.request, Memorize) and not is_idle
-        told = f"{type(op.request).__name__} is done, and no batch of it is durable"
-        self.demand(own is not None or not is_needed, rules.ACKNOWLEDGED_IS_DURABLE, told)
+        message = f"{type(op.request).__name__} is done, and no batch of it is durable"
+        self.demand(own is not None or not is_needed, rules.ACKNOWLEDGED_IS_DURABLE, message)
         if own is not None:
             own.is_told = True
         return own
@@ -98,8 +98,8 @@ class Writes(ArchivePart):
                 rule = rules.ONCE_ONLY if value.repeated else None
                 self.judge_stored(batch, value.entities, rule)
                 self.compare(value, *self.derive_remembered(batch, value), rule=rule)
-                is_fair, told = may_evolve or op.plan.last("evolve") is None, "a model was asked to evolve"
-                self.demand(is_fair, rules.REFERENCE_AGREES, told)
+                is_fair, message = may_evolve or op.plan.last("evolve") is None, "a model was asked to evolve"
+                self.demand(is_fair, rules.REFERENCE_AGREES, message)
             case CreateEntity() | UpdateEntity() if batch is not None:
                 self.judge_stored(batch, (value,))
             case Memorize():
@@ -121,8 +121,10 @@ class Writes(ArchivePart):
         """Demand that a receipt has no reasons: it outlives by a day what they tell of."""
         values = [it.body.value for it in commit.writes if isinstance(it.body, Receipt)]
         facts = [value.facts if isinstance(value, RecordAdded) else value for value in values]
-        told = [it.reason for one in facts for name in REASONED for it in getattr(one, name, ()) if it.reason]
-        self.demand(not told, rules.DELETE_REACHES_ALL, "a receipt keeps what a model said", (), told)
+        reasons = [
+            it.reason for one in facts for name in REASONED for it in getattr(one, name, ()) if it.reason
+        ]
+        self.demand(not reasons, rules.DELETE_REACHES_ALL, "a receipt keeps what a model said", (), reasons)
 
     # What facts became of it.
 
@@ -137,8 +139,8 @@ class Writes(ArchivePart):
         for it in stored if given == got else ():
             did, claim = batch.did[it.id], (it.version, it.change)
             broken = rule or self.choose_rule_of_claim(batch, it.id, claim)
-            told = f"{it.id} was {it.change} with version {it.version}"
-            self.demand(claim == did, broken, told, did, claim)
+            message = f"{it.id} was {it.change} with version {it.version}"
+            self.demand(claim == did, broken, message, did, claim)
 
     def choose_rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
         """Return the rule that a claim breaks: another one came first, or it found what it made itself."""
@@ -159,8 +161,8 @@ class Writes(ArchivePart):
             # BLOCK_KINDS[0] is the system block, which only users
             # write; persona takes facts of type self alone.
             is_open = it.block in BLOCK_KINDS[1:] and (it.block != "persona" or kind == "self")
-            told = f"{it.entity_id} of type {kind} is routed to {it.block}"
-            self.demand(is_open, rules.SYSTEM_IS_AUTHORED, told)
+            message = f"{it.entity_id} of type {kind} is routed to {it.block}"
+            self.demand(is_open, rules.SYSTEM_IS_AUTHORED, message)
         # A fact that ends another may take its place in core; the invariants judge which one does.
         may_enter = [it for it in value.routing if it.promote or batch.ended]
         due = structs.replace(
@@ -175,7 +177,7 @@ class Writes(ArchivePart):
         routed = [
             [structs.replace(it, outcome=outcomes.get(it.entity_id, "")) for it in one] for one in routings
         ]
-        return add_retold(batch, [structs.replace(due, routing=tuple(one)) for one in routed], value)
+        return add_repeated(batch, [structs.replace(due, routing=tuple(one)) for one in routed], value)
 
     def judge_forgotten(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
         """Demand that a text or a record takes with it all that it alone told, and nothing else."""
@@ -196,8 +198,8 @@ class Writes(ArchivePart):
             is_page = ids == sorted(set(ids)) and (existed or not ids)
             self.demand(is_page, rule, "entities of a text, by id", sorted(set(ids)), ids)
             due = tuple(Stored(key, version, changes.get(how, how)) for key, (version, how) in did.items())
-            told = "facts that a source leaves"
-            self.demand(value.entities == due, rules.DELETE_ONLY_ITS_OWN, told, due, value.entities)
+            message = "facts that a source leaves"
+            self.demand(value.entities == due, rules.DELETE_ONLY_ITS_OWN, message, due, value.entities)
         rule = rule if existed else rules.ACKNOWLEDGED_IS_DURABLE
         is_fair = existed == was_there and (batch is not None or existed or may_lack)
         self.demand(is_fair, rule, "whether there was what is to be forgotten", was_there, value)
@@ -226,16 +228,16 @@ class Writes(ArchivePart):
             lines = (text if is_media else NORMALISERS[request.modality](request.text)).split("\n")
             texts = list_parts(lines, self.find_spans(op, lines))
             if not is_media or op.plan.heard("preprocess"):
-                kinds, told = [it for it in MEMORY_TYPES if it in wanted], "parts that are read of a text"
+                kinds, message = [it for it in MEMORY_TYPES if it in wanted], "parts that are read of a text"
                 whole = [(kind, it) for it in dict.fromkeys(texts) if it.strip() for kind in kinds]
-                self.demand([*units] == whole, rules.TEXT_COVERED, told, whole, [*units])
+                self.demand([*units] == whole, rules.TEXT_COVERED, message, whole, [*units])
                 due = structs.replace(due, segment_count=len(texts))
             lacking = wanted if is_unsaid else [kind for (kind, _), read in units.items() if read is None]
             pending = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
             # Whether its vector is missing the invariants judge,
             # which see the batch (umi_sim/judge/invariants).
             due = structs.replace(due, pending=pending + (EMBED,) * (EMBED in value.pending))
-        self.compare(value, *add_retold(batch, [due], value))
+        self.compare(value, *add_repeated(batch, [due], value))
         if batch is not None:
             types = tuple(kind for kind in (DESCRIBE, EMBED, *wanted) if kind not in value.pending)
             self.read[key] = batch.position, types
@@ -257,15 +259,15 @@ class Writes(ArchivePart):
             if all(it in types for it in (EMBED, *(request.memory_types or TYPES))):
                 is_idle = is_idle and value.change == "unchanged"
                 self.demand(is_idle, rules.REPEAT_SAME_ROWS, "a text was read again", "unchanged", value)
-            asked, told = op.plan.heard("preprocess"), "what a payload holds was asked for again"
-            self.demand(DESCRIBE not in types or not asked, rules.REPEAT_SAME_ROWS, told, (), asked)
+            asked, message = op.plan.heard("preprocess"), "what a payload holds was asked for again"
+            self.demand(DESCRIBE not in types or not asked, rules.REPEAT_SAME_ROWS, message, (), asked)
         if value.change == "unchanged":
             states = self.log.resources.since(key, op.position)
             homes = [it.session for it in states if it is not None and it.given == given]
             self.demand(homes, rules.TEXT_NEVER_LOST, "called unchanged, and not stored", given, states)
             is_at_home = request.session_id in (None, *homes)
-            told = "called unchanged, and of another session"
-            self.demand(is_at_home, rules.DERIVED_FOLLOWS_SOURCE, told, request.session_id, homes)
+            message = "called unchanged, and of another session"
+            self.demand(is_at_home, rules.DERIVED_FOLLOWS_SOURCE, message, request.session_id, homes)
 
     def list_said(self, op: ArchiveOperation) -> Iterable[Any]:
         """Return what models have said of the payload of a memorize."""
@@ -294,8 +296,8 @@ class Writes(ArchivePart):
             due, got = (stated, name_day(day or 0)), (asked.inputs["text"], asked.inputs["told"])
             self.demand(got == due, rules.PROMPT_INPUTS, "the text with its dates, and its day", due, got)
         if isinstance(op.request, EndSession) and asked.step == "ask":
-            every = [self.log.list_told(op.request.session_id, at) for at in self.log.positions(op)]
-            texts = [text for each in every for told in each.values() for text in told]
+            every = [self.log.list_session_facts(op.request.session_id, at) for at in self.log.positions(op)]
+            texts = [text for each in every for statement in each.values() for text in statement]
             others = [text for text in asked.inputs["texts"] if text not in texts]
             what = "a reflection is to be made of what was not told in its session"
             self.demand(not others, rules.REFLECTION_OF_SESSION, what, texts, others)
@@ -309,11 +311,11 @@ class Writes(ArchivePart):
                 is_text = request.modality not in MEDIA
                 lines = NORMALISERS[request.modality](request.text).split("\n") if is_text else []
                 parts = [piece for line in lines for piece in divide_line(line)]
-                said = [*self.list_said(op)]
-                parts += [part for it in said for part in list_parts(it.text.split("\n"))]
+                spoken = [*self.list_said(op)]
+                parts += [part for it in spoken for part in list_parts(it.text.split("\n"))]
                 texts = (*(text for _, text in read_units(plan)), *parts)
                 due += [first_sentence(text, CAPTION_BYTES_MAX) for text in texts]
-                due += [it.caption for it in said]
+                due += [it.caption for it in spoken]
             return due
         if step == "embed_summary" and isinstance(request, Summarise):
             text = parse_summary(plan.text("ask") or "") if plan.last("ask") else None
@@ -332,8 +334,8 @@ class Writes(ArchivePart):
             return
         due = tuple(sorted((key, self.log.state(key).version) for key in members))
         if len(due) <= SUMMARY_MEMBER_COUNT_MAX:
-            told, got = f"what the summary of {name} is made of", batch.categories[name].sources
-            self.demand(got == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, got)
+            message, got = f"what the summary of {name} is made of", batch.categories[name].sources
+            self.demand(got == due, rules.DERIVED_FOLLOWS_SOURCE, message, due, got)
 
     def judge_meeting(self, op: ArchiveOperation, batch: Batch) -> None:
         """Demand that new facts were compared with those that were told of the same entities meanwhile.
@@ -352,8 +354,8 @@ class Writes(ArchivePart):
         for key, name in about.items() if searched else ():
             at, other = self.log.told_at.get(key, (0, op))
             ids = op.asked.op_id, other.asked.op_id
-            told = f"{ids[0]} has searched for facts about {name} before {ids[1]} told one"
-            self.demand(other is op or at <= min(searched), rules.COMPARED, told, at, min(searched))
+            message = f"{ids[0]} has searched for facts about {name} before {ids[1]} told one"
+            self.demand(other is op or at <= min(searched), rules.COMPARED, message, at, min(searched))
         if op.ended is None:
             self.log.told_at |= dict.fromkeys(about, (self.log.position, op))
 
@@ -361,7 +363,7 @@ class Writes(ArchivePart):
 
     def judge_reflected(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
         session, named = op.request.session_id, [key for key, _ in value.sources]
-        own, told = reflection_id(self.context.scope, session), f"the reflection of {session}"
+        own, message = reflection_id(self.context.scope, session), f"the reflection of {session}"
         states = self.log.reflections.since(session, op.position)
         if batch is not None and session in batch.reflections:
             states = (batch.reflections[session],)
@@ -373,19 +375,19 @@ class Writes(ArchivePart):
         ]
         if not op.is_turned_away:
             self.compare(value, *shown)
-        every = [self.log.list_told(session, at) for at in self.log.positions(op)]
+        every = [self.log.list_session_facts(session, at) for at in self.log.positions(op)]
         may_be = {key: texts for each in every for key, texts in each.items()}
         others, rule = [key for key in named if key not in may_be], rules.REFLECTION_OF_SESSION
-        self.demand(not others, rule, f"{told} is made of what was not told in it", [*may_be], others)
+        self.demand(not others, rule, f"{message} is made of what was not told in it", [*may_be], others)
         sizes = [max(map(size, texts), default=0) for texts in may_be.values()]
         # A longer session shows its last texts; which ones are left out is not judged.
         is_full = sum(sizes) > FULL_BYTES or len(sizes) > FULL_COUNT
         sure = [key for key, texts in may_be.items() if texts and all(key in it for it in every)]
         left_out = [key for key in sure if key not in named and not self.log.is_payload(key)]
-        self.demand(is_full or not left_out, rule, f"{told} lacks what was told in it", left_out, named)
+        self.demand(is_full or not left_out, rule, f"{message} lacks what was told in it", left_out, named)
         is_asked = op.plan.last("ask") is not None and not op.is_turned_away
         is_fair = not is_asked or not self.is_made(op)
-        self.demand(is_fair, rules.REPEAT_SAME_ROWS, f"{told} was there, and a model asked", "", value)
+        self.demand(is_fair, rules.REPEAT_SAME_ROWS, f"{message} was there, and a model asked", "", value)
 
     def is_made(self, op: ArchiveOperation) -> bool:
         """Return whether there was a reflection when it was asked for, and none of its texts has changed."""
@@ -414,7 +416,7 @@ def tell_effects(batch: Batch) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def add_retold(batch: Batch | None, due: list[Any], value: Any) -> list[Any]:
+def add_repeated(batch: Batch | None, due: list[Any], value: Any) -> list[Any]:
     """Return these replies, and as a receipt may tell them, of a request key or an earlier plan: it has no
     reasons."""
     if batch is None or not (getattr(value, "repeated", False) or len(batch.op.plans) > 1):

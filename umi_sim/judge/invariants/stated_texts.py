@@ -25,7 +25,7 @@ def text_of(body: object) -> str | None:
     return body.text if isinstance(body, Reflection) else None
 
 
-class ToldTexts(Observer):
+class StatedTexts(Observer):
     """`before`: by operation, and by id of a row, the text that it has read there."""
 
     is_hooked: bool
@@ -36,8 +36,8 @@ class ToldTexts(Observer):
             return
         if isinstance(answer, ReadDone) and call.step == FIRST_READS[call.workflow]:
             rows = [row for row in answer.rows if not is_damaged(row)]
-            told = {row.address.id: text_of(row.body) for row in rows}
-            self.before[call.op_id] = {key: text for key, text in told.items() if text is not None}
+            texts = {row.address.id: text_of(row.body) for row in rows}
+            self.before[call.op_id] = {key: text for key, text in texts.items() if text is not None}
         if isinstance(call.effect, Commit):
             self.check_writes(call.op_id, call.effect.writes)
 
@@ -48,5 +48,5 @@ class ToldTexts(Observer):
             if text is None:
                 continue
             # another text needs a vector, or none; with the same text the row keeps what it has
-            is_new, told = before.get(key) != text, f"{op_id}: the vector of the text of {key}"
-            demand(is_new == (key in found_by), rules.INDEX_FOLLOWS_ROW, told, is_new, key in found_by)
+            is_new, message = before.get(key) != text, f"{op_id}: the vector of the text of {key}"
+            demand(is_new == (key in found_by), rules.INDEX_FOLLOWS_ROW, message, is_new, key in found_by)

@@ -17,7 +17,7 @@ from umi_core.policies.routing import SELF_BLOCK
 Slot = tuple[str, str]
 
 
-class Seat(Data):
+class ScoredEntry(Data):
     """An entry in core, or one that asks for a place."""
 
     entity_id: str
@@ -30,12 +30,12 @@ class Seat(Data):
         return self.kind == SELF_BLOCK
 
 
-class Walk(Owner):
+class ReferenceEviction(Owner):
     """Reference eviction. `texts`: bytes of labels and authored texts by slot; these never leave."""
 
     config: Config
     texts: dict[Slot, int]
-    seats: dict[str, Seat]
+    candidates: dict[str, ScoredEntry]
 
     def make_room(self) -> bool:
         """Let entries leave for authored text, or lowered limits. Return False if that is not enough."""
@@ -43,59 +43,63 @@ class Walk(Owner):
         self.leave(victims or [])
         return victims is not None
 
-    def admit(self, seat: Seat, *, is_successor: bool = False) -> None:
-        if seat.is_self and self.is_over_quota(seat):
+    def admit(self, candidate: ScoredEntry, *, is_successor: bool = False) -> None:
+        if candidate.is_self and self.is_over_quota(candidate):
             return
-        self.seats[seat.entity_id] = seat
-        victims = self.victims(seat.entity_id)
+        self.candidates[candidate.entity_id] = candidate
+        victims = self.victims(candidate.entity_id)
         # score 600,000, margin 50,000: entries up to 550,000 may leave, one of 560,000 may not
-        limit_ppm = PPM if seat.is_self else seat.score_ppm - self.config.displace_margin_ppm
+        limit_ppm = PPM if candidate.is_self else candidate.score_ppm - self.config.displace_margin_ppm
         is_strong = any(victim.score_ppm > limit_ppm for victim in victims or ())
         if victims is None or is_strong or (is_successor and victims):
-            del self.seats[seat.entity_id]
+            del self.candidates[candidate.entity_id]
         else:
             self.leave(victims)
 
-    def leave(self, victims: Iterable[Seat]) -> None:
+    def leave(self, victims: Iterable[ScoredEntry]) -> None:
         for victim in victims:
-            del self.seats[victim.entity_id]
+            del self.candidates[victim.entity_id]
 
-    def is_over_quota(self, seat: Seat) -> bool:
-        sizes = [other.size_bytes for other in (*self.seats.values(), seat) if other.is_self]
+    def is_over_quota(self, candidate: ScoredEntry) -> bool:
+        sizes = [other.size_bytes for other in (*self.candidates.values(), candidate) if other.is_self]
         share_bytes = self.config.core_bytes_max * SELF_SHARE_PPM // PPM
         return len(sizes) > SELF_ENTRY_COUNT_MAX or sum(sizes) > share_bytes
 
-    def has_room_for(self, seat: Seat) -> bool:
+    def has_room_for(self, candidate: ScoredEntry) -> bool:
         """Return True if `seat` would fit too, and no entry would have to leave."""
-        more = Walk(self.config, self.texts, {**self.seats, seat.entity_id: seat})
+        more = ReferenceEviction(self.config, self.texts, {**self.candidates, candidate.entity_id: candidate})
         return not more.is_short([])
 
-    def victims(self, newcomer: str) -> list[Seat] | None:
+    def victims(self, newcomer: str) -> list[ScoredEntry] | None:
         """List the entries that leave for `newcomer`, or for what is in core already.
 
         None if even without all other entries a limit is broken.
         """
-        seats = [seat for seat in self.seats.values() if not seat.is_self and seat.entity_id != newcomer]
-        weakest = sorted(seats, key=lambda seat: (seat.score_ppm, seat.entity_id))
+        candidates = [
+            candidate
+            for candidate in self.candidates.values()
+            if not candidate.is_self and candidate.entity_id != newcomer
+        ]
+        weakest = sorted(candidates, key=lambda candidate: (candidate.score_ppm, candidate.entity_id))
         # Quadratic and more, on purpose: each candidate is
         # counted afresh, with no running totals to get wrong.
         enough = next((n for n in range(len(weakest) + 1) if not self.is_short(weakest[:n])), None)
         if enough is None:
             return None
-        needed: list[Seat] = []
+        needed: list[ScoredEntry] = []
         # weakest first a (10 bytes), b (90), with 80 bytes too many: a and b leave, then a comes back
         for n in reversed(range(enough)):
             if self.is_short([*weakest[:n], *needed]):
                 needed.append(weakest[n])
         return needed
 
-    def is_short(self, gone: Sequence[Seat]) -> bool:
+    def is_short(self, removed: Sequence[ScoredEntry]) -> bool:
         """Return True if a limit is broken even without the entries of `gone`."""
-        gone_ids = {seat.entity_id for seat in gone}
-        kept = [seat for key, seat in self.seats.items() if key not in gone_ids]
+        gone_ids = {candidate.entity_id for candidate in removed}
+        kept = [candidate for key, candidate in self.candidates.items() if key not in gone_ids]
         sizes = dict(self.texts)
-        for seat in kept:
-            sizes[seat.kind, ""] = sizes.get((seat.kind, ""), 0) + seat.size_bytes
+        for candidate in kept:
+            sizes[candidate.kind, ""] = sizes.get((candidate.kind, ""), 0) + candidate.size_bytes
         is_full = sum(sizes.values()) > self.config.core_bytes_max
         is_block_full = any(size_bytes > BLOCK_BYTES_MAX for size_bytes in sizes.values())
         return is_full or is_block_full or len(kept) > self.config.core_entry_count_max

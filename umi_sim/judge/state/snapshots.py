@@ -24,7 +24,7 @@ class OperationSnapshot(NamedTuple):
     asked: Asked | None
     request: object
     facts: Mapping[str, object]
-    told_of: tuple[int, int]  # what it went without so far, and what interceptors did
+    reported_counts: tuple[int, int]  # what it went without so far, and what interceptors did
     calls: tuple[ModelCall, ...]
     yields: tuple[int, int]  # plans that gave way, and what had landed when its plan began
     is_asked: bool = True
@@ -33,7 +33,7 @@ class OperationSnapshot(NamedTuple):
 def stand_of(operation: Operation) -> OperationSnapshot:
     at = operation
     pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_number)
-    facts, told_of = dict(at.facts), (total(at.lacks) if at.degraded else 0, len(at.notes))
+    facts, reported_counts = dict(at.facts), (total(at.lacks) if at.degraded else 0, len(at.notes))
     request = facts.get("request")
     yields = at.yield_count, at.landed_before
     return OperationSnapshot(
@@ -45,7 +45,7 @@ def stand_of(operation: Operation) -> OperationSnapshot:
         at.asked,
         request,
         facts,
-        told_of,
+        reported_counts,
         at.calls,
         yields,
         at.op_id is not None,
@@ -66,28 +66,28 @@ class StateSnapshot(Owner):
     request_count: int
     hooked_count: int
     counters: Mapping[str, int]
-    stands: dict[int, OperationSnapshot]
+    snapshots: dict[int, OperationSnapshot]
 
 
 def before_step(state: State) -> StateSnapshot:
     """Take a snapshot of a state, at any time between two steps."""
     working = state.tiers.working
     size = working.used_bytes, len(working.entries)
-    stands = {number: stand_of(operation) for number, operation in state.operations.items()}
+    snapshots = {number: stand_of(operation) for number, operation in state.operations.items()}
     counts = state.operation_count, state.request_count, count_hooked(state), dict(state.counters)
     # The working tier changes in place, so its size is taken now; everything else is replaced as a whole.
-    return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, stands)
+    return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, snapshots)
 
 
 class StepInput(Owner):
     """The value that a step was given, as the memory takes it, and the operation that waited for it, or None.
 
     `is_hooked`: an interceptor refused a question in this step, or answered it. `still`: where each operation
-    stood that goes on, and where it stands now. `after`: what the next step is compared with.
+    stood that goes on, and where it snapshots now. `after`: what the next step is compared with.
     """
 
     value: Value
-    heard: OperationSnapshot | None
+    answered: OperationSnapshot | None
     is_hooked: bool
     still: Sequence[tuple[OperationSnapshot, OperationSnapshot]]
     after: StateSnapshot
@@ -95,28 +95,28 @@ class StepInput(Owner):
 
 def describe_step(before: StateSnapshot, value: Value, state: State) -> StepInput:
     """Describe a step. `state`: as it is after the step that was given `value`."""
-    heard, after = find_waiting(before, value), before_step(state)
-    now = after.stands
-    still = [(stand, now[number]) for number, stand in before.stands.items() if number in now]
+    answered, after = find_waiting(before, value), before_step(state)
+    now = after.snapshots
+    still = [(snapshot, now[number]) for number, snapshot in before.snapshots.items() if number in now]
     is_hooked = after.hooked_count != before.hooked_count
-    return StepInput(normalise_answer(heard, value), heard, is_hooked, still, after)
+    return StepInput(normalise_answer(answered, value), answered, is_hooked, still, after)
 
 
 def find_waiting(before: StateSnapshot, value: Value) -> OperationSnapshot | None:
     request_id = getattr(value, "request_id", None)
     if request_id is not None:
-        for stand in before.stands.values():
-            if stand.waiting == request_id:
-                return stand
+        for snapshot in before.snapshots.values():
+            if snapshot.waiting == request_id:
+                return snapshot
     return None
 
 
-def normalise_answer(heard: OperationSnapshot | None, value: Value) -> Value:
+def normalise_answer(answered: OperationSnapshot | None, value: Value) -> Value:
     """Return an answer as the memory takes it: a malformed one becomes a failure."""
-    if heard is None or heard.asked is None:
+    if answered is None or answered.asked is None:
         return value
     assert isinstance(value, ModelReplied | Embedded | ReadDone | Committed | EffectFailed)
-    return check_answer(heard.asked, value)
+    return check_answer(answered.asked, value)
 
 
 def count_hooked(state: State) -> int:
@@ -125,11 +125,11 @@ def count_hooked(state: State) -> int:
     return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
 
 
-def find_operation(before: StateSnapshot, heard: OperationSnapshot, state: State) -> Operation | None:
+def find_operation(before: StateSnapshot, answered: OperationSnapshot, state: State) -> Operation | None:
     """Return the operation that waited, as it is after the step; None if it has ended."""
-    number = next(number for number, stand in before.stands.items() if stand is heard)
+    number = next(number for number, snapshot in before.snapshots.items() if snapshot is answered)
     return state.operations.get(number)
 
 
-def is_late(stand: OperationSnapshot, state: State) -> bool:
-    return stand.due_ms is not None and stand.due_ms <= state.seen_ms
+def is_late(snapshot: OperationSnapshot, state: State) -> bool:
+    return snapshot.due_ms is not None and snapshot.due_ms <= state.seen_ms
