@@ -117,7 +117,7 @@ def test_a_hit_of_another_archive_shows_what_is_beside_it_there() -> None:
     a.model = saying(evolve=verdict("update"))
     share(a, "a2")
     told(a, "Alice likes milk")
-    told(a, "Alice likes tea. Alice snores")
+    told(a, "Alice likes tea. Bob snores")  # facts about two persons are not compared
     [tea] = hits(b, "1", "likes tea", "a1", limit=1)
     assert (tea.next_content, [text for _, text in tea.replaced]) == ("snores", ["likes milk"])
     told(b, "Alice naps")
