@@ -211,7 +211,7 @@ def verdicts(draw: Draw) -> tuple[dict[tuple[str, str], str]]:
 def test_verdicts_end_the_facts_that_they_name_and_no_others(verdicts: dict[tuple[str, str], str]) -> None:
     def judge(prompt: str) -> str:
         pairs = [(it["new"], it["old"]) for it in input_of(prompt, "pairs")]
-        kinds = [(new, old, verdicts[id_in(new), id_in(old)]) for new, old in pairs]
+        kinds = [(new, old, verdicts.get((id_in(new), id_in(old)), "none")) for new, old in pairs]
         return json.dumps(
             [{"new": new, "old": old, "type": kind, "confidence": 1} for new, old, kind in kinds]
         )

@@ -104,7 +104,7 @@ class Run(Owner):
             if is_filtering and equivalences.FILTER in self.config.equivalences:
                 from umi_sim.judge.equivalences.questions import compare_filtered
 
-                reads = self.inspector.oracle.audit(agent.name)
+                reads = self.select_served(self.inspector.oracle.audit(agent.name))
                 queries = [str(args["query"]) for name, args in reads if name == "recall"]
                 count = compare_filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
                 self.inspector.compared[f"equal: {equivalences.FILTER}"] += count
