@@ -62,6 +62,7 @@ class BlockingMemory:
         self.memory = memory
         self.loop: asyncio.AbstractEventLoop | None = None
         self.process = 0  # which has the thread of the loop
+        self.under_way = dict[asyncio.Task[Any] | None, None]()
 
     def __enter__(self) -> Self:
         if self.loop is not None:
@@ -82,6 +83,9 @@ class BlockingMemory:
     ) -> None:
         if self.process != os.getpid():
             return  # a fork has no thread for the loop, and closing what both share would harm its parent
+        if self.loop is not None and kind is not None and not issubclass(kind, Exception):
+            # Ctrl-C may come after a call has begun and before its caller waits, who would have withdrawn it.
+            self.loop.call_soon_threadsafe(self.withdraw)
         try:
             self.run(self.memory.__aexit__(kind, error, trace))
         finally:
@@ -110,7 +114,22 @@ class BlockingMemory:
             work.close()
             is_fork = self.loop is not None
             raise Closed(OF_PARENT if is_fork else "the memory is not open; use it inside `with`")
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
+        return asyncio.run_coroutine_threadsafe(self.follow(work), self.loop)
+
+    async def follow(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await work that `withdraw` can cancel meanwhile."""
+        task = asyncio.current_task()
+        self.under_way[task] = None
+        try:
+            return await work
+        finally:
+            del self.under_way[task]
+
+    def withdraw(self) -> None:
+        """Cancel all calls that are under way."""
+        for task in self.under_way:
+            if task is not None:
+                task.cancel()
 
     def stop(self) -> None:
         loop, self.loop = self.loop, None

@@ -4,7 +4,9 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
@@ -143,3 +145,31 @@ def test_an_interrupted_call_is_withdrawn_though_the_model_is_silent(tmp_path: P
         told, errors = process.communicate(timeout=20)  # less than the time that a model has
     assert told == "closed\n"
     assert errors.endswith("KeyboardInterrupt\n")
+
+
+def test_what_an_interrupt_left_under_way_is_withdrawn_by_the_end_of_the_block() -> None:
+    """It may come before the caller waits, so that the call itself cannot withdraw what it has begun."""
+    asked, closed = threading.Event(), threading.Event()
+
+    class Silent:
+        name = "silent"
+
+        async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+            asked.set()
+            await asyncio.sleep(1_000)
+            raise AssertionError("it is never asked for so long")
+
+        async def close(self) -> None:
+            closed.set()
+
+    begun = list[Future[object]]()
+
+    def interrupt() -> None:
+        with open_blocking(":memory:", user="ann", agent="helper", model=Silent()) as memory:
+            begun.append(memory.begin(memory.memory.remember("Ann likes tea.", embed=False)))
+            assert asked.wait(20)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    assert ([it.cancelled() for it in begun], closed.is_set()) == ([True], True)
