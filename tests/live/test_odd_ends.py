@@ -46,8 +46,10 @@ with open_blocking("agent.db", user="ann", agent="helper") as memory:
         print(memory.count())
 """
 INTERRUPTED: Final = """
-import asyncio
+import asyncio, signal
 from umi_live import open_blocking
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it runs behind
 
 class Silent:
     name = "silent"
