@@ -15,7 +15,7 @@ from typing import Final
 from umi_core.conditions import Condition
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Learned, Step, asks, nothing, retry
+from umi_core.engine.workflow import Law, Learned, Step, asks, nothing, retry
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
@@ -88,6 +88,10 @@ def take_shelves(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     return Learned(SHELVES(answer.rows if answer is not None else ()))
 
 
+ENDING_LAW: Final = Law(
+    "facts that end by the verdicts", (DRAFTS, CANDIDATES, VERDICTS, ENDING),
+    lambda facts, scope: all(it.id in successors(facts) for it in facts[ENDING]),
+)  # fmt: skip
 FIND_ENDING: Final = Step(
     "ending", requires=(DRAFTS, CANDIDATES, VERDICTS), produces=(ENDING,), otherwise=nothing(ENDING),
     take=take_ending,

@@ -61,7 +61,7 @@ from umi_core.workflows.drafting import (
     keep_ended,
     look_up_fact,
 )
-from umi_core.workflows.ending import SHELVES
+from umi_core.workflows.ending import ENDING_LAW, SHELVES
 from umi_core.workflows.evolving import COMPARE_LAWS, STATED
 from umi_core.workflows.giving import add_source
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
@@ -435,6 +435,7 @@ MEMORIZE: Final = Workflow(
     laws=(
         Law("a draft for each fact", (TOLD, DRAFTS), are_of_told),
         *COMPARE_LAWS,
+        ENDING_LAW,
         Law("a vector or none for each change", (DRAFTS, VECTORS),
             lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
         SHELF_LAW,

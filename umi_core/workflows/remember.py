@@ -72,6 +72,7 @@ from umi_core.workflows.drafting import (
     look_up_fact,
     order_by_text,
 )
+from umi_core.workflows.ending import ENDING_LAW
 from umi_core.workflows.evolving import (
     BY_WHOM,
     COMPARE_LAWS,
@@ -345,6 +346,7 @@ PLANNED_FROM = (
 TOLD_LAWS: Final = (
     Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
     *COMPARE_LAWS,
+    ENDING_LAW,
     Law("a vector or none for each change", (DRAFTS, VECTORS),
         lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
     Law("a route for each change", (DRAFTS, ROUTES),
