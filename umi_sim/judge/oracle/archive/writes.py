@@ -390,16 +390,23 @@ class Writes(ArchivePart):
         self.demand(is_fair, rules.REPEAT_SAME_ROWS, f"{message} was there, and a model asked", "", value)
 
     def is_made(self, op: ArchiveOperation) -> bool:
-        """Return whether there was a reflection when it was asked for, and none of its texts has changed."""
+        """Check that there was a reflection of all texts of the session when it was asked for."""
         session, entries = op.request.session_id, self.log.reflections.entries
         made = [it for it in entries.get(op.request.session_id, ()) if it[0] <= op.position]
         made_at, it = made[-1] if made else (0, None)
         if it is None or it.is_degraded or not it.sources:
             return False
-        texts = self.log.resources.entries.items()
+        texts = [(at, key, text) for key, every in self.log.resources.entries.items() for at, text in every]
+        # A text may be stored after the reflection has read its sources and before it is stored itself:
+        # "a" at 4 is read, "b" is stored at 5, and at 6 the reflection, of "a" alone.
+        read_at = max((at for at, key, _ in texts if key in it.sources and at <= made_at), default=0)
         # A source that was forgotten counts (`text` is None
         # then), and so does a text that came into the session.
-        later = [(key, text) for key, entries in texts for at, text in entries if at > made_at]
+        later = [
+            (key, text)
+            for at, key, text in texts
+            if at > made_at or (at > read_at and key not in it.sources and not self.log.is_payload(key))
+        ]
         return not any(key in it.sources or (text and text.session == session) for key, text in later)
 
 
