@@ -1,4 +1,4 @@
-"""What a user says of several people with the same attributes, and what is asked then.
+"""Conversations about several people with the same attributes, and questions about them.
 
 Labelled before any answer was looked at. Each question has a part of the fact that must come first.
 """

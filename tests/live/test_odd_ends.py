@@ -150,7 +150,7 @@ def test_an_interrupted_call_is_withdrawn_though_the_model_is_silent(tmp_path: P
 
 
 def test_what_an_interrupt_left_under_way_is_withdrawn_by_the_end_of_the_block() -> None:
-    """It may come before the caller waits, so that the call itself cannot withdraw what it has begun."""
+    """An interrupt may come before the caller waits; then only the end of the block can withdraw the call."""
     asked, closed = threading.Event(), threading.Event()
 
     class Silent:
