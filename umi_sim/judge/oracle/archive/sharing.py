@@ -123,7 +123,7 @@ class Sharing(ArchivePart):
             return
         if not self.context.surroundings.atlas.losses:
             denied = [agent for agent in named if not self.find_granted(op, agent)]
-            self.demand(not denied, rules.SHARED_AS_GRANTED, "archives that are not shared with it", [], denied)
+            self.demand(not denied, rules.SHARED_AS_GRANTED, "archives that are not shared", [], denied)
         done = [it.effect for it in op.attempts if isinstance(it.answer, ReadDone)]
         asked = [it.query for it in done if isinstance(it, Read)]
         order = [is_of_grants(query) for query in asked if is_of_grants(query) or self.is_of_others(query)]
