@@ -61,8 +61,8 @@ def lives(names: Iterable[str], seed_count: int) -> Iterator[str]:
 def characters() -> Iterator[str]:
     """Ids and readings of each character, alone and among others, by blocks of 4096."""
     from umi_core.ids import entity_id, fact_id
-    from umi_core.language.extraction import sentences
     from umi_core.language.pronouns import read
+    from umi_core.language.sentences import sentences
     from umi_core.language.terms import split_terms
     from umi_core.language.words import words
     from umi_core.text import norm, show_value, tidy

@@ -17,7 +17,8 @@ from typing import Any, Final
 from xml.sax.saxutils import escape
 
 from umi_core.language.dates import drop_dates
-from umi_core.language.extraction import sentences, telling
+from umi_core.language.extraction import telling
+from umi_core.language.sentences import sentences
 from umi_core.language.words import content, words
 from umi_core.limits import (
     COMPONENT_MAX,

@@ -19,6 +19,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.language.persons import SPEAKER_WORDS
+from umi_core.language.tables import TITLES
 from umi_core.language.words import words
 from umi_core.text import norm
 from umi_live.english import (
@@ -39,8 +40,8 @@ from umi_live.english import (
 from umi_live.phrases import OTHER_VERBS, divide_phrases, is_own, translate, translate_other
 
 CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # begins with no small letter
-TITLE: Final = r"(?:Mr|Mrs|Ms|Dr|Prof)\. "
-NAME: Final = rf"(?:{TITLE})?{CAPITAL}(?: {CAPITAL})*"
+TITLE: Final = rf"(?:{'|'.join(TITLES)})\. "
+NAME: Final = rf"(?:{TITLE})?(?:[A-Z]\. )*{CAPITAL}(?: (?:[A-Z]\. )*{CAPITAL})*"
 OFTEN: Final = "(?:(?:now|currently|also|still|really|just|always|often|usually|recently|absolutely) )*"
 THIRD_PERSONS: Final = frozenset(("he", "she", "his", "her", "him", "they", "them"))
 OWN_ROLES: Final = ("", "user")  # of what the speaker says, whom a caller names

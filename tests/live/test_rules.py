@@ -12,7 +12,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 from tests.live.changed_statements import PAIRS, WRONG
 from tests.live.test_memory import inside
-from umi_core.language.extraction import sentences
+from umi_core.language.sentences import sentences
 from umi_core.messages.requests import List
 from umi_core.messages.results import Listed
 from umi_core.rows import Ended, Entity

@@ -14,6 +14,7 @@ from tests.properties.text_reference import list_untold, sentences
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.language import extraction
+from umi_core.language.sentences import sentences as find_sentences
 from umi_sim.judge.invariants.readings import PromptSubject
 
 CONFIG: Final = Config()
@@ -77,7 +78,7 @@ SAID: Final = (
 def test_a_sentence_is_told_by_its_own_words_in_their_order() -> None:
     for first, second, between in product(SAID, SAID, (" ", "", "\n")):
         text = first + between + second
-        assert list(extraction.sentences(text)) == sentences(text), text
+        assert list(find_sentences(text)) == sentences(text), text
         for told in subsets(SAID):
             assert list(extraction.find_uncovered(text, told)) == list_untold(text, told), (text, told)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Final
 
 from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
@@ -13,6 +14,7 @@ from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[impor
 from umi_core.characters import LATER
 from umi_core.data import Data
 from umi_core.language.tables import (
+    ABBREVIATIONS,
     DENSE_SCRIPTS,
     FLAG_HALVES,
     FOLDED_CHARACTERS,
@@ -22,7 +24,9 @@ from umi_core.language.tables import (
     IRREGULAR_ROWS,
     MARKS,
     MAYBE_NAMES,
+    ORDINAL_WORDS,
     SELECTORS,
+    SHORT_FORMS,
     STOP_WORDS,
 )
 
@@ -313,7 +317,7 @@ def show_value(value: object) -> str:
 
 
 ENDS: Final = ".!?…"  # end a sentence if white space follows
-TITLES: Final = ("Mr.", "Mrs.", "Ms.", "Dr.", "Prof.")  # the name is still to come
+BEFORE_WORDS: Final = "([{<\"'“”‘’„«»¿¡*_-"
 NO_STOPS: Final = ((0x0E00, 0x0EFF),)  # Thai and Lao write a blank between two clauses
 
 
@@ -395,23 +399,33 @@ def sentences(text: str) -> list[str]:
     return [it.strip() for it in found if it.strip()]
 
 
-def ends_with_title(text: str) -> bool:
-    """Return True if the last word is a title, as a word of its own."""
-    last = next((it for it in TITLES if text.endswith(it)), "")
-    return last != "" and re.search(r"[A-Za-z0-9_]$", text.removesuffix(last)) is None
-
-
 def goes_on(text: str, rest: str) -> bool:
-    return ends_with_title(text) or is_date(text, rest)
-
-
-def is_date(text: str, rest: str) -> bool:
-    """Return True if a day stands at the end, and the rest begins with its month."""
-    day, month = re.search(r"[A-Za-z0-9_]*\.$", text), rest.lstrip()
-    if day is None or re.fullmatch("[0-9]{1,2}[.]", day[0]) is None:
+    """Return True if what has been read of a sentence, up to white space, needs what follows."""
+    before, last = ["", "", *(it.lstrip(BEFORE_WORDS) for it in text.split())][-2:]
+    name, follows = last.removesuffix("."), rest.split("\n")[0].lstrip()
+    is_small = follows[:1] in {*ascii_lowercase, *digits}
+    is_capital = follows[:1] in {*ascii_uppercase}
+    if not last.endswith("."):
         return False
-    behind = (month.removeprefix(it) for it in GERMAN_MONTHS if month.startswith(it))
-    return any(re.match("[A-Za-z0-9_]", it) is None for it in behind)
+    if name in ABBREVIATIONS:
+        return True
+    parts = name.split(".")
+    is_dotted = len(parts) > 1 and all(len(it) in (1, 2) and {*it} <= {*ascii_letters} for it in parts)
+    if name in SHORT_FORMS or is_dotted:
+        return is_small
+    if is_initial(last):
+        if is_initial(before) or is_initial(follows[:2]):
+            return is_small or is_capital
+        return name in ascii_uppercase and before[:1] in {"", *ascii_uppercase} and is_capital
+    if {*name} <= {*digits} and 1 <= len(name) <= 2:
+        behind = [follows.removeprefix(it) for it in GERMAN_MONTHS if follows.startswith(it)]
+        is_date = any(re.match("[A-Za-z0-9_]", it) is None for it in behind)
+        return is_date or (before.lower() in ORDINAL_WORDS and is_capital)
+    return False
+
+
+def is_initial(word: str) -> bool:
+    return len(word) == 2 and word[0] in {*ascii_letters} - {"I"} and word[1] == "."
 
 
 # Sentences as they are written: words with what parts them, and the language that they are in (M13.3).

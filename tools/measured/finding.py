@@ -28,7 +28,7 @@ from typing import Any, Final
 
 from umi_core.chats.reader import read_chat_file
 from umi_core.data import Data, Owner
-from umi_core.language.extraction import sentences
+from umi_core.language.sentences import sentences
 from umi_core.language.words import words
 from umi_live.blocking import BlockingMemory, open_blocking
 

@@ -20,7 +20,8 @@ from umi_core.json_text import Json
 from umi_core.language.dates import add_dates
 from umi_core.language.persons import SPEAKER_WORDS, is_within
 from umi_core.language.replies import ArrayWith, ObjectWith, UnusableReply, confidence_ppm, find_json
-from umi_core.language.tables import FULL_STOPS, GERMAN_MONTHS, IDLE, NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.sentences import sentences
+from umi_core.language.tables import IDLE, NAME_PRONOUNS, TYPE_ALIASES
 from umi_core.language.terms import classify, split_folded
 from umi_core.language.words import auto_name, clean_name, content, words
 from umi_core.limits import (
@@ -46,23 +47,12 @@ from umi_core.values import ENTITY_TYPES
 # Law 3. Pure: texts in, texts out.
 
 
-TITLES: Final = ("Mr", "Mrs", "Ms", "Dr", "Prof")
-NOT_BEHIND: Final = "".join(rf"(?<!(?a:\b{title}\.))" for title in TITLES)  # `a`: alike on every interpreter
-# "am 9. Juni": a number and its month are one date.
-DAY: Final = r"(?:(?<=(?a:\b)[0-9]\.)|(?<=(?a:\b)[0-9][0-9]\.))"
-NO_DATE: Final = rf"(?!{DAY}\s+(?:{'|'.join(GERMAN_MONTHS)})(?a:\b))"
-SENTENCE_END: Final = rf"\n|(?<=[.!?…]){NOT_BEHIND}{NO_DATE}\s+|(?<=[{FULL_STOPS}])"
 CLAUSE_END: Final = r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])"  # Thai and Lao write a blank, and no stop
 RUN_CHARS: Final = 3
 SHARE: Final = 3  # a third of one thing in another one is enough
 
 Terms = tuple[str, ...]
 Traces = frozenset[str]
-
-
-def sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences of a text in order, with their end marks."""
-    return tuple(part for piece in re.split(SENTENCE_END, text) if (part := piece.strip()))
 
 
 def clauses(text: str) -> Iterator[tuple[Terms, str]]:

@@ -11,8 +11,8 @@ from typing import Final, Literal
 from umi_core.data import Data
 from umi_core.domains import Content, Count
 from umi_core.json_text import Json, JsonNumber
-from umi_core.language.extraction import SENTENCE_END, sentences
 from umi_core.language.replies import ArrayWith, ObjectWith, Unread, UnusableReply, find_json, find_objects
+from umi_core.language.sentences import find_ends, sentences
 from umi_core.limits import SEGMENT_BYTES_MAX, SEGMENT_SENTENCE_COUNT_MAX
 from umi_core.text import cut, size
 
@@ -157,7 +157,7 @@ def parts_of_lines(lines: list[str], first: int, last: int) -> Iterator[Segment]
 def divide_line(line: str) -> Iterator[str]:
     """Yield as many sentences as fit, again and again; a sentence that does not fit alone is cut."""
     run, used_bytes, used_count, at = "", 0, 0, 0
-    for end in (*(match.end() for match in re.finditer(rf"(?:{SENTENCE_END})\s*", line)), len(line)):
+    for end in (*(end for _, end in find_ends(line)), len(line)):
         sentence, at = line[at:end], end
         size_bytes, count = size(sentence), int(bool(sentence))
         if run and not fits(used_bytes + size_bytes, used_count + count):

@@ -41,6 +41,23 @@ SELECTORS: Final = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 # Marks that end a sentence though no white space follows: of scripts that write nothing else in this way.
 FULL_STOPS: Final = "。｡！？؟۔।॥։።፧။។៕"
 
+# Abbreviations behind which a sentence goes on. A title stands before the name of a person.
+TITLES: Final = tuple(
+    """M Mr Mrs Ms Mx Dr Prof St Rev Capt Lt Sgt Gov Sen Rep mr mrs dr Hr Herrn Mme Mlle Sr Sra Srta Dra Sig
+    Dott Dhr Mevr dhr mevr""".split()
+)
+ABBREVIATIONS: Final = frozenset(TITLES) | frozenset(
+    "Mt e.g E.g i.e I.e vs cf ca approx z.B Z.B d.h u.a bzw inkl zzgl bijv ул т.е".split()
+)
+# Abbreviations behind which a sentence goes on if a small letter or a digit follows.
+SHORT_FORMS: Final = frozenset(
+    """etc al Inc Ltd Co Corp Jr No Nr Vol Fig Ch Art Abs Kap pp Tel tel Ext ext Apt Ave Blvd Rd Str
+    Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Okt Dez Mon Tue Tues Wed Thu Thurs Fri Sat Sun
+    min max sec hr hrs yr yrs mo dept est usw ggf evtl Std Min""".split()
+)
+# German words behind which a number with a full stop counts: `im 3. Stock`.
+ORDINAL_WORDS: Final = frozenset("im der die das dem den des mein meine unser unsere".split())
+
 NAME_PRONOUNS: Final = frozenset(  # alone or together no names
     """he him his himself she her hers herself it its itself they them their theirs themselves
     i me my you your we us our""".split()

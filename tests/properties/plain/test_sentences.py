@@ -5,15 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.plain.drawn import ANY_TEXT, TEXTS
-from tests.properties.text_reference import ENDS, TITLES, list_untold, sentences
+from tests.properties.text_reference import ENDS, list_untold, sentences
 from tests.spec_tables import Row, told, words
 from tests.spec_tables import rows as table_rows
 from umi_core.language import extraction
-from umi_core.language.tables import FULL_STOPS, IDLE, NAME_PRONOUNS
-
-PARTS = st.sampled_from(
-    [*ENDS, *FULL_STOPS, *TITLES, " ", "\n", "\r", "\u3000", "_Mr. ", "Hi", "I run", "42"]
+from umi_core.language.sentences import sentences as find_sentences
+from umi_core.language.tables import (
+    ABBREVIATIONS,
+    FULL_STOPS,
+    IDLE,
+    NAME_PRONOUNS,
+    ORDINAL_WORDS,
+    SHORT_FORMS,
 )
+
+GOING_ON = ("_Mr. ", "(Dr. ", "e.g. ", "9 p.m. ", "Aug. ", "im 3. ", "9. Juni", " J. ", "K. ", "z. ", "I. ")
+PARTS = st.sampled_from([*ENDS, *FULL_STOPS, *GOING_ON, " ", "\n", "\r", "\u3000", "Hi", "I run", "42", "so"])
 PATCHED = st.lists(PARTS | ANY_TEXT, max_size=8).map("".join)
 
 
@@ -27,6 +34,12 @@ def test_what_is_passed_over_is_as_the_table_says(row: Row) -> None:
     assert list_untold(told(row["text"]), told(row["told"])) == told(row["passed over"])
 
 
+def test_abbreviations_are_those_of_the_lists() -> None:
+    assert sorted(ABBREVIATIONS) == words("memory", "abbreviations")
+    assert sorted(SHORT_FORMS) == words("memory", "short_forms")
+    assert sorted(ORDINAL_WORDS) == words("memory", "ordinal_words")
+
+
 def test_idle_words_are_those_of_the_list() -> None:
     assert sorted(IDLE - NAME_PRONOUNS) == sorted(words("memory", "idle_words"))
 
@@ -34,5 +47,5 @@ def test_idle_words_are_those_of_the_list() -> None:
 @pytest.mark.uncounted
 @given(TEXTS | PATCHED, st.lists(TEXTS | PATCHED, max_size=2))
 def test_the_memory_finds_the_same_sentences(text: str, kept: list[str]) -> None:
-    assert list(extraction.sentences(text)) == sentences(text)
+    assert list(find_sentences(text)) == sentences(text)
     assert list(extraction.find_uncovered(text, kept)) == list_untold(text, kept)

@@ -10,7 +10,6 @@ from tests.properties import text_reference as plain_text
 from umi_core import text as core_text
 from umi_core.characters import LATER, UNICODE_VERSION
 from umi_core.ids import entity_id, fact_id
-from umi_core.language.extraction import sentences
 from umi_core.language.pronouns import read
 from umi_core.language.words import words
 from umi_core.text import norm, show_value, tidy
@@ -105,7 +104,6 @@ def test_each_newer_character_of_this_interpreter_is_in_the_table() -> None:
 def test_a_later_letter_is_no_small_letter_and_part_of_no_word() -> None:
     """U+1DF25 is a small letter since Unicode 15: an interpreter that knows it must read as the others do."""
     assert not read("WHO \U0001df25 IT").names
-    assert sentences("a\U0001df25Mr. B") == ("a\U0001df25Mr. B",)
 
 
 def test_a_letter_of_no_case_stays_one() -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told, words
 from umi_core.config import Config
-from umi_core.language.extraction import Extraction, find_uncovered, parse_extraction, sentences, telling
+from umi_core.language.extraction import Extraction, find_uncovered, parse_extraction, telling
+from umi_core.language.sentences import sentences
 from umi_core.language.tables import FULL_STOPS, IDLE
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(". \n?!。I"), max_size=60)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, rows, told
 from umi_core.conversations import conversation, document, find_unreadable, first_sentence
 from umi_core.errors import EmptyText, UnreadableMessages
-from umi_core.language.extraction import sentences
 from umi_core.language.segments import Partition, Useless, parse_segments, partition, segments_of, windows
+from umi_core.language.sentences import sentences
 from umi_core.limits import SEGMENT_BYTES_MAX, SEGMENT_SENTENCE_COUNT_MAX
 from umi_core.messages.requests import Memorize, bad_request
 from umi_core.text import size
