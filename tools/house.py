@@ -367,6 +367,8 @@ def check_files(files: Mapping[str, str]) -> list[str]:
     nodes = {path: list(ast.walk(tree)) for path, tree in trees.items()}  # once, since it takes a second
     findings += check_classes(nodes)
     findings += check_wording(nodes)
+    for path, inside in nodes.items():
+        findings += check_described(path, inside)
     findings += check_docs(files)
     findings += check_circles(nodes)
     return sorted({*findings, *check_unused(nodes, files.get("pyproject.toml", ""))})
@@ -772,6 +774,25 @@ def check_wording(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
     if bare > FUNCTIONS_MAX:
         told = "functions are named by a bare participle"
         yield f"{ME}:1: {bare} {told}, at most {FUNCTIONS_MAX}, name yours by verb and object (`draw_batch`)"
+
+
+# "`seed`: where it begins", at the beginning of a docstring or of a sentence in it
+DESCRIBED: Final = re.compile(r"(?:^|[.;:] |\n)`([a-z_]\w*)`: ")
+
+
+def check_described(path: str, inside: Sequence[ast.AST]) -> Iterator[str]:
+    """Find names that a docstring describes, and that its function or class does not have: renamed, say."""
+    for node in (node for node in inside if isinstance(node, Function | ast.ClassDef)):
+        docstring = re.sub(r"\s+", " ", ast.get_docstring(node) or "")
+        if described := DESCRIBED.findall(docstring):
+            # a parameter, field, method, or a value of a Literal
+            own = {
+                getattr(each, key, None)
+                for each in ast.walk(node)
+                for key in ("arg", "attr", "id", "name", "value")
+            }
+            for name in (name for name in described if name not in own):
+                yield f"{path}:{node.lineno}: the docstring of {node.name} describes {name}, which it lacks"
 
 
 def check_docs(files: Mapping[str, str]) -> Iterator[str]:
