@@ -117,7 +117,8 @@ MONTH: Final = (  # no season: "I live in Oslo in summer"
 )
 COUNT: Final = r"(?:an?|one|two|three|four|five|six|some|a few|\d+)"
 WHEN: Final = (  # not long before it is told
-    r"(?:now|again|any ?more|any longer|these days|nowadays|at the moment|instead|soon|today|yesterday|recently|"
+    r"(?:now|again|any ?more|any longer|these days|nowadays|at the moment|instead|soon|today|yesterday|"
+    r"recently|"
     r"(?:last|next) [A-Za-z]+|(?:in|since) (?:(?:last )?[A-Z][a-z]+day|" + MONTH + r")(?: \d{4})?|"
     r"(?:in|since) \d{4}|on [A-Z][a-z]+day|on (?:\d+(?:st|nd|rd|th)? )?" + MONTH + r"(?: \d+)?|"
     rf"{COUNT} (?:hours?|days?|weeks?|months?) ago)"
