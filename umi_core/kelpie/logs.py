@@ -57,11 +57,10 @@ from umi_core.workflows.commits import (
     key_of,
     put,
 )
-from umi_core.workflows.dating import ASKED_ON, DATE
-from umi_core.workflows.drafting import DRAFTS, chain_drafts
+from umi_core.workflows.drafting import DRAFTS, add_source, chain_drafts
 from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED
 from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_facts
-from umi_core.workflows.giving import add_source
+from umi_core.workflows.recall import ASKED_ON, DATE
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
 
 APPEND: Final = Fact("request", AddMessages)

@@ -33,8 +33,7 @@ from umi_core.tiers.core import CoreTier, CoreWrite, set_block
 from umi_core.tiers.rendering import find_authored, slot_of
 from umi_core.values import USER, Pairs, Scope
 from umi_core.workflows.commits import Plan, address, core_of
-from umi_core.workflows.drafting import PLACES, SharedOptions, chain_drafts, id_of, look_up_fact
-from umi_core.workflows.giving import add_source
+from umi_core.workflows.drafting import PLACES, SharedOptions, add_source, chain_drafts, id_of, look_up_fact
 
 LOG_OF: Final[Mapping[str, str]] = {"messages": "message", "archival": "archival"}
 Rows = dict[Address, Row]

@@ -31,11 +31,10 @@ from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcomer, PlannedGroup
 from umi_core.workflows.forget import FORGET
 from umi_core.workflows.forget_resource import FORGET_RESOURCE
-from umi_core.workflows.grouping import Home
 from umi_core.workflows.handoff import LOAD_SESSION
+from umi_core.workflows.linking import Home
 from umi_core.workflows.listing import COUNT, GET_ENTITY, LIST, RECENT_ENTITIES
-from umi_core.workflows.memorize import MEMORIZE
-from umi_core.workflows.reading import Unit, UnitReading
+from umi_core.workflows.memorize import MEMORIZE, Unit, UnitReading
 from umi_core.workflows.rebalance import REBALANCE
 from umi_core.workflows.recall import RECALL
 from umi_core.workflows.recover import RECOVER

@@ -29,17 +29,21 @@ from umi_core.workflows.commits import (
     index_rows,
 )
 from umi_core.workflows.drafting import DRAFTS, PLACES, SharedOptions, draft_fact, id_of
-from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
-from umi_core.workflows.linking import addresses, default_of, link_facts
-from umi_core.workflows.remember import VECTORS, entity_rows, list_changed, no_vectors, take_vectors
-from umi_core.workflows.shelving import (
+from umi_core.workflows.linking import (
     EMBED_SHELF,
+    HOMES,
+    READ_HOMES,
+    SHELF,
     SHELF_LAW,
     SHELF_VECTORS,
     UNSHELVED,
+    addresses,
+    default_of,
+    link_facts,
     list_unembedded,
     write_vectors,
 )
+from umi_core.workflows.remember import VECTORS, entity_rows, list_changed, no_vectors, take_vectors
 from umi_core.workflows.telling import (
     TOLD,
     TYPE_OF,

@@ -34,16 +34,7 @@ from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.text import norm
 from umi_core.tiers import dues
 from umi_core.values import Scope
-from umi_core.workflows import category_reads
-from umi_core.workflows.category_reads import (
-    HOME,
-    MEMBERS,
-    ask_home,
-    ask_members,
-    category_of,
-    claim_category,
-    take_members,
-)
+from umi_core.workflows import summarise
 from umi_core.workflows.commits import (
     PLAN,
     REPLY,
@@ -54,8 +45,23 @@ from umi_core.workflows.commits import (
     commit_row,
     put,
 )
-from umi_core.workflows.grouping import NOWHERE, GroupPlace, group_addresses, match_keywords, put_into
-from umi_core.workflows.shelving import vector_row
+from umi_core.workflows.linking import (
+    NOWHERE,
+    GroupPlace,
+    group_addresses,
+    match_keywords,
+    put_into,
+    vector_row,
+)
+from umi_core.workflows.summarise import (
+    HOME,
+    MEMBERS,
+    ask_home,
+    ask_members,
+    category_of,
+    claim_category,
+    take_members,
+)
 
 LOOSE: Final = ("entity", "membership")  # a member that changes marks the category, which is divided anew
 SPARED: Final = ("entity", "vector", "subcategory")  # without one that is damaged the others are divided
@@ -100,7 +106,7 @@ NAMES: Final = Fact("names", tuple[str, ...])  # of these, as a model gave them;
 
 def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Take the category; if it is missing or unchanged, another operation divided it, and it is not due."""
-    learned = category_reads.take_home(facts, answer, view)
+    learned = summarise.take_home(facts, answer, view)
     body = next((row.body for row in answer.rows), None)
     if not isinstance(body, Category) or dues.due_ms(body, view.config) is None:
         view.tiers.dues = dues.without(view.tiers.dues, facts[REQUEST].category)

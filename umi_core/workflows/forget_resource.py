@@ -49,9 +49,8 @@ from umi_core.workflows.commits import (
     index_rows,
     put,
 )
-from umi_core.workflows.giving import drop_source
-from umi_core.workflows.linking import expect_memberships, unlink_members
-from umi_core.workflows.shelving import vector_row
+from umi_core.workflows.drafting import drop_source
+from umi_core.workflows.linking import expect_memberships, unlink_members, vector_row
 
 REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)

@@ -45,7 +45,6 @@ from umi_core.workflows.commits import (
     core_of,
     index_rows,
 )
-from umi_core.workflows.comparing import COMPARED_FROM
 from umi_core.workflows.drafting import (
     DRAFTS,
     Drafted,
@@ -54,7 +53,7 @@ from umi_core.workflows.drafting import (
     draft_fact,
     keep_ended,
 )
-from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED, STATED_ON
+from umi_core.workflows.evolving import COMPARED_FROM, DROPPED, MENTIONS, STATED, STATED_ON
 from umi_core.workflows.sessions import put_in_place, session_address
 
 LOAD: Final = Fact("request", LoadSession)

@@ -34,6 +34,7 @@ from umi_core.engine.workflow import (
 from umi_core.errors import Error
 from umi_core.ids import entity_id
 from umi_core.language import replies
+from umi_core.language.dates import day_of, list_dated
 from umi_core.language.persons import is_first_person
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.rewriting import (
@@ -45,6 +46,7 @@ from umi_core.language.rewriting import (
     shown_turns,
 )
 from umi_core.language.terms import split_query, split_terms
+from umi_core.limits import QUERY_BYTES_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Recall
@@ -56,8 +58,36 @@ from umi_core.tiers.rewrites import rewrite_key
 from umi_core.tiers.session import record_recall
 from umi_core.values import Scope
 from umi_core.workflows.commits import entity_ids
-from umi_core.workflows.dating import ASKED_ON, DATE, list_texts
 from umi_core.workflows.sharing import ask_grants, find_unshared, list_owners
+
+# The day on which a question was asked, and the texts by which its words are searched.
+#
+#     What did Ann do last Friday?      as it is, and: What did Ann do last Friday (2026-11-20)?
+#
+# A fact that was told on that Friday says `today (2026-11-20)`, so only the date of the question finds it.
+# Every row that the question finds as it is stays a hit; the date decides which of them comes first. Vectors
+# are of the question as it is: an embedder knows little of numbers.
+
+
+ASKED_ON: Final = Fact("asked_on", int)  # the day, since 1970
+
+
+def take_day(facts: Facts, answer: None, view: View) -> Learned:
+    return Learned(ASKED_ON(day_of(view.now_ms, view.config)))
+
+
+# First, so that the words count from the day on which the request came, however long its questions take.
+DATE: Final = Step("date", produces=(ASKED_ON,), take=take_day)
+
+
+def list_texts(query: str, day: int) -> tuple[str, ...]:
+    """Return the texts by which a query is searched for words: as it is, then with its dates, if any."""
+    # `yesterday (2026-11-28)` already has its date, so it is one text.
+    return tuple(dict.fromkeys((query, *list_dated(query, day, QUERY_BYTES_MAX))))
+
+
+# The operation.
+
 
 REQUEST: Final = Fact("request", Recall)
 RESOLUTION: Final = Fact("resolution", Resolution)

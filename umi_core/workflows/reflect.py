@@ -50,8 +50,8 @@ from umi_core.workflows.commits import (
     index_rows,
     put,
 )
+from umi_core.workflows.linking import VECTOR, take_vector, vector_row
 from umi_core.workflows.sessions import session_address
-from umi_core.workflows.shelving import VECTOR, take_vector, vector_row
 
 REQUEST: Final = Fact("request", EndSession)
 HOME: Final = Fact("home", Row | None)  # the reflection, as it was read

@@ -57,7 +57,6 @@ from umi_core.workflows.commits import (
     put,
     request_digest,
 )  # fmt: skip
-from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -72,17 +71,20 @@ from umi_core.workflows.drafting import (
     look_up_fact,
     order_by_text,
 )
-from umi_core.workflows.ending import ENDING_LAW
 from umi_core.workflows.evolving import (
     BY_WHOM,
+    COMPARE,
     COMPARE_LAWS,
+    COMPARED_FROM,
     DATE,
     DROPPED,
+    ENDING_LAW,
     EXTRACT,
     MENTIONS,
     REQUEST,
     STATED,
     STATED_ON,
+    compare,
 )
 from umi_core.workflows.placing import place, show_successors
 

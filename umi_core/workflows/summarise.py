@@ -10,29 +10,71 @@ from typing import Final
 
 from msgspec import structs
 
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
+from umi_core.ids import category_id
 from umi_core.language.prompts import ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByIds, Embed, Read
-from umi_core.messages.requests import Summarise
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Read
+from umi_core.messages.requests import EvolveCategory, Summarise
 from umi_core.messages.results import Summarised
 from umi_core.rows import Category, Entity, Membership, Row
-from umi_core.workflows.category_reads import (
-    HOME,
-    MEMBERS,
-    ask_home,
-    ask_members,
-    category_of,
-    claim_category,
-    take_home,
-    take_members,
+from umi_core.workflows.commits import (
+    PLAN,
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    ask_if_any,
+    commit_row,
+    index_rows,
+    put,
 )
-from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
 from umi_core.workflows.drafting import statement_of
-from umi_core.workflows.shelving import VECTOR, describe_category, take_vector, vector_row
+from umi_core.workflows.linking import VECTOR, describe_category, take_vector, vector_row
+
+# How this and evolve_category begin: with the category and its memberships.
+
+
+ABOUT: Final = Fact("request", Summarise | EvolveCategory)
+HOME: Final = Fact("home", Row | None)  # the category
+MEMBERS: Final = Fact("members", tuple[Row, ...])  # its memberships
+
+
+def own_id(facts: Facts, view: View) -> str:
+    return category_id(view.scope, facts[ABOUT].category)
+
+
+def claim_category(facts: Facts, view: View) -> tuple[str, ...]:
+    return (own_id(facts, view),)
+
+
+def ask_home(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "category", own_id(facts, view)),)))
+
+
+def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(HOME(next(iter(index_rows(answer).values()), None)))
+
+
+def category_of(facts: Facts) -> Category | None:
+    row = facts[HOME]
+    return row.body if row is not None and isinstance(row.body, Category) else None
+
+
+def ask_members(facts: Facts, view: View) -> Read | None:
+    if facts[HOME] is None:
+        return None
+    where = (Condition("category_id", "eq", own_id(facts, view)),)
+    return Read(ByFilter(view.scope, ("membership",), where))
+
+
+def take_members(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(MEMBERS(answer.rows if answer is not None else ()))
+
 
 REQUEST: Final = Fact("request", Summarise)
 SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first

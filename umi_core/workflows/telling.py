@@ -18,8 +18,7 @@ from umi_core.messages.effects import Embed
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Entity
 from umi_core.workflows.drafting import DRAFTS, Drafted, embedded_text, with_entity
-from umi_core.workflows.grouping import HOMES, place_of
-from umi_core.workflows.linking import Link
+from umi_core.workflows.linking import HOMES, Link, place_of
 from umi_core.workflows.remember import list_changed, vectors_of
 
 TYPE_OF: Final = {

@@ -17,7 +17,7 @@ from umi_core.messages.requests import EndSession, Memorize, Summarise
 from umi_core.rows import Category, Reflection, Resource
 from umi_core.tiers import dues
 from umi_core.workflows.commits import address, index_rows
-from umi_core.workflows.reading import left_to_read
+from umi_core.workflows.memorize import left_to_read
 
 Work = Memorize | Summarise | EndSession
 ROW_ID: Final = Fact("row_id", str)
