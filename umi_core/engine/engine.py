@@ -266,7 +266,8 @@ def ask(engine: Engine, operation: Operation, row: Step) -> None:
     asked = row.question(facts_of(operation), engine.view(operation, row))
     if asked is None:
         engine.mark(operation, row, "no question")
-        take(engine, operation, row, None)
+        # A read that asks nothing brings no rows, so its `take` is the same in both cases.
+        take(engine, operation, row, ReadDone(0) if row.effect is Read else None)
     elif type(asked) is not row.effect:
         break_off(engine, operation, row, "effect", (type(asked).__name__,))
     else:

@@ -44,7 +44,7 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.policies.term_scores import score_alone
-from umi_core.rows import Entity
+from umi_core.rows import Entity, bodies_of
 from umi_core.workflows import evolving, forget_resource, remember
 from umi_core.workflows.commits import (
     CORE,
@@ -76,11 +76,6 @@ RECORDS: Final = Fact("records", tuple[Archival, ...])
 # append: the log, the rows under its next numbers, the commit.
 
 
-def claim_log(facts: Facts, view: View) -> tuple[str, ...]:
-    # Appends wait for each other, since two at once would plan the same numbers.
-    return ("log message",)
-
-
 def ask_log(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "log", "message"),)))
 
@@ -91,13 +86,12 @@ def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def find_log(answer: ReadDone, name: str) -> Log:
     """Return a log; one that is absent has given no number yet."""
-    row = next((row for row in answer.rows if row.address.kind == "log"), None)
-    return row.body if row and isinstance(row.body, Log) else Log(name, 1)
+    return next(iter(bodies_of(answer.rows, Log)), Log(name, 1))
 
 
 def take_append(facts: Facts, answer: None, view: View) -> Learned:
-    first = facts[LOG].next_seq
-    return Learned(PLAN(append_plan(tuple(bodies_of(facts[APPEND], first, view)), facts, view)))
+    messages = list_messages(facts[APPEND], facts[LOG].next_seq, view)
+    return Learned(PLAN(append_plan(tuple(messages), facts, view)))
 
 
 def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View) -> Plan:
@@ -112,7 +106,7 @@ def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View
     )
 
 
-def bodies_of(request: AddMessages, first: int, view: View) -> Iterator[Message]:
+def list_messages(request: AddMessages, first: int, view: View) -> Iterator[Message]:
     for seq, parts in enumerate(request.messages, first):
         (_, role), (_, content), *details = parts
         yield Message(log_id("message", seq), seq, role, content, tuple(details), view.now_ms)
@@ -124,7 +118,8 @@ APPEND_ROWS: Final = Workflow(
     steps=(
         SEEN,
         Step("load", requires=(APPEND,), produces=(LOG,),
-             otherwise=nothing(LOG), claims=claim_log,
+             # Appends wait for each other, since two at once would plan the same numbers.
+             otherwise=nothing(LOG), claims=lambda facts, view: ("log message",),
              **asks(Read, ask_log, take_log, retry(3))),
         Step("plan", requires=(APPEND, LOG), produces=(PLAN,), otherwise=nothing(PLAN),
              take=take_append),
@@ -136,14 +131,6 @@ APPEND_ROWS: Final = Workflow(
 
 
 # Messages are read by number: they are dense, so a page is known before it is asked for.
-
-
-def ask_end(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "log", "message"),)))
-
-
-def take_end(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(LOG(find_log(answer, "message")))
 
 
 def span_of(request: ListMessages, log: Log) -> range:
@@ -164,11 +151,9 @@ def ask_page(facts: Facts, view: View) -> Read | None:
     return Read(ByIds(wanted)) if wanted else None
 
 
-def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
-    log = facts[LOG]
+def take_page(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    log, messages = facts[LOG], tuple(bodies_of(answer.rows, Message))
     span = span_of(facts[PAGE], log)
-    rows = answer.rows if answer is not None else ()
-    messages = tuple(row.body for row in rows if isinstance(row.body, Message))
     # Numbers are dense, so a gap is a lost or damaged row, and the read is tried again.
     if len(messages) < len(span):
         return Unusable("messages are missing")
@@ -182,7 +167,7 @@ LIST_MESSAGES: Final = Workflow(
     "list_messages",
     given=(PAGE,),
     steps=(
-        Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_end, take_end, retry(3))),
+        Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_log, take_log, retry(3))),
         Step("page", requires=(PAGE, LOG), produces=(OUTCOME,),
              **asks(Read, ask_page, take_page, retry(3))),
     ),
@@ -207,9 +192,8 @@ def ask_search_messages(facts: Facts, view: View) -> Read:
 def take_search_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
     request = facts[SEARCH_OF_LOG]
     wanted, limit = set(words(request.query or "")), request.limit or PAGE_ROWS_DEFAULT
-    messages = [row.body for row in answer.rows if isinstance(row.body, Message)]
     # Storage filters by time and number only; words are compared here, and pages cut behind that.
-    found = [it for it in messages if wanted.issubset(words(it.content))]
+    found = [it for it in bodies_of(answer.rows, Message) if wanted.issubset(words(it.content))]
     end = request.skip + limit
     page = sorted(found, key=lambda it: -it.seq)[request.skip : end]
     return Learned(OUTCOME(Done(MessagesFound(tuple(page), page[-1].seq if len(found) > end else None))))
@@ -231,12 +215,8 @@ def ask_record(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "archival", facts[GET].record_id),)))
 
 
-def records(answer: ReadDone) -> tuple[Archival, ...]:
-    return tuple(row.body for row in answer.rows if isinstance(row.body, Archival))
-
-
 def take_get(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    there = records(answer)
+    there = tuple(bodies_of(answer.rows, Archival))
     if not there:
         return Rejection(NotFound("archival", facts[GET].record_id))
     return Learned(OUTCOME(Done(RecordsShown(there))))
@@ -254,7 +234,7 @@ def ask_list(facts: Facts, view: View) -> Read:
 
 
 def take_list(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    there = records(answer)
+    there = tuple(bodies_of(answer.rows, Archival))
     if answer.cursor is None:
         return Learned(OUTCOME(Done(RecordsShown(there))))
     return Learned(OUTCOME(Done(RecordsShown(there, there[-1].id)))) if there else Unusable(NO_PLACE)
@@ -265,7 +245,7 @@ def ask_search(facts: Facts, view: View) -> Read:
 
 
 def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(RECORDS(records(answer)))
+    return Learned(RECORDS(tuple(bodies_of(answer.rows, Archival))))
 
 
 def ask_told(facts: Facts, view: View) -> Read | None:
@@ -274,13 +254,12 @@ def ask_told(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(view.scope, ("entity",), where)) if facts[RECORDS] else None
 
 
-def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Score each record by its text or by a fact that it told, under its name, whichever fits best."""
     request = facts[SEARCH]
     texts = list_dated(request.query, facts[ASKED_ON], QUERY_BYTES_MAX)
-    bodies = [row.body for row in answer.rows] if answer is not None else []
     fits = {it.id: score_best(texts, "", it.content) for it in facts[RECORDS]}
-    for it in (body for body in bodies if isinstance(body, Entity)):
+    for it in bodies_of(answer.rows, Entity):
         ppm = score_best(texts, it.name, it.content)
         # A record about "he" is found by the name, if a fact of it says whose it is.
         fits |= {key: max(fits[key], ppm) for key in it.sources if key in fits}

@@ -22,11 +22,10 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
-    adopt,
     commit_row,
-    core_of,
     entity_ids,
     index_rows,
+    read_core,
 )
 from umi_core.workflows.drafting import DRAFTS, PLACES, SharedOptions, draft_fact, id_of
 from umi_core.workflows.linking import (
@@ -43,7 +42,13 @@ from umi_core.workflows.linking import (
     list_unembedded,
     write_vectors,
 )
-from umi_core.workflows.remember import VECTORS, entity_rows, list_changed, no_vectors, take_vectors
+from umi_core.workflows.remember import (
+    VECTORS,
+    VECTORS_LAW,
+    entity_rows,
+    no_vectors,
+    take_vectors,
+)
 from umi_core.workflows.telling import (
     TOLD,
     TYPE_OF,
@@ -79,9 +84,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows, stated = index_rows(answer), categorise_request(facts[REQUEST], view)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
+    rows, stated, core = index_rows(answer), categorise_request(facts[REQUEST], view), read_core(answer, view)
     draft = classify_draft(
         draft_fact(stated.mention, SharedOptions(), rows, view), stated.mention.memory_type
     )
@@ -133,8 +136,7 @@ CREATE_ENTITY: Final = Workflow(
     ),
     laws=(
         Law("a draft of what is told", (TOLD, DRAFTS), is_of_request),
-        Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
+        VECTORS_LAW,
         SHELF_LAW,
     ),
 )  # fmt: skip

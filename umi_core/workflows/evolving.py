@@ -35,6 +35,8 @@ from umi_core.engine.workflow import (
     Unusable,
     asks,
     degrade,
+    learn_rows,
+    learn_unit_rows,
     nothing,
     retry,
 )
@@ -59,7 +61,7 @@ from umi_core.messages.effects import AskModel, ByFilter, ByIds, ByWords, Expect
 from umi_core.messages.requests import LoadSession, Memorize, Remember
 from umi_core.policies.ranking import relevance
 from umi_core.policies.term_scores import score_others
-from umi_core.rows import Ended, Entity, Membership, Relation, Row
+from umi_core.rows import Ended, Entity, Membership, Relation, Row, bodies_of
 from umi_core.text import size
 from umi_core.values import ENDING_KINDS, Scope
 from umi_core.workflows.commits import address, put
@@ -193,9 +195,8 @@ def candidate_rows(facts: Facts) -> Mapping[str, Row]:
 
 def compared_facts(facts: Facts) -> Mapping[str, Entity]:
     """Return by ref the facts that pairs may name: the candidates, and what this text tells."""
-    bodies = [row.body for row in candidate_rows(facts).values()]
-    drafted = (draft.entity for draft in facts[DRAFTS])
-    return {ref(it): it for it in (*bodies, *drafted) if isinstance(it, Entity)}
+    known = bodies_of(candidate_rows(facts).values(), Entity)
+    return {ref(it): it for it in (*known, *(draft.entity for draft in facts[DRAFTS]))}
 
 
 def list_near(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[int, Entity]]]:
@@ -249,11 +250,6 @@ def all_verdicts(facts: Facts) -> Verdicts:
     return tuple(chain.from_iterable(by_answer))
 
 
-def are_drafts(facts: Facts, scope: Scope) -> bool:
-    drafts, fresh = facts[DRAFTS], facts[FRESH]
-    return all(draft in drafts for draft in fresh)
-
-
 def are_of_candidates(facts: Facts, scope: Scope) -> bool:
     new, entities = {ref(draft.entity) for draft in facts[FRESH]}, compared_facts(facts)
     pairs = [pair for asked in facts[PAIRS] for pair in asked]
@@ -267,11 +263,11 @@ def are_of_pairs(facts: Facts, scope: Scope) -> bool:
 
 
 COMPARE_LAWS: Final = (
-    Law("new facts among the drafts", (DRAFTS, FRESH), are_drafts),
+    Law("new facts among the drafts", (DRAFTS, FRESH),
+        lambda facts, scope: all(draft in facts[DRAFTS] for draft in facts[FRESH])),
     Law("pairs of new facts and candidates", (DRAFTS, FRESH, CANDIDATES, PAIRS), are_of_candidates),
     Law("verdicts on pairs", (PAIRS, VERDICTS), are_of_pairs),
-)
-
+)  # fmt: skip
 
 COMPARE_STEPS: Final = (
     Step("compare", requires=(COMPARED, STATED, DRAFTS), produces=(FRESH,), otherwise=nothing(FRESH),
@@ -413,19 +409,11 @@ def ask_memberships(facts: Facts, view: View) -> Read:
     return Read(ByFilter(view.scope, ("membership",), where))
 
 
-def take_memberships(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(MEMBERSHIPS.unit(answer.rows))
-
-
 def ask_shelves(facts: Facts, view: View) -> Read | None:
-    bodies = [row.body for rows in facts[MEMBERSHIPS] for row in rows]
+    rows = [row for rows in facts[MEMBERSHIPS] for row in rows]
     # Sorted: the question must be the same in each run with the same rows.
-    keys = sorted({it.category_id for it in bodies if isinstance(it, Membership)})
+    keys = sorted({it.category_id for it in bodies_of(rows, Membership)})
     return Read(ByIds(tuple(address(view.scope, "category", key) for key in keys))) if keys else None
-
-
-def take_shelves(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(SHELVES(answer.rows if answer is not None else ()))
 
 
 ENDING_LAW: Final = Law(
@@ -438,11 +426,11 @@ FIND_ENDING: Final = Step(
 )  # fmt: skip
 READ_MEMBERSHIPS: Final = Step(
     "memberships", each=ENDING, produces=(MEMBERSHIPS,), otherwise=nothing(MEMBERSHIPS),
-    **asks(Read, ask_memberships, take_memberships, retry(3)),
+    **asks(Read, ask_memberships, learn_unit_rows(MEMBERSHIPS), retry(3)),
 )  # fmt: skip
 READ_SHELVES: Final = Step(
     "shelves", requires=(MEMBERSHIPS,), produces=(SHELVES,), otherwise=nothing(SHELVES),
-    **asks(Read, ask_shelves, take_shelves, retry(3)),
+    **asks(Read, ask_shelves, learn_rows(SHELVES), retry(3)),
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.requests import LoadSession
 from umi_core.messages.results import Remembered, SessionLoaded
-from umi_core.rows import Address, Entity, Resource, Row, SessionRow
+from umi_core.rows import Address, Entity, Resource, Row, SessionRow, bodies_of, body_as
 from umi_core.text import size
 from umi_core.tiers.session import decode
 from umi_core.tiers.working import drop_expired
@@ -40,10 +40,9 @@ from umi_core.workflows.commits import (
     PLAN,
     SETTLE,
     STORED,
-    adopt,
     commit_row,
-    core_of,
     index_rows,
+    read_core,
 )
 from umi_core.workflows.drafting import (
     DRAFTS,
@@ -69,9 +68,9 @@ def ask_session(facts: Facts, view: View) -> Read:
 
 
 def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    row = next(iter(index_rows(answer).values()), None)
-    body = row.body if row else None
-    if row is None or not isinstance(body, SessionRow) or view.scope.agent not in body.members:
+    row = next(iter(answer.rows), None)
+    body = body_as(row, SessionRow)
+    if row is None or body is None or view.scope.agent not in body.members:
         return Rejection(SessionNotFound(facts[LOAD].session_id))
     loaded = decode(body.snapshot, view.now_ms, view.config)
     return Rejection(loaded) if isinstance(loaded, Error) else Learned(SESSION(row))
@@ -102,15 +101,10 @@ def ask_messages(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(owner_of(facts, view), ("resource",), where))
 
 
-def take_messages(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    bodies = [row.body for row in answer.rows] if answer else []
-    messages = sorted((it for it in bodies if isinstance(it, Resource)), key=order_of)
+def take_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    messages = sorted(bodies_of(answer.rows, Resource), key=lambda it: (it.time_ms, it.id))
     turns = tuple(turn for it in messages for turn in list_turns(it.text))
     return Learned(TURNS(turns[-TURN_COUNT_MAX:]))
-
-
-def order_of(it: Resource) -> tuple[int, str]:
-    return it.created_ms if it.happened_ms is None else it.happened_ms, it.id
 
 
 def list_turns(text: str) -> list[Turn]:
@@ -142,10 +136,9 @@ def ask_facts(facts: Facts, view: View) -> Read | None:
     return Read(ByIds(tuple(Address(owner, "entity", key) for key in body.told)))
 
 
-def take_facts(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    found = {row.address.id: row.body for row in answer.rows} if answer else {}
-    bodies = (found.get(key) for key in body_of(facts).told)
-    carried = last_fitting(tuple(it for it in bodies if isinstance(it, Entity)))
+def take_facts(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    found = {it.id: it for it in bodies_of(answer.rows, Entity)}
+    carried = last_fitting(tuple(found[key] for key in body_of(facts).told if key in found))
     stated = "\n".join(it.content for it in carried)
     learned = CARRIED(carried) | MENTIONS(tuple(map(mention_of, carried))) | DROPPED(())
     learned |= STATED(stated) | STATED_ON(day_of(view.now_ms, view.config))
@@ -174,10 +167,7 @@ def mention_of(fact: Entity) -> Mention:
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = index_rows(answer)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
-    carried = facts[CARRIED]
+    rows, core, carried = index_rows(answer), read_core(answer, view), facts[CARRIED]
     bare = [draft_fact(mention_of(it), SharedOptions(), rows, view) for it in carried]
     pairs = zip(carried, keep_ended(bare, facts[STATED]), strict=True)
     drafts = tuple(it if it.old is not None else draft_carried(fact, rows, view) for fact, it in pairs)

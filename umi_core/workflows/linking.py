@@ -16,34 +16,30 @@ from typing import Final
 
 from msgspec import structs
 
-from umi_core.conditions import Condition
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Importance, Texts
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, Unusable, asks, nothing, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, asks, learn_vectors, nothing, retry
 from umi_core.errors import BadOption, BadType, Error
 from umi_core.ids import category_id, membership_id
 from umi_core.language.keywords import key_words
 from umi_core.limits import CATEGORY_LINK_COUNT_MAX, I64_MAX
 from umi_core.messages.answers import Embedded, ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, Embed, Expect, Read, Write
+from umi_core.messages.effects import ByIds, Embed, Expect, Read, Write
 from umi_core.messages.requests import CreateEntity, EvolveCategory, Request, Summarise, UpdateEntity
 from umi_core.policies.clustering import nearest_known
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import (
     Address,
     Body,
     Category,
-    Entity,
     Membership,
-    Relation,
     Resource,
     Row,
     Subcategory,
     Vector,
-    fact_of,
-    with_fact,
+    bodies_of,
+    body_as,
 )
 from umi_core.state import Tiers
 from umi_core.text import show_value
@@ -85,15 +81,12 @@ def group_addresses(category: Category, scope: Scope) -> Iterator[Address]:
         yield address(scope, "vector", key)
 
 
-def homes_of(rows: Iterable[Row]) -> tuple[Home, ...]:
+def homes_of(rows: tuple[Row, ...]) -> tuple[Home, ...]:
     """Return the subcategories among these rows whose centroid is among them, too."""
-    bodies = [row.body for row in rows]
     # A group whose vector is lost takes no new members until it is divided anew.
-    centroids = {it.entity_id: it.components for it in bodies if isinstance(it, Vector)}
-    groups = [it for it in bodies if isinstance(it, Subcategory)]
-    return tuple(
-        Home(it.id, it.category_id, centroids[it.id], it.keywords) for it in groups if it.id in centroids
-    )
+    centroids = {it.entity_id: it.components for it in bodies_of(rows, Vector)}
+    groups = [it for it in bodies_of(rows, Subcategory) if it.id in centroids]
+    return tuple(Home(it.id, it.category_id, centroids[it.id], it.keywords) for it in groups)
 
 
 def place_of(vector: Components | None, content: str, homes: Iterable[Home], floor_ppm: int) -> GroupPlace:
@@ -123,14 +116,14 @@ def put_into(membership: Membership, place: GroupPlace) -> Membership:
 
 
 def ask_homes(facts: Facts, view: View) -> Read | None:
-    bodies = [row.body for row in facts[SHELF]]
     # A category that has just got its first member has no groups, so there may be nothing to read.
-    wanted = [where for it in bodies if isinstance(it, Category) for where in group_addresses(it, view.scope)]
+    categories = bodies_of(facts[SHELF], Category)
+    wanted = [where for it in categories for where in group_addresses(it, view.scope)]
     return Read(ByIds(tuple(wanted))) if wanted else None
 
 
-def take_homes(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(HOMES(homes_of(answer.rows if answer is not None else ())))
+def take_homes(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(HOMES(homes_of(answer.rows)))
 
 
 READ_HOMES: Final = Step(
@@ -167,12 +160,12 @@ def list_unembedded(
 
 
 def has_vector(row: Row | None, caption: str) -> bool:
-    body = row.body if row is not None else None
-    return isinstance(body, Resource) and body.caption == caption and EMBED not in body.pending
+    text = body_as(row, Resource)
+    return text is not None and text.caption == caption and EMBED not in text.pending
 
 
 def caption_of(row: Row | None) -> str | None:
-    return row.body.caption if row is not None and isinstance(row.body, Resource) else None
+    return text.caption if (text := body_as(row, Resource)) else None
 
 
 def describe_category(name: str, description: str, summary: str) -> str:
@@ -182,13 +175,7 @@ def describe_category(name: str, description: str, summary: str) -> str:
 
 def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     """Take the vector of the one text that a row is found by."""
-    if answer is None:
-        return Learned(VECTOR(None))
-    vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTOR(vectors[0]), degraded=lacking)
+    return learn_vectors(answer, 1, "no_vectors", lambda found: VECTOR(found[0]), view)
 
 
 def ask_shelf(facts: Facts, view: View) -> Embed | None:
@@ -197,13 +184,7 @@ def ask_shelf(facts: Facts, view: View) -> Embed | None:
 
 
 def take_shelf(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(SHELF_VECTORS(()))
-    vectors = sound_vectors(answer.vectors, len(facts[UNSHELVED]), view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
-    return Learned(SHELF_VECTORS(vectors), degraded=lacking)
+    return learn_vectors(answer, len(facts[UNSHELVED]), "no_vectors", SHELF_VECTORS, view)
 
 
 def none_of_shelf(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -361,7 +342,7 @@ def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -
     scope = view.scope
     # By address, so that a fact that is named twice for one category is one membership.
     wanted = {address(scope, "membership", link_id(scope, it.entity_id, it.category)): it for it in links}
-    news = {where: link for where, link in wanted.items() if not is_linked(rows.get(where))}
+    news = {where: it for where, it in wanted.items() if body_as(rows.get(where), Membership) is None}
     writes = [Write(where, membership(where.id, link, view)) for where, link in news.items()]
     touched = {category_id(scope, link.category): link.category for link in news.values()}
     # A damaged membership is written again, and was counted when it came.
@@ -370,10 +351,6 @@ def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -
         row = rows.get(address(scope, "category", key))
         writes.append(put(scope, "category", key, grow_category(row, key, name, counts[name], view)))
     return tuple(writes)
-
-
-def is_linked(row: Row | None) -> bool:
-    return row is not None and isinstance(row.body, Membership)
 
 
 def membership(key: str, link: Link, view: View) -> Membership:
@@ -394,11 +371,8 @@ def grow_category(row: Row | None, key: str, name: str, count: int, view: View) 
 
 def unlink_members(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
     """Return the writes of these categories without these members; other deletions are up to the caller."""
-    bodies = [row.body for row in memberships]
     # Relations touch a fact as well; they are in no category.
-    lost = [it for it in bodies if isinstance(it, Membership)]
-    found = [row.body for row in categories]
-    before = [it for it in found if isinstance(it, Category)]
+    lost, before = bodies_of(memberships, Membership), bodies_of(categories, Category)
     after = [shrink_category(it, lost, view) for it in before]
     emptied = [new for old, new in zip(before, after, strict=True) if old.summary != new.summary]
     return (
@@ -419,90 +393,3 @@ def shrink_category(category: Category, lost: Iterable[Membership], view: View) 
     if left_count and not any(key in removed for key, _ in category.summary_sources):
         return after
     return structs.replace(after, summary="", summary_sources=(), summary_dirty=left_count > 0)
-
-
-# Leaving: what a fact takes with it when it is forgotten: relations, memberships, its vector.
-#
-# Facts at the other ends of its relations are written again.
-
-
-ROW: Final = Fact("row", Row | None, ("entity", "ended"))  # of the fact that leaves; None if none does
-TOUCHING: Final = Fact("touching", tuple[Row, ...])  # memberships and relations
-ENDS: Final = Fact("ends", tuple[Row, ...])  # the facts at the other ends, and its categories
-
-
-def ask_touching(facts: Facts, view: View) -> Read | None:
-    row = facts[ROW]
-    if row is None:
-        return None
-    kinds = ("relation", "membership")
-    return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", row.address.id),)))
-
-
-def take_touching(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(TOUCHING(answer.rows if answer is not None else ()))
-
-
-def lost_counts(facts: Facts, own_id: str) -> dict[str, int]:
-    """Count the relations that each other fact loses."""
-    relations = [row.body for row in facts[TOUCHING] if isinstance(row.body, Relation)]
-    ends = (end for relation in relations for end, _ in (relation.source, relation.target))
-    return dict(sorted(Counter(end for end in ends if end != own_id).items()))
-
-
-def ask_ends(facts: Facts, view: View) -> Read | None:
-    row = facts[ROW]
-    if row is None:
-        return None
-    bodies = [it.body for it in facts[TOUCHING]]
-    homes = sorted(body.category_id for body in bodies if isinstance(body, Membership))
-    counts = lost_counts(facts, row.address.id)
-    ends = [address(view.scope, kind, key) for key in counts for kind in ("entity", "ended")]
-    ends += [address(view.scope, "category", key) for key in homes]
-    return Read(ByIds(tuple(ends))) if ends else None
-
-
-def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(ENDS(answer.rows if answer is not None else ()))
-
-
-READ_TOUCHING: Final = Step(
-    "touching", requires=(ROW,), produces=(TOUCHING,), otherwise=nothing(TOUCHING),
-    **asks(Read, ask_touching, take_touching, retry(3)),
-)  # fmt: skip
-READ_ENDS: Final = Step(
-    "ends", requires=(ROW, TOUCHING), produces=(ENDS,), otherwise=nothing(ENDS),
-    **asks(Read, ask_ends, take_ends, retry(3)),
-)  # fmt: skip
-
-
-def are_ends(facts: Facts, scope: Scope) -> bool:
-    """Return whether each fact at an end is that of a relation that goes."""
-    row, ends = facts[ROW], [fact_of(it.body) for it in facts[ENDS]]
-    counts = lost_counts(facts, row.address.id) if row is not None else {}
-    return all(it.id in counts for it in ends if it is not None)
-
-
-ENDS_LAW: Final = Law("ends of relations that go", (ROW, TOUCHING, ENDS), are_ends)
-
-
-# What is written.
-
-
-def delete_fact(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) -> tuple[Write, ...]:
-    """Delete the rows of the fact, and update those at other ends and its categories."""
-    fact, key = fact_of(row.body), row.address.id
-    assert fact is not None
-    own = (row.address, address(scope, "vector", key), address(scope, "access", key))
-    removed = (Write(where, None) for where in (*own, *(it.address for it in facts[TOUCHING])))
-    ends = [(it, fact_of(it.body)) for it in facts[ENDS]]
-    counts = lost_counts(facts, key)
-    after = [(it, old, without_relations(old, key, counts[old.id])) for it, old in ends if old is not None]
-    kept = (Write(it.address, with_fact(it.body, new)) for it, old, new in after if new != old)
-    return (*removed, *kept, *shelf)
-
-
-def without_relations(entity: Entity, gone_id: str, count: int) -> Entity:
-    """Return the fact at the other end, without its relations to the one that leaves."""
-    refs = tuple(it for it in entity.contradicts if it.partition("@")[0] != gone_id)
-    return structs.replace(entity, relation_count=max(0, entity.relation_count - count), contradicts=refs)

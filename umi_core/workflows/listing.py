@@ -14,8 +14,8 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, CountRows, Done, Read
 from umi_core.messages.requests import Count, GetEntity, List
 from umi_core.messages.results import Listed, ListedRow
-from umi_core.rows import Entity
-from umi_core.workflows.commits import address, index_rows
+from umi_core.rows import Entity, bodies_of
+from umi_core.workflows.commits import address
 
 WANTED: Final = Fact("request", List)
 RECENT: Final = Fact("request", RecentEntities)
@@ -29,9 +29,7 @@ def ask_page(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(view.scope, (request.kind,), conditions_of(request.where), limit, request.cursor))
 
 
-def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    if answer is None:
-        return Learned(OUTCOME(Done(Listed((), None))))
+def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
     # Damaged rows are spared, so that one of them does not hide the page: they come without a body.
     shown = (row.body for row in answer.rows)
     rows = tuple(it for it in shown if isinstance(it, ListedRow))
@@ -61,8 +59,9 @@ def ask_recent(facts: Facts, view: View) -> Read:
 def take_recent(facts: Facts, answer: ReadDone, view: View) -> Learned:
     request = facts[RECENT]
     limit = view.config.recall_limit_default if request.limit is None else request.limit
-    entities = [row.body for row in answer.rows if isinstance(row.body, Entity)]
-    newest = sorted(entities, key=lambda it: (-it.updated_ms, it.id))[request.skip : request.skip + limit]
+    newest = sorted(bodies_of(answer.rows, Entity), key=lambda it: (-it.updated_ms, it.id))[
+        request.skip : request.skip + limit
+    ]
     damaged = tuple(row.address.id for row in answer.rows if row.body is None)
     return Learned(OUTCOME(Done(Listed(tuple(newest), None, damaged))))
 
@@ -91,8 +90,7 @@ def ask_entity(facts: Facts, view: View) -> Read:
 
 
 def take_entity(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    row = next(iter(index_rows(answer).values()), None)
-    return Learned(OUTCOME(Done(row.body if row else None)))
+    return Learned(OUTCOME(Done(next((row.body for row in answer.rows), None))))
 
 
 def ask_count(facts: Facts, view: View) -> Read:

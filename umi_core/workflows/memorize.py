@@ -32,6 +32,7 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     degrade,
+    learn_rows,
     nothing,
     retry,
 )
@@ -48,7 +49,7 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Done, Embed, Read, Write
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized, Stored
-from umi_core.rows import Address, Resource, Row
+from umi_core.rows import Address, Resource, Row, bodies_of, body_as
 from umi_core.text import norm, size
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import (
@@ -58,12 +59,11 @@ from umi_core.workflows.commits import (
     STORED,
     Plan,
     address,
-    adopt,
     ask_if_any,
     commit_row,
-    core_of,
     entity_ids,
     index_rows,
+    read_core,
 )
 from umi_core.workflows.drafting import (
     DRAFTS,
@@ -103,7 +103,13 @@ from umi_core.workflows.linking import (
     write_vectors,
 )
 from umi_core.workflows.placing import show_successors
-from umi_core.workflows.remember import VECTORS, entity_rows, list_changed, no_vectors, take_vectors
+from umi_core.workflows.remember import (
+    VECTORS,
+    VECTORS_LAW,
+    entity_rows,
+    no_vectors,
+    take_vectors,
+)
 from umi_core.workflows.telling import (
     TOLD,
     TYPE_OF,
@@ -163,17 +169,13 @@ def is_same_text(resource: Resource, request: Memorize) -> bool:
 # ingest and parts: what is known of this text.
 
 
-def claim_resource(facts: Facts, view: View) -> tuple[str, ...]:
-    return (own_id(facts, view.scope),)
-
-
 def ask_resource(facts: Facts, view: View) -> Read:
     return Read(ByIds((own_address(facts, view.scope),)))
 
 
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    row = next(iter(index_rows(answer).values()), None)
-    body = row.body if row is not None and isinstance(row.body, Resource) else None
+    row = next(iter(answer.rows), None)
+    body = body_as(row, Resource)
     # Upkeep asked for this when the row said something else was pending; the row of now decides.
     if view.is_unasked and (body is None or left_to_read(body) != facts[REQUEST]):
         view.marks.append("memorize: overtaken")
@@ -213,10 +215,6 @@ def parts_of(whole: Address) -> ByFilter:
     return ByFilter(whole.scope, ("resource",), (Condition("parent_id", "eq", whole.id),))
 
 
-def take_parts(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(PARTS(answer.rows if answer is not None else ()))
-
-
 def ask_parts_again(facts: Facts, view: View) -> Read | None:
     """Read the parts again if the text changed since `ingest`: a plan in doubt has landed since then."""
     own = own_address(facts, view.scope)
@@ -224,23 +222,20 @@ def ask_parts_again(facts: Facts, view: View) -> Read | None:
     return None if now == facts[RESOURCE] else Read(parts_of(own))
 
 
-def take_parts_again(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(NEWER(answer.rows if answer is not None else ()))
-
-
 INGEST: Final = Step(
-    "ingest", requires=(REQUEST,), produces=(RESOURCE, KNOWN), skips_to=("reply",), claims=claim_resource,
+    "ingest", requires=(REQUEST,), produces=(RESOURCE, KNOWN), skips_to=("reply",),
+    claims=lambda facts, view: (own_id(facts, view.scope),),
     **asks(Read, ask_resource, take_resource, retry(3)),
 )  # fmt: skip
 
 READ_PARTS: Final = Step(
     "parts", requires=(RESOURCE,), produces=(PARTS,), otherwise=nothing(PARTS),
-    **asks(Read, ask_parts, take_parts, retry(3)),
+    **asks(Read, ask_parts, learn_rows(PARTS), retry(3)),
 )  # fmt: skip
 
 REREAD_PARTS: Final = Step(
     "reread", requires=(REQUEST, RESOURCE, SHELF), produces=(NEWER,), otherwise=nothing(NEWER),
-    **asks(Read, ask_parts_again, take_parts_again, retry(3)),
+    **asks(Read, ask_parts_again, learn_rows(NEWER), retry(3)),
 )  # fmt: skip
 
 
@@ -249,11 +244,14 @@ REREAD_PARTS: Final = Step(
 
 def find_described(facts: Facts) -> Resource | None:
     """Return the resource if a model has described this payload before."""
-    row = facts[RESOURCE]
-    body = row.body if row is not None else None
-    if not isinstance(body, Resource) or not is_same_text(body, facts[REQUEST]):
-        return None
-    return body if body.description else None
+    text = same_as_known(facts)
+    return text if text is not None and text.description else None
+
+
+def same_as_known(facts: Facts) -> Resource | None:
+    """Return the resource as it was when the operation began, if it had this very text."""
+    text = body_as(facts[RESOURCE], Resource)
+    return text if text is not None and is_same_text(text, facts[REQUEST]) else None
 
 
 def ask_payload(facts: Facts, view: View) -> AskModel | None:
@@ -278,14 +276,10 @@ def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken
     return Learned(CONTENT(NORMALISERS[request.modality](request.text)) | CAPTION(""))
 
 
-def skip_description(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return CONTENT("") | CAPTION("")
-
-
 PREPROCESS: Final = Step(
     "preprocess", requires=(REQUEST, RESOURCE), produces=(CONTENT, CAPTION), config=(("profile", "default"),),
     otherwise=nothing(CONTENT, CAPTION),
-    **asks(AskModel, ask_payload, take_payload, retry(2, then=Degrade("none", skip_description))),
+    **asks(AskModel, ask_payload, take_payload, retry(2, then=degrade("none", CONTENT("") | CAPTION("")))),
 )  # fmt: skip
 
 
@@ -303,8 +297,7 @@ def lines_of(facts: Facts) -> list[str]:
 
 def known_segments(facts: Facts) -> tuple[Segment, ...]:
     """Return the segments of a text that was read before, as they were then; empty if it is new."""
-    row = facts[RESOURCE]
-    if row is None or not isinstance(row.body, Resource) or not is_same_text(row.body, facts[REQUEST]):
+    if same_as_known(facts) is None:
         return ()
     # The same cuts as before, whatever a model would say now: ids of segments follow from their texts.
     parts = sorted(bodies(facts[PARTS]).values(), key=lambda it: (it.position, it.id))
@@ -312,7 +305,7 @@ def known_segments(facts: Facts) -> tuple[Segment, ...]:
 
 
 def bodies(rows: tuple[Row, ...]) -> dict[str, Resource]:
-    return {row.address.id: row.body for row in rows if isinstance(row.body, Resource)}
+    return {it.id: it for it in bodies_of(rows, Resource)}
 
 
 def ask_segments(facts: Facts, view: View) -> AskModel | None:
@@ -487,10 +480,6 @@ def ids_of(facts: Facts, scope: Scope) -> list[str]:
     return [id_of(fact.mention, scope) for fact in facts[TOLD]]
 
 
-def claim_told(facts: Facts, view: View) -> tuple[str, ...]:
-    return claim_mentions((fact.mention for fact in facts[TOLD]), view.scope)
-
-
 def ask_lookup(facts: Facts, view: View) -> Read:
     scope, ids = view.scope, ids_of(facts, view.scope)
     wanted = [address(scope, kind, key) for key in ids for kind in PLACES]
@@ -503,9 +492,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = index_rows(answer)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
+    rows, core = index_rows(answer), read_core(answer, view)
     drafts = keep_ended([draft_of(fact, rows, facts, view) for fact in facts[TOLD]], facts[STATED])
     shelf = tuple(row for row in answer.rows if row.address.kind in SHELVED)
     names = [name for fact in facts[TOLD] for name in fact.categories]
@@ -594,8 +581,7 @@ def with_leaving(leaving: tuple[Write, ...], facts: Facts, shelf: Rows) -> Rows:
 
 def whole_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resource | None:
     """Return the resource as it is, whatever it says."""
-    row = shelf.get(own_address(facts, view.scope))
-    return row.body if row is not None and isinstance(row.body, Resource) else None
+    return body_as(shelf.get(own_address(facts, view.scope)), Resource)
 
 
 def same_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resource | None:
@@ -696,8 +682,8 @@ def caption(text: str) -> str:
 
 def since(key: str, shelf: Mapping[Address, Row], view: View) -> int:
     """Return when this row was created: now, if it is new."""
-    row = shelf.get(address(view.scope, "resource", key))
-    return row.body.created_ms if row and isinstance(row.body, Resource) else view.now_ms
+    text = body_as(shelf.get(address(view.scope, "resource", key)), Resource)
+    return view.now_ms if text is None else text.created_ms
 
 
 # reply.
@@ -709,10 +695,6 @@ def take_reply(facts: Facts, answer: None, view: View) -> Learned:
 
 
 # What holds of these facts together.
-
-
-def are_of_told(facts: Facts, scope: Scope) -> bool:
-    return [draft.entity.id for draft in facts[DRAFTS]] == ids_of(facts, scope)
 
 
 MEMORIZE: Final = Workflow(
@@ -728,7 +710,8 @@ MEMORIZE: Final = Workflow(
         Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
         Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD, STATED),
              produces=(DRAFTS, SHELF, UNSHELVED, CORE), otherwise=nothing(DRAFTS, SHELF, UNSHELVED, CORE),
-             claims=claim_told, **asks(Read, ask_lookup, take_lookup, retry(3))),
+             claims=lambda facts, view: claim_mentions((it.mention for it in facts[TOLD]), view.scope),
+             **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
         *COMPARE,
         Step("embed", requires=(DRAFTS,), produces=(VECTORS,), otherwise=nothing(VECTORS),
@@ -746,11 +729,11 @@ MEMORIZE: Final = Workflow(
         Step("reply", requires=(KNOWN, STORED), produces=(OUTCOME,), take=take_reply),
     ),
     laws=(
-        Law("a draft for each fact", (TOLD, DRAFTS), are_of_told),
+        Law("a draft for each fact", (TOLD, DRAFTS),
+            lambda facts, scope: [it.entity.id for it in facts[DRAFTS]] == ids_of(facts, scope)),
         *COMPARE_LAWS,
         ENDING_LAW,
-        Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
+        VECTORS_LAW,
         SHELF_LAW,
         Law("some segment", (SEGMENTS,), lambda facts, scope: len(facts[SEGMENTS]) > 0),
     ),

@@ -27,6 +27,9 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     degrade,
+    learn_rows,
+    learn_unit_rows,
+    learn_vectors,
     nothing,
     retry,
 )
@@ -36,14 +39,13 @@ from umi_core.language.ranks import alias_of, parse_ranks
 from umi_core.language.replies import UnusableReply
 from umi_core.language.rewriting import judge_rewrite, shown_turns
 from umi_core.limits import RANK_CANDIDATE_COUNT_MAX
-from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
+from umi_core.messages.answers import Embedded, ModelReplied
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import LevelHit, LevelTried, Resolution, Retrieved, StopReason
 from umi_core.policies.ranking import join_lists
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.policies.sufficiency import LIST_FACTOR, ScoredRow, is_enough, union
-from umi_core.rows import Category, Entity, Reflection, Resource, Row
+from umi_core.rows import Category, Entity, Reflection, Resource, Row, bodies_of
 from umi_core.text import cut, size
 from umi_core.tiers.rendering import escape
 from umi_core.tiers.session import record_recall
@@ -132,15 +134,11 @@ def query_at(facts: Facts, name: str | None) -> str:
 # embed.
 
 
-def ask_first_vector(facts: Facts, view: View) -> Embed:
-    return Embed((query_at(facts, None),))
-
-
 def ask_vector(facts: Facts, view: View) -> Embed | None:
-    """Ask for a vector only if the words differ from those of the level before."""
+    """Ask for a vector only if the words differ from those of the level before; the first one always asks."""
     before = level_of(view).before
-    assert before is not None  # the first level always asks
-    return Embed((query_at(facts, before),)) if facts[OF[before].query] is not None else None
+    is_new = before is None or facts[OF[before].query] is not None
+    return Embed((query_at(facts, before),)) if is_new else None
 
 
 def texts_at(facts: Facts, name: str) -> tuple[str, ...]:
@@ -163,12 +161,8 @@ def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
         assert level.before is not None
         before = OF[level.before]
         return Learned(level.vector(facts[before.vector]) | level.texts(facts[before.texts]))
-    vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("words_only", answer.vectors, view.config.embedding_dims)
     texts = level.texts(texts_at(facts, level.name))
-    return Learned(level.vector(vectors[0]) | texts, degraded=lacking)
+    return learn_vectors(answer, 1, "words_only", lambda found: level.vector(found[0]) | texts, view)
 
 
 # A list by vector, and one by words for each text.
@@ -194,10 +188,6 @@ def ask_by_vector(facts: Facts, view: View) -> Read | None:
     return Read(ByVector(view.scope, vector, where, list_limit(request), least_ppm, kind))
 
 
-def take_by_vector(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(level_of(view).by_vector(answer.rows if answer is not None else ()))
-
-
 def by_words(facts: Facts, view: View, name: str, text: str) -> Read:
     request = facts[REQUEST]
     least_ppm, where = least_score(request), conditions_of(request.where)
@@ -207,10 +197,6 @@ def by_words(facts: Facts, view: View, name: str, text: str) -> Read:
 def ask_by_words(facts: Facts, view: View) -> Read | None:
     level = level_of(view)
     return by_words(facts, view, level.name, facts.unit(level.texts)) if is_tried(facts, view) else None
-
-
-def take_by_words(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(level_of(view).by_words.unit(answer.rows if answer is not None else ()))
 
 
 def has_failed(facts: Facts, name: str) -> bool:
@@ -263,15 +249,12 @@ def found_at(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
 def order_law(name: str) -> Law:
     """Return the law that the order of a model consists of rows that this level found, each once."""
     level = OF[name]
-    return Law(
-        f"an order of {name} that were found", (REQUEST, level.by_vector, level.order),
-        lambda facts, scope: is_order(facts, level),
-    )  # fmt: skip
 
+    def is_order(facts: Facts, scope: Scope) -> bool:
+        ids, shown = facts[level.order], {it.row.address.id: None for it in candidates(facts, level)}
+        return ids is None or ids == tuple(key for key in dict.fromkeys(ids) if key in shown)
 
-def is_order(facts: Facts, level: LevelFacts) -> bool:
-    ids, shown = facts[level.order], {it.row.address.id: None for it in candidates(facts, level)}
-    return ids is None or ids == tuple(key for key in dict.fromkeys(ids) if key in shown)
+    return Law(f"an order of {name} that were found", (REQUEST, level.by_vector, level.order), is_order)
 
 
 def found_until(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
@@ -395,15 +378,14 @@ def steps_of(name: str) -> tuple[Step, ...]:
         Step(f"embed_{name}", requires=(REQUEST, RESOLUTION, ASKED_ON, *known, *before),
              produces=(level.vector, level.texts), otherwise=level.vector(None) | level.texts(()),
              config=model,
-             **asks(Embed, ask_vector if level.before else ask_first_vector, take_vector,
-                    retry(2, then=Degrade("words_only", no_vector)))),
+             **asks(Embed, ask_vector, take_vector, retry(2, then=Degrade("words_only", no_vector)))),
         Step(f"{name}_by_vector", requires=(REQUEST, level.vector), produces=(level.by_vector,),
              otherwise=level.by_vector(()), config=here,
-             **asks(Read, ask_by_vector, take_by_vector,
+             **asks(Read, ask_by_vector, learn_rows(level.by_vector),
                     retry(2, then=degrade("words_only", level.by_vector(()))))),
         Step(f"{name}_by_words", each=level.texts, requires=(REQUEST,), produces=(level.by_words,),
              otherwise=level.by_words(()), config=here,
-             **asks(Read, ask_by_words, take_by_words,
+             **asks(Read, ask_by_words, learn_unit_rows(level.by_words),
                     retry(3, then=degrade("failed", level.by_words.unit(None))))),
         Step(f"rank_{name}", requires=(REQUEST, RESOLUTION, *known, *lists), produces=(level.order,),
              otherwise=level.order(None), config=model,
@@ -475,10 +457,6 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
 # missed, again: a last try before nothing is said to be there.
 
 
-def take_missed(facts: Facts, answer: None, view: View) -> Learned:
-    return Learned(MISSED(missed_lists(facts)))
-
-
 def missed_lists(facts: Facts) -> tuple[Missed, ...]:
     # By words alone: a level whose vector search failed was still searched.
     failed = tuple(
@@ -492,10 +470,6 @@ def ask_again(facts: Facts, view: View) -> Read:
     return by_words(facts, view, *facts.unit(MISSED))
 
 
-def take_again(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(AGAIN.unit(answer.rows))
-
-
 # build: the reply.
 
 
@@ -504,7 +478,7 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     hits = tuple(map(hit_of, found))
     context, left_out_count = context_of(hits, view.config.context_bytes_max)
     tiers = view.tiers
-    entities = [it.row.body for it in found if isinstance(it.row.body, Entity)]
+    entities = bodies_of([it.row for it in found], Entity)
     tiers.access = tiers.access.record_recall(entities, view.now_ms, entity_ids(tiers.core))
     if facts[NEED] != "nothing_asked":
         tiers.session = record_recall(tiers.session, request.query)
@@ -614,9 +588,10 @@ RETRIEVE: Final = Workflow(
              **asks(AskModel, ask_resolution, take_resolution,
                     retry(2, then=Degrade("original", recall.original)))),
         *LEVEL_STEPS,
-        Step("missed", requires=(REQUEST, *LEVEL_FACTS), produces=(MISSED,), take=take_missed),
+        Step("missed", requires=(REQUEST, *LEVEL_FACTS), produces=(MISSED,),
+             take=lambda facts, answer, view: Learned(MISSED(missed_lists(facts)))),
         Step("again", each=MISSED, requires=(REQUEST,), produces=(AGAIN,),
-             **asks(Read, ask_again, take_again, retry(3))),
+             **asks(Read, ask_again, learn_unit_rows(AGAIN), retry(3))),
         Step("build", requires=(REQUEST, NEED, RESOLUTION, MISSED, AGAIN, *LEVEL_FACTS, *STOPS),
              produces=(OUTCOME,), take=take_hits),
     ),

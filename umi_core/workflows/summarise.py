@@ -5,14 +5,23 @@ Law 2. While members are only added the old summary is shown beside them; once o
 not, so that nothing of it is left. Law 3. If the model fails the old summary stays, and stays dirty.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
+from umi_core.engine.workflow import (
+    Learned,
+    Step,
+    Taken,
+    Unusable,
+    Workflow,
+    asks,
+    degrade,
+    learn_rows,
+    retry,
+)
 from umi_core.ids import category_id
 from umi_core.language.prompts import ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
@@ -21,7 +30,7 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Read
 from umi_core.messages.requests import EvolveCategory, Summarise
 from umi_core.messages.results import Summarised
-from umi_core.rows import Category, Entity, Membership, Row
+from umi_core.rows import Category, Entity, Membership, Row, bodies_of, body_as
 from umi_core.workflows.commits import (
     PLAN,
     REPLY,
@@ -30,7 +39,6 @@ from umi_core.workflows.commits import (
     address,
     ask_if_any,
     commit_row,
-    index_rows,
     put,
 )
 from umi_core.workflows.drafting import statement_of
@@ -57,12 +65,11 @@ def ask_home(facts: Facts, view: View) -> Read:
 
 
 def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(HOME(next(iter(index_rows(answer).values()), None)))
+    return Learned(HOME(next(iter(answer.rows), None)))
 
 
 def category_of(facts: Facts) -> Category | None:
-    row = facts[HOME]
-    return row.body if row is not None and isinstance(row.body, Category) else None
+    return body_as(facts[HOME], Category)
 
 
 def ask_members(facts: Facts, view: View) -> Read | None:
@@ -70,10 +77,6 @@ def ask_members(facts: Facts, view: View) -> Read | None:
         return None
     where = (Condition("category_id", "eq", own_id(facts, view)),)
     return Read(ByFilter(view.scope, ("membership",), where))
-
-
-def take_members(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(MEMBERS(answer.rows if answer is not None else ()))
 
 
 REQUEST: Final = Fact("request", Summarise)
@@ -84,28 +87,24 @@ End = tuple[str, int]
 
 
 def ask_contents(facts: Facts, view: View) -> Read | None:
-    ids = [row.body.entity_id for row in facts[MEMBERS] if isinstance(row.body, Membership)]
+    ids = [it.entity_id for it in bodies_of(facts[MEMBERS], Membership)]
     return Read(ByIds(tuple(address(view.scope, "entity", key) for key in ids))) if ids else None
 
 
-def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    rows = [row for row in (answer.rows if answer else ()) if isinstance(row.body, Entity)]
-    rows.sort(key=lambda row: (-updated_ms(row), row.address.id))
+def take_contents(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    found = [(row, row.body) for row in answer.rows]
+    dated = [(-body.updated_ms, row.address.id, row) for row, body in found if isinstance(body, Entity)]
+    rows = [row for _, _, row in sorted(dated, key=lambda it: it[:2])]
     left_out = max(0, len(rows) - SUMMARY_MEMBER_COUNT_MAX)
     partial = (("partial", "too_many", left_out),) if left_out else ()
     return Learned(SHOWN(tuple(rows[:SUMMARY_MEMBER_COUNT_MAX])), degraded=partial)
-
-
-def updated_ms(row: Row) -> int:
-    return row.body.updated_ms if isinstance(row.body, Entity) else 0
 
 
 # ask: with the old summary, if all that it was made of is still so.
 
 
 def sources_of(facts: Facts) -> dict[End, Entity]:
-    bodies = [row.body for row in facts[SHOWN]]
-    return {(it.id, it.version): it for it in bodies if isinstance(it, Entity)}
+    return {(it.id, it.version): it for it in bodies_of(facts[SHOWN], Entity)}
 
 
 def ask_text(facts: Facts, view: View) -> AskModel | None:
@@ -129,10 +128,6 @@ def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if isinstance(text, Unwritten):
         return Unusable(text.reason)
     return Learned(TEXT(text))
-
-
-def as_it_was(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return TEXT(None)
 
 
 # embed_summary: a category is found by its summary.
@@ -182,11 +177,11 @@ SUMMARISE: Final = Workflow(
         Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
              **asks(Read, ask_home, take_home, retry(3))),
         Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), loose=("membership",),
-             **asks(Read, ask_members, take_members, retry(3))),
+             **asks(Read, ask_members, learn_rows(MEMBERS), retry(3))),
         Step("contents", requires=(MEMBERS,), produces=(SHOWN,), loose=("entity",),
              **asks(Read, ask_contents, take_contents, retry(3))),
         Step("ask", requires=(HOME, SHOWN), produces=(TEXT,), config=(("profile", "default"),),
-             **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("old_summary", as_it_was)))),
+             **asks(AskModel, ask_text, take_text, retry(2, then=degrade("old_summary", TEXT(None))))),
         Step("embed_summary", requires=(HOME, TEXT), produces=(VECTOR,), config=(("profile", "default"),),
              **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("no_vectors", VECTOR(None))))),
         Step("plan", requires=(HOME, SHOWN, TEXT, VECTOR), produces=(PLAN,), take=take_plan),

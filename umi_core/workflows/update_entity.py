@@ -33,7 +33,7 @@ from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Embed, Read, Write
 from umi_core.messages.requests import UpdateEntity
 from umi_core.messages.results import Stored
-from umi_core.rows import Address, Category, Entity, Membership, Row
+from umi_core.rows import Address, Category, Entity, Membership, Row, bodies_of, body_as
 from umi_core.values import Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -43,11 +43,11 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
-    adopt,
     commit_row,
-    core_of,
     entity_ids,
     index_rows,
+    put,
+    read_core,
     take_keyed_commit,
 )
 from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, create_fact, with_entity
@@ -70,7 +70,13 @@ from umi_core.workflows.linking import (
     write_vectors,
 )
 from umi_core.workflows.placing import show_successors
-from umi_core.workflows.remember import VECTORS, entity_rows, list_changed, no_vectors, take_vectors
+from umi_core.workflows.remember import (
+    VECTORS,
+    VECTORS_LAW,
+    entity_rows,
+    no_vectors,
+    take_vectors,
+)
 from umi_core.workflows.telling import ask_vectors, link_of, mark_missing_vectors
 
 Rows = Mapping[Address, Row]
@@ -140,8 +146,8 @@ def add_sources(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity
 def members_of(key: str, rows: Rows, view: View) -> dict[str, Row]:
     """Return the memberships of an entity, by the name of their category; `rows`: with the retired ones."""
     scope, retired = view.scope, (rows.get(address(view.scope, "category", it)) for it in view.tiers.retired)
-    stored = [row.body for row in retired if row is not None]
-    names = (*view.config.abouts, *(it.name for it in stored if isinstance(it, Category)))
+    stored = bodies_of((row for row in retired if row is not None), Category)
+    names = (*view.config.abouts, *(it.name for it in stored))
     places = {name: address(scope, "membership", link_id(scope, key, name)) for name in names}
     return {name: rows[where] for name, where in places.items() if where in rows}
 
@@ -153,8 +159,8 @@ def list_wanted_categories(
     if named is not None:
         return dict.fromkeys(named, "user")
     held = members_of(ids[1], rows, view) | members_of(ids[0], rows, view)
-    bodies = {name: row.body for name, row in held.items()}
-    return {name: it.assigned_by for name, it in bodies.items() if isinstance(it, Membership)}
+    found = {name: body_as(row, Membership) for name, row in held.items()}
+    return {name: it.assigned_by for name, it in found.items() if it is not None}
 
 
 def move_memberships(
@@ -184,8 +190,7 @@ def move_memberships(
 
 
 def categories_of(memberships: list[Row], rows: Rows, scope: Scope) -> list[Row]:
-    bodies = [row.body for row in memberships]
-    keys = dict.fromkeys(it.category_id for it in bodies if isinstance(it, Membership))
+    keys = dict.fromkeys(it.category_id for it in bodies_of(memberships, Membership))
     places = [address(scope, "category", key) for key in keys]
     return [rows[where] for where in places if where in rows]
 
@@ -203,10 +208,6 @@ HELD: Final = Fact("held", tuple[Row, ...])  # its memberships, and the categori
 # lookup: the entity as it is.
 
 
-def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
-    return (facts[REQUEST].entity_id,)
-
-
 def ask_lookup(facts: Facts, view: View) -> Read:
     key, scope = facts[REQUEST].entity_id, view.scope
     own = (address(scope, "entity", key), address(scope, "core"))
@@ -218,9 +219,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Taken:
 
     In doubt it may be missing because an earlier plan moved it: the receipt of that plan tells.
     """
-    rows, request = index_rows(answer), facts[REQUEST]
-    core = core_of(rows, view.scope)
-    adopt(view, core)
+    rows, request, core = index_rows(answer), facts[REQUEST], read_core(answer, view)
     row = rows.get(address(view.scope, "entity", request.entity_id))
     if row is None and not view.in_doubt:
         return Rejection(NotFound("entity", request.entity_id))
@@ -248,11 +247,11 @@ def ask_target(facts: Facts, view: View) -> Read | None:
     return Read(ByIds((*own, *memberships_of(key, view))))
 
 
-def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+def take_target(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row, scope, request = facts[CURRENT], view.scope, facts[REQUEST]
     if row is None:
         return Learned(DRAFTS(()) | SHELF(()) | UNSHELVED(()))
-    there = index_rows(answer) if answer is not None else {}
+    there = index_rows(answer)
     draft = revise_fact(row, request.content, there, view)
     rows = {it.address: it for it in (*facts[HELD], *there.values())}
     homes = homes_of(facts, draft, rows, view)
@@ -308,10 +307,8 @@ def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[
     fact = row.body
     assert isinstance(fact, Entity)
     yield from end_fact(fact, entity.id, "update", view)
-    bodies = [(it.address, it.body) for it in facts[HELD]]
-    yield from (
-        Write(where, None) for where, it in bodies if isinstance(it, Membership) and it.entity_id == fact.id
-    )
+    own = (it for it in bodies_of(facts[HELD], Membership) if it.entity_id == fact.id)
+    yield from (put(view.scope, "membership", it.id, None) for it in own)
 
 
 def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
@@ -332,7 +329,8 @@ UPDATE_ENTITY: Final = Workflow(
     "update_entity",
     given=(REQUEST,),
     steps=(
-        Step("lookup", requires=(REQUEST,), produces=(CURRENT, HELD, ROW, CORE), claims=claim_entity,
+        Step("lookup", requires=(REQUEST,), produces=(CURRENT, HELD, ROW, CORE),
+             claims=lambda facts, view: (facts[REQUEST].entity_id,),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         Step("target", requires=(REQUEST, CURRENT, HELD, ROW), produces=(DRAFTS, SHELF, UNSHELVED),
              **asks(Read, ask_target, take_target, retry(3))),
@@ -350,8 +348,7 @@ UPDATE_ENTITY: Final = Workflow(
     ),
     laws=(
         Law("a draft of the entity", (REQUEST, CURRENT, DRAFTS), is_of_current),
-        Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
+        VECTORS_LAW,
         SHELF_LAW,
     ),
 )  # fmt: skip
