@@ -91,7 +91,7 @@ class Registry(Data):
 
 
 def configure_step(step: Step, options: Mapping[str, str | int | bool]) -> Step:
-    declared = dict(step.config)
+    declared = step.options
     if unknown := tuple(sorted(key for key in options if key not in declared)):
         raise Rejected(BadWorkflow("UnknownConfigKey", step.id, unknown))
     # By type and not by isinstance: True would pass for the number 1.

@@ -18,8 +18,7 @@ STEP_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def findings(workflow: Workflow) -> tuple[BadWorkflow, ...]:
-    found = [*bad_rows(workflow), *bad_facts(workflow), *bad_jumps(workflow), *bad_gaps(workflow)]
-    return tuple(found)
+    return (*bad_rows(workflow), *bad_facts(workflow), *bad_jumps(workflow), *bad_gaps(workflow))
 
 
 def bad_rows(workflow: Workflow) -> list[BadWorkflow]:

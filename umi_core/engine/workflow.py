@@ -152,7 +152,9 @@ class Step(Data, dict=True):
 
     @cached_property
     def options(self) -> Mapping[str, str | int | bool]:
-        return dict(self.config)
+        """Return its options; one that asks a model or an embedder has a profile, whatever it declares."""
+        profile = {"profile": "default"} if self.effect in (AskModel, Embed) else {}
+        return {**profile, **dict(self.config)}
 
     @cached_property
     def needs(self) -> Mapping[str, Fact[Any]]:
@@ -273,6 +275,16 @@ def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
 def nothing(*facts: Fact[Any]) -> dict[str, None]:
     """Return None for each fact: what a skipped row leaves if no row that needs one of them can follow."""
     return dict.fromkeys(fact.name for fact in facts)
+
+
+def one_read(
+    name: str, request: Fact[Any], ask: Ask[Read | None], take: Take[ReadDone], spares: tuple[str, ...] = ()
+) -> Workflow:
+    """Return the table of an operation that is one read; if that fails, so does the operation."""
+    asking = asks(Read, ask, take, retry(3))
+    return Workflow(
+        name, (request,), (Step("read", requires=(request,), produces=(OUTCOME,), spares=spares, **asking),)
+    )
 
 
 # What most answers teach: the rows of a read as they are, and one vector for each text.

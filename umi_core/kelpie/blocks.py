@@ -24,6 +24,7 @@ from umi_core.engine.workflow import (
     asks,
     learn_rows,
     nothing,
+    one_read,
     retry,
 )
 from umi_core.errors import BlockTooLarge, Error
@@ -486,11 +487,4 @@ READ_BLOCKS: Final = Workflow(
     ),
 )  # fmt: skip
 
-BLOCK_HISTORY: Final = Workflow(
-    "block_history",
-    given=(HISTORY,),
-    steps=(
-        Step("read", requires=(HISTORY,), produces=(OUTCOME,),
-             **asks(Read, ask_history, take_history, retry(3))),
-    ),
-)  # fmt: skip
+BLOCK_HISTORY: Final = one_read("block_history", HISTORY, ask_history, take_history)

@@ -21,6 +21,7 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     nothing,
+    one_read,
     retry,
 )
 from umi_core.ids import log_id
@@ -199,11 +200,7 @@ def take_search_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(OUTCOME(Done(MessagesFound(tuple(page), page[-1].seq if len(found) > end else None))))
 
 
-SEARCH_MESSAGES: Final = Workflow(
-    "search_messages", given=(SEARCH_OF_LOG,),
-    steps=(Step("read", requires=(SEARCH_OF_LOG,), produces=(OUTCOME,),
-                **asks(Read, ask_search_messages, take_search_messages, retry(3))),),
-)  # fmt: skip
+SEARCH_MESSAGES: Final = one_read("search_messages", SEARCH_OF_LOG, ask_search_messages, take_search_messages)
 
 
 # Archival records.
@@ -275,16 +272,9 @@ def score_best(texts: tuple[str, ...], name: str, content: str) -> int:
     return max(score_alone(text, name, content) for text in texts)
 
 
-GET_ARCHIVAL: Final = Workflow(
-    "get_archival", given=(GET,),
-    steps=(Step("read", requires=(GET,), produces=(OUTCOME,),
-                **asks(Read, ask_record, take_get, retry(3))),),
-)  # fmt: skip
+GET_ARCHIVAL: Final = one_read("get_archival", GET, ask_record, take_get)
 
-LIST_ARCHIVAL: Final = Workflow(
-    "list_archival", given=(LIST,),
-    steps=(Step("read", requires=(LIST,), produces=(OUTCOME,), **asks(Read, ask_list, take_list, retry(3))),),
-)  # fmt: skip
+LIST_ARCHIVAL: Final = one_read("list_archival", LIST, ask_list, take_list)
 
 SEARCH_ARCHIVAL: Final = Workflow(
     "search_archival", given=(SEARCH,),

@@ -7,11 +7,11 @@ memorize finds the same one. Law 2. All of it is stored, or nothing is.
 from typing import Final
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, asks, nothing, retry
+from umi_core.engine.workflow import Law, Learned, Step, Workflow, asks, nothing, retry
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention
 from umi_core.language.words import auto_name
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByIds, Embed, Read
+from umi_core.messages.effects import ByIds, Read
 from umi_core.messages.requests import CreateEntity
 from umi_core.messages.results import Stored
 from umi_core.values import Scope
@@ -46,14 +46,12 @@ from umi_core.workflows.remember import (
     VECTORS,
     VECTORS_LAW,
     entity_rows,
-    no_vectors,
-    take_vectors,
 )
 from umi_core.workflows.telling import (
+    EMBED_FACTS,
     TOLD,
     TYPE_OF,
     CategorisedFact,
-    ask_vectors,
     classify_draft,
     links_of,
     mark_missing_vectors,
@@ -124,8 +122,7 @@ CREATE_ENTITY: Final = Workflow(
     steps=(
         Step("lookup", requires=(REQUEST,), produces=(TOLD, DRAFTS, SHELF, UNSHELVED, CORE),
              claims=claim_entity, **asks(Read, ask_lookup, take_lookup, retry(3))),
-        Step("embed", requires=(DRAFTS,), produces=(VECTORS,), config=(("profile", "default"),),
-             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        EMBED_FACTS,
         EMBED_SHELF,
         READ_HOMES,
         Step("plan", requires=(TOLD, DRAFTS, SHELF, UNSHELVED, CORE, VECTORS, SHELF_VECTORS, HOMES),

@@ -422,7 +422,7 @@ EVOLVE_CATEGORY: Final = Workflow(
              **asks(Read, ask_contents, take_contents, retry(3))),
         Step("divide", requires=(REQUEST, HOME, MEMBERS, CONTENTS), produces=(DIVISION, NEWCOMERS),
              take=take_division),
-        Step("name", each=NEWCOMERS, requires=(REQUEST,), produces=(NAMES,), config=(("profile", "default"),),
+        Step("name", each=NEWCOMERS, requires=(REQUEST,), produces=(NAMES,),
              **asks(AskModel, ask_one_name, take_one_name,
                     retry(2, then=degrade("keywords", NAMES.unit(""))))),
         Step("plan", requires=(HOME, MEMBERS, CONTENTS, DIVISION, NEWCOMERS, NAMES), produces=(PLAN,),

@@ -130,7 +130,7 @@ def notes(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 EXTRACT = Step(
     "extract", requires=(REQUEST, STATED_ON, STATED), produces=(MENTIONS, DROPPED),
-    otherwise=nothing(MENTIONS, DROPPED), config=(("profile", "default"),),
+    otherwise=nothing(MENTIONS, DROPPED),
     **asks(AskModel, ask_extraction, take_extraction, retry(2, then=Degrade("notes", notes))),
 )  # fmt: skip
 
@@ -278,7 +278,7 @@ COMPARE_STEPS: Final = (
     Step("pairs", requires=(STATED, DRAFTS, FRESH, CANDIDATES), produces=(PAIRS,), otherwise=nothing(PAIRS),
          take=take_pairs),
     Step("evolve", each=PAIRS, requires=(DRAFTS, CANDIDATES), produces=(VERDICTS,),
-         otherwise=nothing(VERDICTS), config=(("profile", "default"),),
+         otherwise=nothing(VERDICTS),
          **asks(AskModel, ask_evolution, take_evolution,
                 retry(2, then=degrade("none", VERDICTS.unit(()))))),
 )  # fmt: skip

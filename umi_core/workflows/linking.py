@@ -227,7 +227,6 @@ def vector_row(row_id: str, components: Components | None, scope: Scope) -> Writ
 
 EMBED_SHELF: Final = Step(
     "embed_shelf", requires=(UNSHELVED,), produces=(SHELF_VECTORS,), otherwise=nothing(SHELF_VECTORS),
-    config=(("profile", "default"),),
     **asks(Embed, ask_shelf, take_shelf, retry(2, then=Degrade("no_vectors", none_of_shelf))),
 )  # fmt: skip
 SHELF_LAW: Final = Law(

@@ -46,7 +46,7 @@ from umi_core.language.segments import Segment, Span, Useless, parse_segments, s
 from umi_core.language.words import auto_name
 from umi_core.limits import CAPTION_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX, SEGMENTED_BYTES_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByFilter, ByIds, Done, Embed, Read, Write
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Done, Read, Write
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized, Stored
 from umi_core.rows import Address, Resource, Row, bodies_of, body_as
@@ -107,14 +107,12 @@ from umi_core.workflows.remember import (
     VECTORS,
     VECTORS_LAW,
     entity_rows,
-    no_vectors,
-    take_vectors,
 )
 from umi_core.workflows.telling import (
+    EMBED_FACTS,
     TOLD,
     TYPE_OF,
     CategorisedFact,
-    ask_vectors,
     classify_draft,
     links_of,
     mark_missing_vectors,
@@ -277,7 +275,7 @@ def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken
 
 
 PREPROCESS: Final = Step(
-    "preprocess", requires=(REQUEST, RESOURCE), produces=(CONTENT, CAPTION), config=(("profile", "default"),),
+    "preprocess", requires=(REQUEST, RESOURCE), produces=(CONTENT, CAPTION),
     otherwise=nothing(CONTENT, CAPTION),
     **asks(AskModel, ask_payload, take_payload, retry(2, then=degrade("none", CONTENT("") | CAPTION("")))),
 )  # fmt: skip
@@ -336,7 +334,6 @@ def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 SEGMENT: Final = Step(
     "segment", requires=(REQUEST, RESOURCE, PARTS, CONTENT), produces=(SPANS,), otherwise=nothing(SPANS),
-    config=(("profile", "default"),),
     **asks(AskModel, ask_segments, take_segments, retry(2, then=Degrade("windows", by_windows))),
 )  # fmt: skip
 
@@ -419,7 +416,7 @@ def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
 
 
 EXTRACT: Final = Step(
-    "extract", each=UNITS, produces=(FOUND,), otherwise=nothing(FOUND), config=(("profile", "default"),),
+    "extract", each=UNITS, produces=(FOUND,), otherwise=nothing(FOUND),
     **asks(AskModel, ask_unit, take_unit,
            retry(2, then=degrade("unit_missing", FOUND.unit(UnitReading((), is_missing=True))))),
 )  # fmt: skip
@@ -714,9 +711,7 @@ MEMORIZE: Final = Workflow(
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
         *COMPARE,
-        Step("embed", requires=(DRAFTS,), produces=(VECTORS,), otherwise=nothing(VECTORS),
-             config=(("profile", "default"),),
-             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        EMBED_FACTS,
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",

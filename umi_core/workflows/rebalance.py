@@ -245,7 +245,7 @@ REBALANCE = Workflow(
         Step("unembedded", requires=(REPAIR_FROM,), produces=(LACKING, PASSED, ONWARD), spares=("entity",),
              loose=("entity",), **asks(Read, ask_unembedded, take_unembedded,
                     retry(2, then=degrade("none", LACKING(()) | PASSED(0) | ONWARD(None))))),
-        Step("embed", requires=(LACKING,), produces=(VECTORS,), config=(("profile", "default"),),
+        Step("embed", requires=(LACKING,), produces=(VECTORS,),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("none", no_vectors)))),
         Step("plan", produces=(PLAN, MISSING, REPAIR_CURSOR), take=take_plan,
              requires=(BEGIN, CURSOR, SCANNED, CORE, ROWS, GONE, REPAIR_FROM,

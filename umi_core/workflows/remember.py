@@ -349,10 +349,9 @@ REMEMBER = Workflow(
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         *COMPARE,
         Step("embed", requires=(BY_WHOM, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
-             config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         Step("route", requires=(BY_WHOM, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
-             otherwise=nothing(ROUTES), config=(("profile", "default"),),
+             otherwise=nothing(ROUTES),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         # A conflict goes back to `lookup`: what the text says is known, and the model is not asked again.

@@ -368,7 +368,7 @@ def steps_of(name: str) -> tuple[Step, ...]:
     level = OF[name]
     known = tuple(OF[it].query for it in NAMES[: NAMES.index(name)])
     before = (OF[level.before].vector, OF[level.before].texts) if level.before is not None else ()
-    here, model = (("level", name),), (("level", name), ("profile", "default"))
+    here, model = (("level", name),), (("level", name),)
     lists = (level.by_vector, level.by_words)
 
     def no_vector(facts: Facts, reason: str) -> Mapping[str, object]:
@@ -401,7 +401,7 @@ def verdict_of(name: str) -> Step:
     go_on = level.stop("") | level.query(None)
     return Step(
         f"enough_{name}", requires=(REQUEST, RESOLUTION, *known, *lists), produces=(level.stop, level.query),
-        otherwise=go_on, skips_to=("missed",), config=(("level", name), ("profile", "default")),
+        otherwise=go_on, skips_to=("missed",), config=(("level", name),),
         **asks(AskModel, ask_verdict, take_verdict, retry(2, then=degrade("go_on", go_on))),
     )  # fmt: skip
 
@@ -580,11 +580,9 @@ RETRIEVE: Final = Workflow(
     steps=(
         DATE,
         Step("route", requires=(REQUEST,), produces=(NEED, OFFERED), skips_to=("missed",),
-             config=(("profile", "default"),),
              **asks(AskModel, ask_route, take_route,
                     retry(2, then=degrade("retrieve", NEED("retrieve") | OFFERED(None))))),
         Step("resolve", requires=(REQUEST, OFFERED), produces=(RESOLUTION,), otherwise=nothing(RESOLUTION),
-             config=(("profile", "default"),),
              **asks(AskModel, ask_resolution, take_resolution,
                     retry(2, then=Degrade("original", recall.original)))),
         *LEVEL_STEPS,

@@ -12,6 +12,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.workflow import Degrade, Step, asks, nothing, retry
 from umi_core.ids import category_id
 from umi_core.language.extraction import Mention
 from umi_core.messages.effects import Embed
@@ -19,7 +20,7 @@ from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Entity
 from umi_core.workflows.drafting import DRAFTS, Drafted, embedded_text, with_entity
 from umi_core.workflows.linking import HOMES, Link, place_of
-from umi_core.workflows.remember import list_changed, vectors_of
+from umi_core.workflows.remember import VECTORS, list_changed, no_vectors, take_vectors, vectors_of
 
 TYPE_OF: Final = {
     "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
@@ -52,6 +53,12 @@ def classify_draft(draft: Drafted, memory_type: str | None) -> Drafted:
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
     texts = tuple(embedded_text(draft.entity) for draft in list_changed(facts))
     return Embed(texts) if texts else None
+
+
+EMBED_FACTS: Final = Step(
+    "embed", requires=(DRAFTS,), produces=(VECTORS,), otherwise=nothing(VECTORS),
+    **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors))),
+)  # fmt: skip
 
 
 def mark_missing_vectors(facts: Facts) -> tuple[Drafted, ...]:

@@ -13,7 +13,6 @@ from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
-    Degrade,
     Law,
     Learned,
     Rejection,
@@ -30,7 +29,7 @@ from umi_core.language.extraction import Mention
 from umi_core.language.words import auto_name
 from umi_core.limits import I64_MAX, SOURCE_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone
-from umi_core.messages.effects import ByIds, Embed, Read, Write
+from umi_core.messages.effects import ByIds, Read, Write
 from umi_core.messages.requests import UpdateEntity
 from umi_core.messages.results import Stored
 from umi_core.rows import Address, Category, Entity, Membership, Row, bodies_of, body_as
@@ -74,10 +73,8 @@ from umi_core.workflows.remember import (
     VECTORS,
     VECTORS_LAW,
     entity_rows,
-    no_vectors,
-    take_vectors,
 )
-from umi_core.workflows.telling import ask_vectors, link_of, mark_missing_vectors
+from umi_core.workflows.telling import EMBED_FACTS, link_of, mark_missing_vectors
 
 Rows = Mapping[Address, Row]
 
@@ -334,8 +331,7 @@ UPDATE_ENTITY: Final = Workflow(
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         Step("target", requires=(REQUEST, CURRENT, HELD, ROW), produces=(DRAFTS, SHELF, UNSHELVED),
              **asks(Read, ask_target, take_target, retry(3))),
-        Step("embed", requires=(DRAFTS,), produces=(VECTORS,), config=(("profile", "default"),),
-             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        EMBED_FACTS,
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",
