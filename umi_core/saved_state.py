@@ -16,8 +16,7 @@ from umi_core.background import BACKGROUND
 from umi_core.domains import bad_scope
 from umi_core.engine.engine import Engine, facts_of, guard
 from umi_core.engine.facts import Fact, odd_row, unit_of
-from umi_core.engine.registry import Registry
-from umi_core.engine.validation import followers_of_skipped
+from umi_core.engine.registry import Registry, followers_of_skipped
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import Rejected, StateDamaged
 from umi_core.kelpie.requests import AgentRequest

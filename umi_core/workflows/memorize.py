@@ -65,6 +65,15 @@ from umi_core.workflows.commits import (
     index_rows,
     read_core,
 )
+from umi_core.workflows.create_entity import (
+    EMBED_FACTS,
+    TOLD,
+    TYPE_OF,
+    CategorisedFact,
+    classify_draft,
+    links_of,
+    mark_missing_vectors,
+)
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -107,15 +116,6 @@ from umi_core.workflows.remember import (
     VECTORS,
     VECTORS_LAW,
     entity_rows,
-)
-from umi_core.workflows.telling import (
-    EMBED_FACTS,
-    TOLD,
-    TYPE_OF,
-    CategorisedFact,
-    classify_draft,
-    links_of,
-    mark_missing_vectors,
 )
 
 TYPES_DEFAULT: Final = ("profile", "event")

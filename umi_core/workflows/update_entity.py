@@ -49,6 +49,7 @@ from umi_core.workflows.commits import (
     read_core,
     take_keyed_commit,
 )
+from umi_core.workflows.create_entity import EMBED_FACTS, link_of, mark_missing_vectors
 from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, create_fact, with_entity
 from umi_core.workflows.evolving import end_fact
 from umi_core.workflows.linking import (
@@ -74,7 +75,6 @@ from umi_core.workflows.remember import (
     VECTORS_LAW,
     entity_rows,
 )
-from umi_core.workflows.telling import EMBED_FACTS, link_of, mark_missing_vectors
 
 Rows = Mapping[Address, Row]
 
