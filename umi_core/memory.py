@@ -177,7 +177,8 @@ class Memory:
         elif isinstance(request, CoreRead):
             engine.effects.append(Reply(request.op_id, core_reads.answer(request, self.state)))
         else:
-            begin(engine, request.workflow, request.op_id, initial_facts(request))
+            key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
+            begin(engine, request.workflow, request.op_id, REQUEST(request) | key)
 
     def why_unavailable(self) -> Outcome | None:
         """Return the outcome of every request to archive and core in this phase; None if they are served."""
@@ -356,12 +357,6 @@ def trim_turns(request: WorkflowRequest | CoreRead, config: Config) -> WorkflowR
         return request
     # `shown_turns` gives the newest first; a request has them in the order in which they were said.
     return structs.replace(request, turns=shown_turns(request.turns, config.resolve_turn_count_max)[::-1])
-
-
-def initial_facts(request: WorkflowRequest) -> dict[str, object]:
-    """Return the facts that the operation begins with."""
-    key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
-    return REQUEST(request) | key
 
 
 def is_running(workflow: str, state: State) -> bool:

@@ -6,7 +6,8 @@ its tag in the codec, and the id that it lies under.
 Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, under the next version.
 """
 
-from typing import Annotated, Final
+from collections.abc import Iterable
+from typing import Annotated, Final, TypeVar
 
 from msgspec import structs
 
@@ -58,6 +59,8 @@ from umi_core.text import show_value
 from umi_core.values import Scope
 
 FILE: Final = "umi_core/rows.py"
+B = TypeVar("B", bound=Body)
+Rows = TypeVar("Rows", bound="Iterable[Row]")
 
 
 class Address(Data):
@@ -123,13 +126,15 @@ class Resource(Body):
     description: Content = ""
     session_id: SessionId | None = None
 
-    def own_id(self) -> str:
-        return self.id
-
     @property
     def touches(self) -> tuple[str, ...]:
         """The text that it is a segment of."""
         return () if self.parent_id is None else (self.parent_id,)
+
+    @property
+    def time_ms(self) -> int:
+        """When it was told, as far as its caller said, or else memorized."""
+        return self.created_ms if self.happened_ms is None else self.happened_ms
 
     @property
     def shown(self) -> str:
@@ -195,9 +200,6 @@ class Entity(Body):
         """
         return self.event_time_ms is not None and self.event_time_ms < known.time_ms
 
-    def own_id(self) -> str:
-        return self.id
-
     @property
     def names(self) -> str:
         """All that it is about, as a search and a model read it."""
@@ -237,8 +239,15 @@ class Ended(Body):
         """The resources that told it."""
         return self.fact.sources
 
-    def own_id(self) -> str:
-        return self.id
+
+def bodies_of(rows: Rows, cls: type[B]) -> list[B]:
+    """Return the bodies of this class, in order; damaged rows have none."""
+    return [row.body for row in rows if isinstance(row.body, cls)]
+
+
+def body_as(row: Row | None, cls: type[B]) -> B | None:
+    """Return the body of the row, if there is one of this class."""
+    return row.body if row is not None and isinstance(row.body, cls) else None
 
 
 def fact_of(body: "Body | None") -> Entity | None:
@@ -270,9 +279,6 @@ class Relation(Body):
     def touches(self) -> tuple[str, ...]:
         """The facts that it belongs to."""
         return self.source[0], self.target[0]
-
-    def own_id(self) -> str:
-        return self.id
 
 
 class Vector(Body):
@@ -312,9 +318,6 @@ class Category(Body):
     evolved_digest: Word = ""
     evolved_ms: EventTime | None = None
 
-    def own_id(self) -> str:
-        return self.id
-
     def name_and_text(self) -> tuple[str, str]:
         return self.name, f"{self.description}\n{self.summary}"
 
@@ -339,9 +342,6 @@ class Membership(OfEntity, Body):
     confidence_ppm: Importance | None = None
     keywords_matched: Texts = ()
 
-    def own_id(self) -> str:
-        return self.id
-
 
 class Subcategory(Body):
     """A group of members of a category that are about one thing; its centroid is the vector under its id.
@@ -359,9 +359,6 @@ class Subcategory(Body):
     keywords: Texts
     created_ms: EventTime
     updated_ms: EventTime
-
-    def own_id(self) -> str:
-        return self.id
 
 
 class AccessRecord(Body):
@@ -452,9 +449,6 @@ class SessionRow(Body):
     told: Texts = ()
     left_out_count: Count = 0
 
-    def own_id(self) -> str:
-        return self.id
-
 
 class Grant(Body):
     """The agents of the user that may read this archive, in order; there is no row where there is none."""
@@ -490,9 +484,6 @@ class Reflection(Body):
     def touches(self) -> tuple[str, ...]:
         """The texts that it was made of."""
         return tuple(key for key, _ in self.sources)
-
-    def own_id(self) -> str:
-        return self.id
 
     def name_and_text(self) -> tuple[str, str]:
         return "", self.text

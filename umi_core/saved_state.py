@@ -7,7 +7,6 @@ Law 3. Nothing is mended: a state that is unsound anywhere is refused as a whole
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import Any, Final, TypeGuard
 
 from msgspec import structs
@@ -17,9 +16,7 @@ from umi_core.background import BACKGROUND
 from umi_core.domains import bad_scope
 from umi_core.engine.engine import Engine, facts_of, guard
 from umi_core.engine.facts import Fact, odd_row, unit_of
-from umi_core.engine.middleware import Interceptors
-from umi_core.engine.registry import Registry
-from umi_core.engine.validation import followers_of_skipped
+from umi_core.engine.registry import Registry, followers_of_skipped
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import Rejected, StateDamaged
 from umi_core.kelpie.requests import AgentRequest
@@ -136,7 +133,6 @@ def wrong_operation(operation: Operation, table: Workflow, engine: Engine) -> It
     yield from wrong_units(operation, row)
     yield from wrong_question(operation, row)
     yield from wrong_commit(operation, row, engine)
-    yield from wrong_hooks(operation, engine.hooks_of(operation))
 
 
 def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator[str]:
@@ -239,12 +235,3 @@ def timeless(body: object) -> object:
 
 def is_paged(asked: object) -> TypeGuard[Read]:
     return isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None
-
-
-def wrong_hooks(operation: Operation, hooks: Interceptors) -> Iterator[str]:
-    """Yield the errors of the interceptors still to be called: around the step, then around the attempt."""
-    around = hooks.around_steps + (hooks.around_effects if operation.waiting is not None else ())
-    places = {hook.name: at for at, hook in enumerate(around)}
-    known = [places[name] for name in operation.entered if name in places]
-    if len(known) != len(operation.entered) or any(one >= other for one, other in pairwise(known)):
-        yield f"entered: not of its interceptors: {' '.join(operation.entered)}"

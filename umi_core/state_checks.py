@@ -226,10 +226,9 @@ def check_hooks(operation: Operation, row: Step, hooks: Sequence[Interceptor]) -
     One that failed before the question is noted instead, unless the operation has no reply. `hooks`: the
     generation of the operation, outermost first.
     """
-    if operation.asked is None:
-        return  # its step has not begun
     # while a question is open, the hooks around it have to hear of its answer, too
-    sites = ("step", "effect") if operation.waiting is not None else ("step",)
+    has_begun = operation.asked is not None or operation.unit > 0
+    sites = ("step", "effect") if operation.waiting is not None else ("step",) * has_begun
     around = [hook for site in sites for hook in hooks if hook.site == site]
     due = [hook.name for hook in around if is_named(hook, operation, row.id, row.effect)]
     entered = [

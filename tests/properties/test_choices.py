@@ -20,7 +20,7 @@ from umi_core.messages.requests import Retrieve
 from umi_core.policies import clustering, eviction, promotion, ranking, similarity, sufficiency
 from umi_core.rows import AccessRecord, Address, Row
 from umi_core.values import ENTITY_TYPES, Scope
-from umi_core.workflows import descending, retrieve
+from umi_core.workflows import retrieve
 from umi_sim.judge.plain import levels as plain_levels
 from umi_sim.judge.plain import scores
 
@@ -307,4 +307,4 @@ def test_a_level_is_read_as_lists_of_twice_the_limit_or_as_many_as_a_model_ranks
     for limit in (1, 24, 25, 26, 50):
         for rank, least in (("vector", 0), ("model", 50)):
             request = Retrieve("", "x", limit_per_level=limit, rank=rank)
-            assert descending.list_limit(request) == max(2 * limit, least)
+            assert retrieve.list_limit(request) == max(2 * limit, least)

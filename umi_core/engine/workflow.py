@@ -29,6 +29,8 @@ from umi_core.language.prompts import add_today
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PLAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Read, Refused
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
+from umi_core.rows import Row
 from umi_core.values import Scope
 
 OUTCOME: Final = Fact("outcome", Done | Refused)
@@ -71,6 +73,7 @@ A = TypeVar("A")
 Ask = Callable[[Facts, View], E]
 Take = Callable[[Facts, A, View], Taken]
 Claims = Callable[[Facts, View], tuple[str, ...]]
+Vectors = tuple[tuple[int, ...] | None, ...]
 
 
 # What failure means.
@@ -149,7 +152,9 @@ class Step(Data, dict=True):
 
     @cached_property
     def options(self) -> Mapping[str, str | int | bool]:
-        return dict(self.config)
+        """Return its options; one that asks a model or an embedder has a profile, whatever it declares."""
+        profile = {"profile": "default"} if self.effect in (AskModel, Embed) else {}
+        return {**profile, **dict(self.config)}
 
     @cached_property
     def needs(self) -> Mapping[str, Fact[Any]]:
@@ -272,6 +277,47 @@ def nothing(*facts: Fact[Any]) -> dict[str, None]:
     return dict.fromkeys(fact.name for fact in facts)
 
 
+def one_read(
+    name: str, request: Fact[Any], ask: Ask[Read | None], take: Take[ReadDone], spares: tuple[str, ...] = ()
+) -> Workflow:
+    """Return the table of an operation that is one read; if that fails, so does the operation."""
+    asking = asks(Read, ask, take, retry(3))
+    return Workflow(
+        name, (request,), (Step("read", requires=(request,), produces=(OUTCOME,), spares=spares, **asking),)
+    )
+
+
+# What most answers teach: the rows of a read as they are, and one vector for each text.
+
+
+def learn_rows(fact: Fact[tuple[Row, ...]]) -> Take[ReadDone]:
+    return lambda facts, answer, view: Learned(fact(answer.rows))
+
+
+def learn_unit_rows(fact: Fact[Any]) -> Take[ReadDone]:
+    return lambda facts, answer, view: Learned(fact.unit(answer.rows))
+
+
+def learn_vectors(
+    answer: Embedded | None,
+    count: int,
+    lack: str,
+    learn: Callable[[Vectors], dict[str, object]],
+    view: View,
+) -> Taken:
+    """Learn `count` vectors, None for each that is missing, or for all if none was asked for.
+
+    `lack`: how a missing one is named in the reply.
+    """
+    if answer is None:
+        return Learned(learn((None,) * count))
+    vectors = sound_vectors(answer.vectors, count, view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    missing = lacking_vectors(lack, answer.vectors, view.config.embedding_dims)
+    return Learned(learn(vectors), degraded=missing)
+
+
 # Which answer a row gets to which effect, so that a table with another one is a type error:
 #
 #     Step("read", produces=(OUTCOME,), **asks(Read, ask_entity, take_entity, retry(3)))
@@ -309,12 +355,8 @@ def asks(
 
 
 @overload
-def asks(effect: type[Read], ask: Ask[Read], take: Take[ReadDone], on_failure: OnFailure) -> Asking: ...
-
-
-@overload
 def asks(
-    effect: type[Read], ask: Ask[Read | None], take: Take[ReadDone | None], on_failure: OnFailure
+    effect: type[Read], ask: Ask[Read | None], take: Take[ReadDone], on_failure: OnFailure
 ) -> Asking: ...
 
 
@@ -329,5 +371,5 @@ def asks(
 
 
 def asks(effect: type[Asked], ask: Ask[Any], take: Take[Any], on_failure: OnFailure) -> Asking:
-    """Ask this effect, or nothing where `ask` returns None; then `take` gets None as well."""
+    """Ask this effect, or nothing where `ask` returns None; then `take` gets None, or of a read no rows."""
     return Asking(effect=effect, ask=ask, take=take, on_failure=on_failure)

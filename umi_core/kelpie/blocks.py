@@ -22,7 +22,9 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     asks,
+    learn_rows,
     nothing,
+    one_read,
     retry,
 )
 from umi_core.errors import BlockTooLarge, Error
@@ -52,7 +54,7 @@ from umi_core.kelpie.rows import BlockChange, Sheet
 from umi_core.limits import API_BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX, PAGE_ROWS_DEFAULT
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read, Write
-from umi_core.rows import Receipt, Row
+from umi_core.rows import Receipt, Row, bodies_of, body_as
 from umi_core.text import line_ends, size, tidy
 from umi_core.tiers.core import CoreTier, check_author, remove_block, set_block
 from umi_core.tiers.rendering import find_authored, list_authored, slot_of
@@ -65,24 +67,21 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
-    adopt,
     ask_if_any,
     commit_row,
-    core_of,
-    index_rows,
     key_of,
     put,
+    read_core,
     scores_of,
 )
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
-EDIT: Final = Fact("request", CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock)
+BlockEdit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
+EDIT: Final = Fact("request", BlockEdit)
 SHEETS: Final = Fact("sheets", tuple[Row, ...])
 PAST: Final = Fact("past", tuple[Row, ...])  # the changes of a block that is to be deleted
 MEANT: Final = Fact("meant", tuple[str, ...])  # ids of the blocks that may be meant, whatever lands meanwhile
 LANDED: Final = Fact("landed", Receipt | None)  # of an earlier plan, or of an equal request with its key
-
-BlockEdit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 
 
 # A block as it is.
@@ -132,8 +131,7 @@ def hash_of(text: str | None) -> str:
 
 def state_of_block(label: str, block: Block, sheets: Mapping[str, Row], scope: Scope) -> BlockState:
     key = block_id(scope, block.kind, block.label)
-    row = sheets.get(key)
-    sheet = row.body if row is not None and isinstance(row.body, Sheet) else None
+    sheet = body_as(sheets.get(key), Sheet)
     return BlockState(key, label, block.kind, block.label, block.text, sheet)
 
 
@@ -272,8 +270,7 @@ def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -
 
 
 def take_meant(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    core = core_of(index_rows(answer), view.scope)
-    adopt(view, core)
+    core = read_core(answer, view)
     return Learned(MEANT(tuple(dict.fromkeys(ids_of(facts[EDIT], core, view.scope)))))
 
 
@@ -292,12 +289,9 @@ def ask_block(facts: Facts, view: View) -> Read:
 
 
 def take_block(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = index_rows(answer)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
     sheets = tuple(row for row in answer.rows if isinstance(row.body, Sheet))
-    receipts = (row.body for row in answer.rows if isinstance(row.body, Receipt))
-    return Learned(CORE(core) | SHEETS(sheets) | LANDED(next(receipts, None)))
+    landed = next(iter(bodies_of(answer.rows, Receipt)), None)
+    return Learned(CORE(read_core(answer, view)) | SHEETS(sheets) | LANDED(landed))
 
 
 def ask_past(facts: Facts, view: View) -> Read | None:
@@ -305,10 +299,6 @@ def ask_past(facts: Facts, view: View) -> Read | None:
         return None
     key = key_of_block(facts[EDIT], facts[CORE], view.scope)
     return Read(ByFilter(view.scope, ("change",), (Condition("block_id", "eq", key),)))
-
-
-def take_past(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(PAST(answer.rows if answer is not None else ()))
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Taken:
@@ -335,11 +325,16 @@ def build_plan(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> 
     if isinstance(after, Error):
         return Rejection(after)
     core, left_ids = after
-    changes = (*erase_changes(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
+    # The text goes, and the row stays: the history of a deleted block says when it changed, and by whom.
+    erased = (structs.replace(it, text="", is_erased=True) for it in bodies_of(facts[PAST], BlockChange))
+    changes = (*erased, *changes_of(edit, now, facts[EDIT].author, view))
     sheet = address(view.scope, "sheet", now.id)
     plan = Plan(
         view.now_ms,
-        writes=(*changes, Write(sheet, sheet_of(edit, now, view))),
+        writes=(
+            *(put(view.scope, "change", it.own_id(), it) for it in changes),
+            Write(sheet, sheet_of(edit, now, view)),
+        ),
         core=core,
         value=BlockWritten(
             now.id, now.label, now.version + 1, edit.change, view.now_ms, edit.count, left_ids
@@ -363,7 +358,7 @@ def core_after(
     return done if isinstance(done, Error) else (done.core, done.left_ids)
 
 
-def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> list[Write]:
+def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> list[BlockChange]:
     """Return the next version, and before it one for a text that came into core by another request."""
     rows = [change_of(now.version + 1, edit.change, author, edit.text, now, view)]
     # The history lacks a text that set_block wrote, so it is imported before this edit:
@@ -373,7 +368,7 @@ def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> l
     #     version 5   append_to_block      this edit
     if now.is_foreign:
         rows = [change_of(now.version, "imported", "user", now.text if edit.text else None, now, view), *rows]
-    return [put(view.scope, "change", row.own_id(), row) for row in rows]
+    return rows
 
 
 def change_of(
@@ -383,16 +378,6 @@ def change_of(
     return BlockChange(
         now.id, version, change, author, view.now_ms, size(written), written, is_erased=text is None
     )
-
-
-def erase_changes(past: tuple[Row, ...]) -> list[Write]:
-    # The text goes, and the row stays: the history of a deleted block says when it changed, and by whom.
-    bodies = [row.body for row in past]
-    return [
-        Write(row.address, structs.replace(body, text="", is_erased=True))
-        for row, body in zip(past, bodies, strict=True)
-        if isinstance(body, BlockChange)
-    ]
 
 
 def sheet_of(edit: EditedBlock, now: BlockState, view: View) -> Sheet:
@@ -416,7 +401,7 @@ EDIT_BLOCK: Final = Workflow(
              otherwise=nothing(CORE, SHEETS, LANDED), loose=("sheet",),
              **asks(Read, ask_block, take_block, retry(3))),
         Step("past", requires=(EDIT, CORE), produces=(PAST,), otherwise=nothing(PAST),
-             **asks(Read, ask_past, take_past, retry(3))),
+             **asks(Read, ask_past, learn_rows(PAST), retry(3))),
         Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), otherwise=nothing(PLAN),
              take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
@@ -446,32 +431,25 @@ def show_block(it: BlockState) -> ApiBlock:
     )  # fmt: skip
 
 
-def keys_of(core: CoreTier, scope: Scope) -> list[str]:
-    return [block_id(scope, block.kind, block.label) for block in list_authored(core).values()]
-
-
 def ask_shown(facts: Facts, view: View) -> Read:
     request, core, scope = facts[SHOW], facts[CORE], view.scope
     if isinstance(request, FindBlock):
         keys = [key_of_block(request, core, scope)]
     else:
-        keys = keys_of(core, scope)
+        keys = [block_id(scope, block.kind, block.label) for block in list_authored(core).values()]
     return Read(ByIds((address(scope, "core"), *(address(scope, "sheet", key) for key in keys))))
 
 
 def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    request, core, scope = facts[SHOW], core_of(index_rows(answer), view.scope), view.scope
-    adopt(view, core)
+    request, core, scope = facts[SHOW], read_core(answer, view), view.scope
     sheets = by_id(answer.rows)
     blocks = [state_of_block(label, block, sheets, scope) for label, block in list_authored(core).items()]
     if isinstance(request, FindBlock):
         key = key_of_block(request, facts[CORE], scope)
         there = next((it for it in blocks if it.id == key), None)
-        return (
-            Learned(OUTCOME(Done(show_block(there))))
-            if there
-            else Rejection(NotFound("block", request.block))
-        )
+        if there is None:
+            return Rejection(NotFound("block", request.block))
+        return Learned(OUTCOME(Done(show_block(there))))
     known = [
         block_id(scope, block.kind, block.label) for block in facts[CORE].blocks if block.text is not None
     ]
@@ -488,7 +466,7 @@ def ask_history(facts: Facts, view: View) -> Read:
 
 def take_history(facts: Facts, answer: ReadDone, view: View) -> Taken:
     request = facts[HISTORY]
-    changes = tuple(row.body for row in answer.rows if isinstance(row.body, BlockChange))
+    changes = tuple(bodies_of(answer.rows, BlockChange))
     # No change at all: this API never wrote a block of this id. A page behind the last change is just empty.
     if not changes and request.after is None and answer.cursor is None:
         return Rejection(NotFound("block", request.block_id))
@@ -509,11 +487,4 @@ READ_BLOCKS: Final = Workflow(
     ),
 )  # fmt: skip
 
-BLOCK_HISTORY: Final = Workflow(
-    "block_history",
-    given=(HISTORY,),
-    steps=(
-        Step("read", requires=(HISTORY,), produces=(OUTCOME,),
-             **asks(Read, ask_history, take_history, retry(3))),
-    ),
-)  # fmt: skip
+BLOCK_HISTORY: Final = one_read("block_history", HISTORY, ask_history, take_history)

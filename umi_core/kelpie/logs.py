@@ -21,6 +21,7 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     nothing,
+    one_read,
     retry,
 )
 from umi_core.ids import log_id
@@ -44,7 +45,7 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.policies.term_scores import score_alone
-from umi_core.rows import Entity
+from umi_core.rows import Entity, bodies_of
 from umi_core.workflows import evolving, forget_resource, remember
 from umi_core.workflows.commits import (
     CORE,
@@ -57,11 +58,10 @@ from umi_core.workflows.commits import (
     key_of,
     put,
 )
-from umi_core.workflows.dating import ASKED_ON, DATE
-from umi_core.workflows.drafting import DRAFTS, chain_drafts
+from umi_core.workflows.drafting import DRAFTS, add_source, chain_drafts
 from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED
 from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_facts
-from umi_core.workflows.giving import add_source
+from umi_core.workflows.recall import ASKED_ON, DATE
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
 
 APPEND: Final = Fact("request", AddMessages)
@@ -77,11 +77,6 @@ RECORDS: Final = Fact("records", tuple[Archival, ...])
 # append: the log, the rows under its next numbers, the commit.
 
 
-def claim_log(facts: Facts, view: View) -> tuple[str, ...]:
-    # Appends wait for each other, since two at once would plan the same numbers.
-    return ("log message",)
-
-
 def ask_log(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "log", "message"),)))
 
@@ -92,13 +87,12 @@ def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def find_log(answer: ReadDone, name: str) -> Log:
     """Return a log; one that is absent has given no number yet."""
-    row = next((row for row in answer.rows if row.address.kind == "log"), None)
-    return row.body if row and isinstance(row.body, Log) else Log(name, 1)
+    return next(iter(bodies_of(answer.rows, Log)), Log(name, 1))
 
 
 def take_append(facts: Facts, answer: None, view: View) -> Learned:
-    first = facts[LOG].next_seq
-    return Learned(PLAN(append_plan(tuple(bodies_of(facts[APPEND], first, view)), facts, view)))
+    messages = list_messages(facts[APPEND], facts[LOG].next_seq, view)
+    return Learned(PLAN(append_plan(tuple(messages), facts, view)))
 
 
 def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View) -> Plan:
@@ -113,7 +107,7 @@ def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View
     )
 
 
-def bodies_of(request: AddMessages, first: int, view: View) -> Iterator[Message]:
+def list_messages(request: AddMessages, first: int, view: View) -> Iterator[Message]:
     for seq, parts in enumerate(request.messages, first):
         (_, role), (_, content), *details = parts
         yield Message(log_id("message", seq), seq, role, content, tuple(details), view.now_ms)
@@ -125,7 +119,8 @@ APPEND_ROWS: Final = Workflow(
     steps=(
         SEEN,
         Step("load", requires=(APPEND,), produces=(LOG,),
-             otherwise=nothing(LOG), claims=claim_log,
+             # Appends wait for each other, since two at once would plan the same numbers.
+             otherwise=nothing(LOG), claims=lambda facts, view: ("log message",),
              **asks(Read, ask_log, take_log, retry(3))),
         Step("plan", requires=(APPEND, LOG), produces=(PLAN,), otherwise=nothing(PLAN),
              take=take_append),
@@ -137,14 +132,6 @@ APPEND_ROWS: Final = Workflow(
 
 
 # Messages are read by number: they are dense, so a page is known before it is asked for.
-
-
-def ask_end(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "log", "message"),)))
-
-
-def take_end(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(LOG(find_log(answer, "message")))
 
 
 def span_of(request: ListMessages, log: Log) -> range:
@@ -165,11 +152,9 @@ def ask_page(facts: Facts, view: View) -> Read | None:
     return Read(ByIds(wanted)) if wanted else None
 
 
-def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
-    log = facts[LOG]
+def take_page(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    log, messages = facts[LOG], tuple(bodies_of(answer.rows, Message))
     span = span_of(facts[PAGE], log)
-    rows = answer.rows if answer is not None else ()
-    messages = tuple(row.body for row in rows if isinstance(row.body, Message))
     # Numbers are dense, so a gap is a lost or damaged row, and the read is tried again.
     if len(messages) < len(span):
         return Unusable("messages are missing")
@@ -183,7 +168,7 @@ LIST_MESSAGES: Final = Workflow(
     "list_messages",
     given=(PAGE,),
     steps=(
-        Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_end, take_end, retry(3))),
+        Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_log, take_log, retry(3))),
         Step("page", requires=(PAGE, LOG), produces=(OUTCOME,),
              **asks(Read, ask_page, take_page, retry(3))),
     ),
@@ -208,19 +193,14 @@ def ask_search_messages(facts: Facts, view: View) -> Read:
 def take_search_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
     request = facts[SEARCH_OF_LOG]
     wanted, limit = set(words(request.query or "")), request.limit or PAGE_ROWS_DEFAULT
-    messages = [row.body for row in answer.rows if isinstance(row.body, Message)]
     # Storage filters by time and number only; words are compared here, and pages cut behind that.
-    found = [it for it in messages if wanted.issubset(words(it.content))]
+    found = [it for it in bodies_of(answer.rows, Message) if wanted.issubset(words(it.content))]
     end = request.skip + limit
     page = sorted(found, key=lambda it: -it.seq)[request.skip : end]
     return Learned(OUTCOME(Done(MessagesFound(tuple(page), page[-1].seq if len(found) > end else None))))
 
 
-SEARCH_MESSAGES: Final = Workflow(
-    "search_messages", given=(SEARCH_OF_LOG,),
-    steps=(Step("read", requires=(SEARCH_OF_LOG,), produces=(OUTCOME,),
-                **asks(Read, ask_search_messages, take_search_messages, retry(3))),),
-)  # fmt: skip
+SEARCH_MESSAGES: Final = one_read("search_messages", SEARCH_OF_LOG, ask_search_messages, take_search_messages)
 
 
 # Archival records.
@@ -232,12 +212,8 @@ def ask_record(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "archival", facts[GET].record_id),)))
 
 
-def records(answer: ReadDone) -> tuple[Archival, ...]:
-    return tuple(row.body for row in answer.rows if isinstance(row.body, Archival))
-
-
 def take_get(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    there = records(answer)
+    there = tuple(bodies_of(answer.rows, Archival))
     if not there:
         return Rejection(NotFound("archival", facts[GET].record_id))
     return Learned(OUTCOME(Done(RecordsShown(there))))
@@ -255,7 +231,7 @@ def ask_list(facts: Facts, view: View) -> Read:
 
 
 def take_list(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    there = records(answer)
+    there = tuple(bodies_of(answer.rows, Archival))
     if answer.cursor is None:
         return Learned(OUTCOME(Done(RecordsShown(there))))
     return Learned(OUTCOME(Done(RecordsShown(there, there[-1].id)))) if there else Unusable(NO_PLACE)
@@ -266,7 +242,7 @@ def ask_search(facts: Facts, view: View) -> Read:
 
 
 def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(RECORDS(records(answer)))
+    return Learned(RECORDS(tuple(bodies_of(answer.rows, Archival))))
 
 
 def ask_told(facts: Facts, view: View) -> Read | None:
@@ -275,13 +251,12 @@ def ask_told(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(view.scope, ("entity",), where)) if facts[RECORDS] else None
 
 
-def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Score each record by its text or by a fact that it told, under its name, whichever fits best."""
     request = facts[SEARCH]
     texts = list_dated(request.query, facts[ASKED_ON], QUERY_BYTES_MAX)
-    bodies = [row.body for row in answer.rows] if answer is not None else []
     fits = {it.id: score_best(texts, "", it.content) for it in facts[RECORDS]}
-    for it in (body for body in bodies if isinstance(body, Entity)):
+    for it in bodies_of(answer.rows, Entity):
         ppm = score_best(texts, it.name, it.content)
         # A record about "he" is found by the name, if a fact of it says whose it is.
         fits |= {key: max(fits[key], ppm) for key in it.sources if key in fits}
@@ -297,16 +272,9 @@ def score_best(texts: tuple[str, ...], name: str, content: str) -> int:
     return max(score_alone(text, name, content) for text in texts)
 
 
-GET_ARCHIVAL: Final = Workflow(
-    "get_archival", given=(GET,),
-    steps=(Step("read", requires=(GET,), produces=(OUTCOME,),
-                **asks(Read, ask_record, take_get, retry(3))),),
-)  # fmt: skip
+GET_ARCHIVAL: Final = one_read("get_archival", GET, ask_record, take_get)
 
-LIST_ARCHIVAL: Final = Workflow(
-    "list_archival", given=(LIST,),
-    steps=(Step("read", requires=(LIST,), produces=(OUTCOME,), **asks(Read, ask_list, take_list, retry(3))),),
-)  # fmt: skip
+LIST_ARCHIVAL: Final = one_read("list_archival", LIST, ask_list, take_list)
 
 SEARCH_ARCHIVAL: Final = Workflow(
     "search_archival", given=(SEARCH,),

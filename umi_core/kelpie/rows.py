@@ -40,9 +40,6 @@ class Sheet(Body):
     created_ms: EventTime
     updated_ms: EventTime
 
-    def own_id(self) -> str:
-        return self.id
-
 
 class BlockChange(Body):
     """One version of a block: the change, its author, the text after it. `is_erased`: the block is gone."""
@@ -75,9 +72,6 @@ class Message(Body):
     details: Details
     at_ms: EventTime
 
-    def own_id(self) -> str:
-        return self.id
-
 
 class Archival(Body):
     """A text that was put into the archive as it is."""
@@ -90,9 +84,6 @@ class Archival(Body):
     tags: Tags
     metadata: Metadata
     at_ms: EventTime
-
-    def own_id(self) -> str:
-        return self.id
 
 
 class Log(Body):

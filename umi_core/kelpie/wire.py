@@ -496,9 +496,7 @@ def as_json(value: object) -> object:
     match value:
         case results.BlocksShown(blocks):
             return [as_json(block) for block in blocks]
-        case results.MessagesShown():
-            return {**fields(value), "messages": [row_json(it) for it in value.messages]}
-        case results.MessagesFound():
+        case results.MessagesShown() | results.MessagesFound():
             return {**fields(value), "messages": [row_json(it) for it in value.messages]}
         case results.RecordsShown():
             return {**fields(value), "records": [row_json(it) for it in value.records]}

@@ -38,16 +38,13 @@ def without_wholes(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         if (parent := parent_of(row)) is not None:
             best_part[parent] = max(relevance(row), best_part.get(parent, 0))
+    # A whole text that is better than each of its parts stays, without them.
+    better = [parent for parent, part_ppm in best_part.items() if scores.get(parent, 0) > part_ppm]
     return [
         row
         for row in rows
-        if best_part.get(row.address.id, -1) < relevance(row) and not wins(parent_of(row), scores, best_part)
+        if best_part.get(row.address.id, -1) < relevance(row) and parent_of(row) not in better
     ]
-
-
-def wins(parent: str | None, scores: dict[str, int], best_part: dict[str, int]) -> bool:
-    """Check whether the whole text is better than each of its parts."""
-    return parent is not None and scores.get(parent, 0) > best_part[parent]
 
 
 def parent_of(row: Row) -> str | None:

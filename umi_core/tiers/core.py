@@ -202,14 +202,10 @@ def admit(
 def is_over_quota(core: CoreTier, entry: Entry, config: Config) -> bool:
     """Check whether self would have too many entries or too large a share of core."""
     persona = core.find(SELF_BLOCK) or Block(SELF_BLOCK)
-    has_count = len(persona.entries) < limits.SELF_ENTRY_COUNT_MAX
-    return not has_count or entry.size_bytes > self_room_bytes(persona, config)
-
-
-def self_room_bytes(persona: Block, config: Config) -> int:
-    """Return how many bytes the entries of self may still take; negative after the limits were lowered."""
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
-    return share_bytes - sum(entry.size_bytes for entry in persona.entries)
+    # Negative after the limits were lowered.
+    room_bytes = share_bytes - sum(it.size_bytes for it in persona.entries)
+    return len(persona.entries) >= limits.SELF_ENTRY_COUNT_MAX or entry.size_bytes > room_bytes
 
 
 def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple[str, ...]] | None:
@@ -253,12 +249,8 @@ def put_entry(core: CoreTier, kind: str, entry: Entry) -> CoreTier:
 
 def without(core: CoreTier, entity_ids: tuple[str, ...]) -> CoreTier:
     """Return the tier without these entries; a block without entries and text goes with its importance."""
-    return core_of((drop_entries(block, entity_ids) for block in core.blocks), core.guard_version)
-
-
-def drop_entries(block: Block, entity_ids: tuple[str, ...]) -> Block:
-    kept = tuple(entry for entry in block.entries if entry.entity_id not in entity_ids)
-    return structs.replace(block, entries=kept)
+    kept = ((it, tuple(e for e in it.entries if e.entity_id not in entity_ids)) for it in core.blocks)
+    return core_of((structs.replace(it, entries=entries) for it, entries in kept), core.guard_version)
 
 
 def slot_name(kind: str, label: str) -> str:

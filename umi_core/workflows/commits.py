@@ -111,6 +111,13 @@ def head_of(rows: Mapping[Address, Row], scope: Scope) -> tuple[str, int]:
     return (row.body.cursor, row.version) if row and isinstance(row.body, Head) else ("", 0)
 
 
+def read_core(answer: ReadDone, view: View) -> CoreTier:
+    """Return the core tier of the answer, which becomes that of the memory if it is newer."""
+    core = core_of(index_rows(answer), view.scope)
+    adopt(view, core)
+    return core
+
+
 def adopt(view: View, core: CoreTier) -> None:
     # A read may be older than the tier: read core 7, a commit makes it 8, and then the answer arrives.
     if core.guard_version > view.tiers.core.guard_version:
@@ -281,9 +288,8 @@ def ask_core(facts: Facts, view: View) -> Read | None:
     return Read(ByIds((address(view.scope, "core"),))) if facts[LOST] else None
 
 
-def take_core(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    if answer is not None:
-        adopt(view, core_of(index_rows(answer), view.scope))
+def take_core(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    read_core(answer, view)
     return Learned()
 
 

@@ -17,7 +17,18 @@ from umi_core.codec import encode
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Texts, Word
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
+from umi_core.engine.workflow import (
+    Law,
+    Learned,
+    Step,
+    Taken,
+    Unusable,
+    Workflow,
+    asks,
+    degrade,
+    learn_rows,
+    retry,
+)
 from umi_core.ids import subcategory_id
 from umi_core.language.keywords import Unnamed, free_name, keywords, name_of, parse_name
 from umi_core.language.prompts import ask_name
@@ -30,20 +41,11 @@ from umi_core.policies import clustering
 from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, Vectors
 from umi_core.policies.decay import in_use
 from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector
+from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector, bodies_of
 from umi_core.text import norm
 from umi_core.tiers import dues
 from umi_core.values import Scope
-from umi_core.workflows import category_reads
-from umi_core.workflows.category_reads import (
-    HOME,
-    MEMBERS,
-    ask_home,
-    ask_members,
-    category_of,
-    claim_category,
-    take_members,
-)
+from umi_core.workflows import summarise
 from umi_core.workflows.commits import (
     PLAN,
     REPLY,
@@ -54,8 +56,22 @@ from umi_core.workflows.commits import (
     commit_row,
     put,
 )
-from umi_core.workflows.grouping import NOWHERE, GroupPlace, group_addresses, match_keywords, put_into
-from umi_core.workflows.shelving import vector_row
+from umi_core.workflows.linking import (
+    NOWHERE,
+    GroupPlace,
+    group_addresses,
+    match_keywords,
+    put_into,
+    vector_row,
+)
+from umi_core.workflows.summarise import (
+    HOME,
+    MEMBERS,
+    ask_home,
+    ask_members,
+    category_of,
+    claim_category,
+)
 
 LOOSE: Final = ("entity", "membership")  # a member that changes marks the category, which is divided anew
 SPARED: Final = ("entity", "vector", "subcategory")  # without one that is damaged the others are divided
@@ -100,17 +116,16 @@ NAMES: Final = Fact("names", tuple[str, ...])  # of these, as a model gave them;
 
 def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Take the category; if it is missing or unchanged, another operation divided it, and it is not due."""
-    learned = category_reads.take_home(facts, answer, view)
-    body = next((row.body for row in answer.rows), None)
-    if not isinstance(body, Category) or dues.due_ms(body, view.config) is None:
+    learned = summarise.take_home(facts, answer, view)
+    category = next(iter(bodies_of(answer.rows, Category)), None)
+    if category is None or dues.due_ms(category, view.config) is None:
         view.tiers.dues = dues.without(view.tiers.dues, facts[REQUEST].category)
     return learned
 
 
 def memberships_of(facts: Facts) -> list[Membership]:
     """Return the memberships by entity id; if there are too many, the first ones are divided."""
-    bodies = [row.body for row in facts[MEMBERS]]
-    return sorted((it for it in bodies if isinstance(it, Membership)), key=lambda it: it.entity_id)
+    return sorted(bodies_of(facts[MEMBERS], Membership), key=lambda it: it.entity_id)
 
 
 def looked_at(facts: Facts, view: View) -> list[str]:
@@ -129,16 +144,15 @@ def ask_contents(facts: Facts, view: View) -> Read | None:
     return Read(ByIds(tuple(wanted))) if wanted else None
 
 
-def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    rows = answer.rows if answer is not None else ()
-    have, ids = vectors_among(rows, view.config.embedding_dims), looked_at(facts, view)
+def take_contents(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    have, ids = vectors_among(answer.rows, view.config.embedding_dims), looked_at(facts, view)
     sound_count, bare_count = len(memberships_of(facts)), sum(key not in have for key in ids)
     contents = (
         ("partial", "damaged", len(facts[MEMBERS]) - sound_count),
         ("partial", "no_vector", bare_count),
         ("partial", "too_many", sound_count - len(ids)),
     )
-    return Learned(CONTENTS(rows), degraded=tuple(it for it in contents if it[2]))
+    return Learned(CONTENTS(answer.rows), degraded=tuple(it for it in contents if it[2]))
 
 
 # divide: which members belong together.
@@ -150,13 +164,11 @@ def vectors_of(facts: Facts, view: View) -> dict[str, Vector]:
 
 def vectors_among(rows: tuple[Row, ...], dims: int) -> dict[str, Vector]:
     """Return the vectors by id; one of another length is left out."""
-    bodies = [row.body for row in rows]
-    return {it.entity_id: it for it in bodies if isinstance(it, Vector) and len(it.components) == dims}
+    return {it.entity_id: it for it in bodies_of(rows, Vector) if len(it.components) == dims}
 
 
 def groups_of(facts: Facts) -> dict[str, Subcategory]:
-    bodies = [row.body for row in facts[CONTENTS]]
-    return {it.id: it for it in bodies if isinstance(it, Subcategory)}
+    return {it.id: it for it in bodies_of(facts[CONTENTS], Subcategory)}
 
 
 def used_of(facts: Facts, view: View) -> dict[str, str | None]:
@@ -254,8 +266,7 @@ def texts_of(part: PlannedGroup, facts: Facts) -> list[str]:
 
 
 def contents_of(facts: Facts) -> dict[str, str]:
-    bodies = [row.body for row in facts[CONTENTS]]
-    return {it.id: it.content for it in bodies if isinstance(it, Entity)}
+    return {it.id: it.content for it in bodies_of(facts[CONTENTS], Entity)}
 
 
 # name: each new group.
@@ -282,7 +293,8 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     category, division = category_of(facts), facts[DIVISION]
     before = memberships_of(facts)
     if category is None or division is None:
-        groups = [it for key in category_ids(category) if (it := groups_of(facts).get(key))]
+        known = category.subcategory_ids if category is not None else ()
+        groups = [it for key in known if (it := groups_of(facts).get(key))]
         return Learned(PLAN(Plan(view.now_ms, value=build_reply("unchanged", groups, before))))
     groups = list(groups_after(category, division, facts, view))
     after = [
@@ -301,10 +313,6 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     writes += (put(view.scope, "category", shelf.id, shelf),)
     plan = Plan(view.now_ms, writes, value=build_reply("updated", groups, after))
     return Learned(PLAN(plan))
-
-
-def category_ids(category: Category | None) -> tuple[str, ...]:
-    return category.subcategory_ids if category is not None else ()
 
 
 def build_reply(change: str, groups: Sequence[Subcategory], members: Sequence[Membership]) -> Evolved:
@@ -395,8 +403,7 @@ def is_of_contents(facts: Facts, scope: Scope) -> bool:
     """Check that members have vectors as long as their centroid, and that groups were read or are named."""
     division, groups = facts[DIVISION], groups_of(facts)
     parts = division.parts if division is not None else ()
-    bodies = [row.body for row in facts[CONTENTS]]
-    length = {it.entity_id: len(it.components) for it in bodies if isinstance(it, Vector)}
+    length = {it.entity_id: len(it.components) for it in bodies_of(facts[CONTENTS], Vector)}
     return sum(it.known_id is None for it in parts) == len(facts[NEWCOMERS]) and all(
         it.known_id in (None, *groups) and all(length.get(key) == len(it.centroid) for key in it.member_ids)
         for it in parts
@@ -410,12 +417,12 @@ EVOLVE_CATEGORY: Final = Workflow(
         Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
              **asks(Read, ask_home, take_home, retry(3))),
         Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), spares=("membership",), loose=LOOSE,
-             **asks(Read, ask_members, take_members, retry(3))),
+             **asks(Read, ask_members, learn_rows(MEMBERS), retry(3))),
         Step("contents", requires=(HOME, MEMBERS), produces=(CONTENTS,), spares=SPARED, loose=LOOSE,
              **asks(Read, ask_contents, take_contents, retry(3))),
         Step("divide", requires=(REQUEST, HOME, MEMBERS, CONTENTS), produces=(DIVISION, NEWCOMERS),
              take=take_division),
-        Step("name", each=NEWCOMERS, requires=(REQUEST,), produces=(NAMES,), config=(("profile", "default"),),
+        Step("name", each=NEWCOMERS, requires=(REQUEST,), produces=(NAMES,),
              **asks(AskModel, ask_one_name, take_one_name,
                     retry(2, then=degrade("keywords", NAMES.unit(""))))),
         Step("plan", requires=(HOME, MEMBERS, CONTENTS, DIVISION, NEWCOMERS, NAMES), produces=(PLAN,),

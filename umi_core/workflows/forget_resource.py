@@ -7,7 +7,6 @@ Law 2. A summary or reflection made of the text is emptied until it is made anew
 one commit, or nothing does.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -15,24 +14,14 @@ from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Law, Learned, Step, Workflow, asks, retry
+from umi_core.engine.workflow import Law, Learned, Step, Workflow, asks, learn_unit_rows, retry
 from umi_core.ids import reflection_id
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
 from umi_core.messages.requests import ForgetResource
 from umi_core.messages.results import ResourceForgotten, Stored
-from umi_core.rows import (
-    Address,
-    Entity,
-    Membership,
-    Reflection,
-    Relation,
-    Resource,
-    Row,
-    fact_of,
-    with_fact,
-)
+from umi_core.rows import Address, Entity, Membership, Reflection, Resource, Row, bodies_of, body_as, fact_of
 from umi_core.tiers.core import without
 from umi_core.values import Scope
 from umi_core.workflows.commits import (
@@ -42,16 +31,14 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
-    adopt,
     ask_if_any,
     commit_row,
-    core_of,
-    index_rows,
     put,
+    read_core,
 )
-from umi_core.workflows.giving import drop_source
-from umi_core.workflows.linking import expect_memberships, unlink_members
-from umi_core.workflows.shelving import vector_row
+from umi_core.workflows.drafting import drop_source
+from umi_core.workflows.forget import ask_belonging, count_lost, delete_fact, list_ends, update_ends
+from umi_core.workflows.linking import expect_memberships, unlink_members, vector_row
 
 REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)
@@ -79,9 +66,9 @@ def ask_resource(facts: Facts, view: View) -> Read:
 
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Take the row; a segment is only a part of a text, so it counts as missing."""
-    row = next(iter(index_rows(answer).values()), None)
-    is_whole = row is not None and isinstance(row.body, Resource) and row.body.parent_id is None
-    return Learned(RESOURCE(row if is_whole else None))
+    row = next(iter(answer.rows), None)
+    text = body_as(row, Resource)
+    return Learned(RESOURCE(row if text is not None and text.parent_id is None else None))
 
 
 def ask_told(facts: Facts, view: View) -> Read | None:
@@ -91,46 +78,40 @@ def ask_told(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", id_of(facts)),)))
 
 
-def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    rows = answer.rows if answer is not None else ()
-    facts_told = (row for row in rows if fact_of(row.body) is not None)
+def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    facts_told = (row for row in answer.rows if fact_of(row.body) is not None)
     known = tuple(sorted(facts_told, key=lambda row: row.address.id))
-    return Learned(KNOWN(known) | MADE_OF_IT(tuple(row for row in rows if row not in known)))
+    return Learned(KNOWN(known) | MADE_OF_IT(tuple(row for row in answer.rows if row not in known)))
 
 
 def ask_touching(facts: Facts, view: View) -> Read:
-    kinds = ("relation", "membership")
-    where = (Condition("touches", "contains", facts.unit(KNOWN).address.id),)
-    return Read(ByFilter(view.scope, kinds, where))
+    return ask_belonging(facts.unit(KNOWN).address.id, view.scope)
 
 
-def take_touching(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(TOUCHING.unit(answer.rows))
+def all_touching(facts: Facts) -> list[Row]:
+    return [row for rows in facts[TOUCHING] for row in rows]
 
 
 def ask_ends(facts: Facts, view: View) -> Read | None:
     if facts[RESOURCE] is None:
         return None
-    bodies = [row.body for rows in facts[TOUCHING] for row in rows]
-    homes = sorted({body.category_id for body in bodies if isinstance(body, Membership)})
-    ends = [address(view.scope, kind, key) for key in other_ends(facts) for kind in ("entity", "ended")]
-    ends += [address(view.scope, "category", key) for key in homes]
+    # Facts that the text told were read already, in `told`; they lose relations as well.
+    known = [row.address.id for row in facts[KNOWN]]
+    others = (key for key in lost_of(facts) if key not in known)
+    ends = list_ends(others, all_touching(facts), view.scope)
     return Read(ByIds((*ends, *reflection_address(facts, view.scope), address(view.scope, "core"))))
 
 
 def reflection_address(facts: Facts, scope: Scope) -> tuple[Address, ...]:
     """Return the address of the reflection of the text's session, which may end while this goes on."""
-    row = facts[RESOURCE]
-    session = row.body.session_id if row is not None and isinstance(row.body, Resource) else None
+    text = body_as(facts[RESOURCE], Resource)
+    session = text.session_id if text is not None else None
     return () if session is None else (address(scope, "reflection", reflection_id(scope, session)),)
 
 
-def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    rows = index_rows(answer) if answer is not None else {}
-    core = core_of(rows, view.scope)
-    if answer is not None:
-        adopt(view, core)
-    return Learned(ENDS(tuple(row for row in rows.values() if row.address.kind != "core")) | CORE(core))
+def take_ends(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    ends = tuple(row for row in answer.rows if row.address.kind != "core")
+    return Learned(ENDS(ends) | CORE(read_core(answer, view)))
 
 
 # What becomes of the entities.
@@ -147,35 +128,8 @@ def gone_ids(facts: Facts) -> tuple[str, ...]:
     return tuple(row.address.id for row, _, it in split_facts(facts) if it is None)
 
 
-def lost_relations(facts: Facts) -> Iterator[Relation]:
-    """Yield the relations with an end that is forgotten, each once."""
-    removed = gone_ids(facts)
-    rows = {row.address: row.body for rows in facts[TOUCHING] for row in rows}
-    for body in rows.values():
-        if isinstance(body, Relation) and (body.source[0] in removed or body.target[0] in removed):
-            yield body
-
-
-def lost_counts(facts: Facts) -> Mapping[str, int]:
-    """Count the relations that each remaining fact loses."""
-    removed = gone_ids(facts)
-    ends = (end for it in lost_relations(facts) for end, _ in (it.source, it.target) if end not in removed)
-    return Counter(ends)
-
-
-def other_ends(facts: Facts) -> tuple[str, ...]:
-    known = [row.address.id for row in facts[KNOWN]]
-    # Facts that the text told were read already, in `told`; they lose relations as well.
-    return tuple(key for key in sorted(lost_counts(facts)) if key not in known)
-
-
-def without_lost_ends(entity: Entity, facts: Facts) -> Entity:
-    """Return the fact without its relations to those that are forgotten."""
-    removed = gone_ids(facts)
-    refs = tuple(it for it in entity.contradicts if it.partition("@")[0] not in removed)
-    # Never below 0: a count in a row that was changed from outside may be too low.
-    count = max(0, entity.relation_count - lost_counts(facts).get(entity.id, 0))
-    return structs.replace(entity, relation_count=count, contradicts=refs)
+def lost_of(facts: Facts) -> Mapping[str, int]:
+    return count_lost(all_touching(facts), gone_ids(facts))
 
 
 # plan: what goes, and what is written again.
@@ -195,7 +149,7 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     core = without(facts[CORE], removed)
     is_moved = core.blocks != facts[CORE].blocks
     writes = (
-        *resource_writes(resource, facts, view), *gone_writes(facts, view), *kept_writes(facts, view),
+        *resource_writes(resource, facts, view), *fact_writes(facts, view),
         *category_writes(facts, view), *view.tiers.access.writes(view.scope, removed),
     )  # fmt: skip
     return Plan(
@@ -235,27 +189,20 @@ def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
             yield vector_row(body.id, None, view.scope)
 
 
-def gone_writes(facts: Facts, view: View) -> Iterator[Write]:
-    for row, touching, it in split_facts(facts):
-        fact = fact_of(row.body)
-        if it is None and fact is not None:
-            own = (row.address, *(address(view.scope, kind, fact.id) for kind in ("vector", "access")))
-            yield from (Write(where, None) for where in (*own, *(each.address for each in touching)))
-
-
-def kept_writes(facts: Facts, view: View) -> Iterator[Write]:
-    """Yield the facts that stay, without this source, and those at the other ends of what goes."""
-    ends = facts[ENDS]
-    kept = [(row, it) for row, _, it in split_facts(facts)]
-    for row, fact in (*kept, *((row, fact_of(row.body)) for row in ends)):
-        if fact is not None and (after := with_fact(row.body, without_lost_ends(fact, facts))) != row.body:
-            yield Write(row.address, after)
+def fact_writes(facts: Facts, view: View) -> Iterator[Write]:
+    """Yield the facts that go, then those that stay, without this source, and those at the other ends."""
+    split, ends = split_facts(facts), facts[ENDS]
+    for row, touching, it in split:
+        if it is None:
+            yield from delete_fact(row, touching, view.scope)
+    kept = ((row, it) for row, _, it in split)
+    others = ((row, fact_of(row.body)) for row in ends)
+    yield from update_ends((*kept, *others), gone_ids(facts), lost_of(facts))
 
 
 def category_writes(facts: Facts, view: View) -> tuple[Write, ...]:
     lost = [row for _, touching, it in split_facts(facts) if it is None for row in touching]
-    bodies = [row.body for row in lost]
-    homes = {address(view.scope, "category", it.category_id) for it in bodies if isinstance(it, Membership)}
+    homes = {address(view.scope, "category", it.category_id) for it in bodies_of(lost, Membership)}
     return unlink_members(lost, [row for row in facts[ENDS] if row.address in homes], view)
 
 
@@ -270,7 +217,7 @@ FORGET_RESOURCE: Final = Workflow(
         Step("told", requires=(REQUEST, RESOURCE), produces=(KNOWN, MADE_OF_IT),
              **asks(Read, ask_told, take_told, retry(3))),
         Step("touching", each=KNOWN, produces=(TOUCHING,),
-             **asks(Read, ask_touching, take_touching, retry(3))),
+             **asks(Read, ask_touching, learn_unit_rows(TOUCHING), retry(3))),
         Step("ends", requires=(REQUEST, RESOURCE, KNOWN, TOUCHING), produces=(ENDS, CORE),
              **asks(Read, ask_ends, take_ends, retry(3))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),

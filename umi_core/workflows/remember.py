@@ -24,6 +24,7 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     asks,
+    learn_vectors,
     nothing,
     retry,
 )
@@ -36,8 +37,7 @@ from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Read, Write
 from umi_core.messages.requests import Remember
 from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeated
 from umi_core.policies.routing import table_decision
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Address, Entity, Receipt, Vector
+from umi_core.rows import Address, Receipt, Vector, bodies_of
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
 from umi_core.workflows.commits import (
@@ -48,16 +48,14 @@ from umi_core.workflows.commits import (
     STORED,
     Plan,
     address,
-    adopt,
     commit_row,
-    core_of,
     entity_ids,
     index_rows,
     key_of,
     put,
+    read_core,
     request_digest,
 )  # fmt: skip
-from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -72,17 +70,20 @@ from umi_core.workflows.drafting import (
     look_up_fact,
     order_by_text,
 )
-from umi_core.workflows.ending import ENDING_LAW
 from umi_core.workflows.evolving import (
     BY_WHOM,
+    COMPARE,
     COMPARE_LAWS,
+    COMPARED_FROM,
     DATE,
     DROPPED,
+    ENDING_LAW,
     EXTRACT,
     MENTIONS,
     REQUEST,
     STATED,
     STATED_ON,
+    compare,
 )
 from umi_core.workflows.placing import place, show_successors
 
@@ -99,17 +100,16 @@ def ask_seen(facts: Facts, view: View) -> Read | None:
     return Read(ByIds((address(view.scope, "receipt", key_of(facts, view)),)))
 
 
-def take_seen(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
-    row = next(iter(index_rows(answer).values()), None) if answer else None
-    if row is None:
+def take_seen(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    receipt = next(iter(bodies_of(answer.rows, Receipt)), None)
+    if receipt is None:
         return Learned(RECEIPT(None))
-    assert isinstance(row.body, Receipt)
-    if row.body.request_digest != request_digest(facts):
+    if receipt.request_digest != request_digest(facts):
         return Rejection(KeyReused(str(facts[REQUEST_KEY])))
-    if not isinstance(row.body.value, Repeatable):
+    if not isinstance(receipt.value, Repeatable):
         return Unusable("no reply")  # no request with a key has ended so
     view.marks.append("request key known: replied from the receipt")
-    return Learned(RECEIPT(row.body), skip_to="reply")
+    return Learned(RECEIPT(receipt), skip_to="reply")
 
 
 SEEN = Step(
@@ -127,10 +127,6 @@ KNOWN_ANSWER = Law(
 # lookup: what is known about these names, and what this text makes of it.
 
 
-def list_facts(facts: Facts, view: View) -> tuple[str, ...]:
-    return tuple(id_of(mention, view.scope) for mention in facts[MENTIONS])
-
-
 def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
     mentions = facts[MENTIONS]
     return claim_mentions(mentions, view.scope)
@@ -142,15 +138,13 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 def list_addresses(facts: Facts, view: View) -> tuple[Address, ...]:
     """Return the addresses of everything known about the facts of this text, and of core."""
-    ids = list_facts(facts, view)
+    ids = [id_of(mention, view.scope) for mention in facts[MENTIONS]]
     rows = [address(view.scope, kind, key) for key in ids for kind in PLACES]
     return (*rows, address(view.scope, "core"))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = index_rows(answer)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
+    rows, core = index_rows(answer), read_core(answer, view)
     request, mentions = facts[REQUEST], facts[MENTIONS]
     drafts = (
         tuple(draft_fact(it, request, rows, view) for it in mentions)
@@ -175,13 +169,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
 
 
 def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(no_vectors(facts))
-    vectors = sound_vectors(answer.vectors, len(list_changed(facts)), view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTORS(vectors), degraded=lacking)
+    return learn_vectors(answer, len(list_changed(facts)), "no_vectors", VECTORS, view)
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -274,12 +262,11 @@ def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: F
 def list_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDecision, ...]:
     """Return one decision for each fact, in their order; an unchanged fact keeps its block."""
     routes = facts[ROUTES]
-    todo = iter(routes)
-    return tuple(next(todo) if draft.is_changed else keep_block(draft.entity) for draft in drafts)
-
-
-def keep_block(entity: Entity) -> RoutingDecision:
-    return RoutingDecision(entity.id, entity.block, False, None, "", "kept", None)
+    todo, facts_told = iter(routes), ((draft.is_changed, draft.entity) for draft in drafts)
+    return tuple(
+        next(todo) if is_changed else RoutingDecision(it.id, it.block, False, None, "", "kept", None)
+        for is_changed, it in facts_told
+    )
 
 
 def entity_rows(
@@ -304,7 +291,9 @@ def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
         return
     if draft.has_ended:
         yield put(scope, "ended", entity.id, None)
-    yield put(scope, "vector", entity.id, vector_of(draft, facts))
+    vector = vectors_of(facts)[entity.id]
+    row = None if vector is None else Vector(entity.id, entity.version, vector)
+    yield put(scope, "vector", entity.id, row)
 
 
 def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
@@ -313,20 +302,12 @@ def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
     return {draft.entity.id: it for draft, it in zip(list_changed(facts), vectors, strict=True)}
 
 
-def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
-    vector = vectors_of(facts)[draft.entity.id]
-    return None if vector is None else Vector(draft.entity.id, draft.entity.version, vector)
-
-
 # What holds of these facts together.
 
 
 def are_of_mentions(facts: Facts, scope: Scope) -> bool:
-    return ids_of(facts[DRAFTS]) == [id_of(mention, scope) for mention in facts[MENTIONS]]
-
-
-def ids_of(drafts: tuple[Drafted, ...]) -> list[str]:
-    return [draft.entity.id for draft in drafts]
+    own = [draft.entity.id for draft in facts[DRAFTS]]
+    return own == [id_of(mention, scope) for mention in facts[MENTIONS]]
 
 
 # reply.
@@ -343,12 +324,15 @@ PLANNED_FROM = (
     REQUEST, STATED, MENTIONS, DROPPED, DRAFTS, *COMPARED_FROM, CORE, VECTORS, ROUTES,
 )  # fmt: skip
 
+VECTORS_LAW: Final = Law(
+    "a vector or none for each change", (DRAFTS, VECTORS),
+    lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts)),
+)  # fmt: skip
 TOLD_LAWS: Final = (
     Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
     *COMPARE_LAWS,
     ENDING_LAW,
-    Law("a vector or none for each change", (DRAFTS, VECTORS),
-        lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
+    VECTORS_LAW,
     Law("a route for each change", (DRAFTS, ROUTES),
         lambda facts, scope: len(facts[ROUTES]) == len(list_changed(facts))),
 )  # fmt: skip
@@ -365,10 +349,9 @@ REMEMBER = Workflow(
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         *COMPARE,
         Step("embed", requires=(BY_WHOM, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
-             config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         Step("route", requires=(BY_WHOM, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
-             otherwise=nothing(ROUTES), config=(("profile", "default"),),
+             otherwise=nothing(ROUTES),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         # A conflict goes back to `lookup`: what the text says is known, and the model is not asked again.
@@ -378,5 +361,3 @@ REMEMBER = Workflow(
     ),
     laws=(KNOWN_ANSWER, *TOLD_LAWS),
 )  # fmt: skip
-
-__all__ = ["KNOWN_ANSWER", "REMEMBER", "REPLY", "SEEN"]

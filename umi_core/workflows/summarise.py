@@ -5,34 +5,79 @@ Law 2. While members are only added the old summary is shown beside them; once o
 not, so that nothing of it is left. Law 3. If the model fails the old summary stays, and stays dirty.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec import structs
 
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
+from umi_core.engine.workflow import (
+    Learned,
+    Step,
+    Taken,
+    Unusable,
+    Workflow,
+    asks,
+    degrade,
+    learn_rows,
+    retry,
+)
+from umi_core.ids import category_id
 from umi_core.language.prompts import ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByIds, Embed, Read
-from umi_core.messages.requests import Summarise
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Read
+from umi_core.messages.requests import EvolveCategory, Summarise
 from umi_core.messages.results import Summarised
-from umi_core.rows import Category, Entity, Membership, Row
-from umi_core.workflows.category_reads import (
-    HOME,
-    MEMBERS,
-    ask_home,
-    ask_members,
-    category_of,
-    claim_category,
-    take_home,
-    take_members,
+from umi_core.rows import Category, Entity, Membership, Row, bodies_of, body_as
+from umi_core.workflows.commits import (
+    PLAN,
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    ask_if_any,
+    commit_row,
+    put,
 )
-from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
 from umi_core.workflows.drafting import statement_of
-from umi_core.workflows.shelving import VECTOR, describe_category, take_vector, vector_row
+from umi_core.workflows.linking import VECTOR, describe_category, take_vector, vector_row
+
+# How this and evolve_category begin: with the category and its memberships.
+
+
+ABOUT: Final = Fact("request", Summarise | EvolveCategory)
+HOME: Final = Fact("home", Row | None)  # the category
+MEMBERS: Final = Fact("members", tuple[Row, ...])  # its memberships
+
+
+def own_id(facts: Facts, view: View) -> str:
+    return category_id(view.scope, facts[ABOUT].category)
+
+
+def claim_category(facts: Facts, view: View) -> tuple[str, ...]:
+    return (own_id(facts, view),)
+
+
+def ask_home(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "category", own_id(facts, view)),)))
+
+
+def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(HOME(next(iter(answer.rows), None)))
+
+
+def category_of(facts: Facts) -> Category | None:
+    return body_as(facts[HOME], Category)
+
+
+def ask_members(facts: Facts, view: View) -> Read | None:
+    if facts[HOME] is None:
+        return None
+    where = (Condition("category_id", "eq", own_id(facts, view)),)
+    return Read(ByFilter(view.scope, ("membership",), where))
+
 
 REQUEST: Final = Fact("request", Summarise)
 SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first
@@ -42,28 +87,24 @@ End = tuple[str, int]
 
 
 def ask_contents(facts: Facts, view: View) -> Read | None:
-    ids = [row.body.entity_id for row in facts[MEMBERS] if isinstance(row.body, Membership)]
+    ids = [it.entity_id for it in bodies_of(facts[MEMBERS], Membership)]
     return Read(ByIds(tuple(address(view.scope, "entity", key) for key in ids))) if ids else None
 
 
-def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    rows = [row for row in (answer.rows if answer else ()) if isinstance(row.body, Entity)]
-    rows.sort(key=lambda row: (-updated_ms(row), row.address.id))
+def take_contents(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    found = [(row, row.body) for row in answer.rows]
+    dated = [(-body.updated_ms, row.address.id, row) for row, body in found if isinstance(body, Entity)]
+    rows = [row for _, _, row in sorted(dated, key=lambda it: it[:2])]
     left_out = max(0, len(rows) - SUMMARY_MEMBER_COUNT_MAX)
     partial = (("partial", "too_many", left_out),) if left_out else ()
     return Learned(SHOWN(tuple(rows[:SUMMARY_MEMBER_COUNT_MAX])), degraded=partial)
-
-
-def updated_ms(row: Row) -> int:
-    return row.body.updated_ms if isinstance(row.body, Entity) else 0
 
 
 # ask: with the old summary, if all that it was made of is still so.
 
 
 def sources_of(facts: Facts) -> dict[End, Entity]:
-    bodies = [row.body for row in facts[SHOWN]]
-    return {(it.id, it.version): it for it in bodies if isinstance(it, Entity)}
+    return {(it.id, it.version): it for it in bodies_of(facts[SHOWN], Entity)}
 
 
 def ask_text(facts: Facts, view: View) -> AskModel | None:
@@ -87,10 +128,6 @@ def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if isinstance(text, Unwritten):
         return Unusable(text.reason)
     return Learned(TEXT(text))
-
-
-def as_it_was(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return TEXT(None)
 
 
 # embed_summary: a category is found by its summary.
@@ -140,12 +177,12 @@ SUMMARISE: Final = Workflow(
         Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
              **asks(Read, ask_home, take_home, retry(3))),
         Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), loose=("membership",),
-             **asks(Read, ask_members, take_members, retry(3))),
+             **asks(Read, ask_members, learn_rows(MEMBERS), retry(3))),
         Step("contents", requires=(MEMBERS,), produces=(SHOWN,), loose=("entity",),
              **asks(Read, ask_contents, take_contents, retry(3))),
-        Step("ask", requires=(HOME, SHOWN), produces=(TEXT,), config=(("profile", "default"),),
-             **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("old_summary", as_it_was)))),
-        Step("embed_summary", requires=(HOME, TEXT), produces=(VECTOR,), config=(("profile", "default"),),
+        Step("ask", requires=(HOME, SHOWN), produces=(TEXT,),
+             **asks(AskModel, ask_text, take_text, retry(2, then=degrade("old_summary", TEXT(None))))),
+        Step("embed_summary", requires=(HOME, TEXT), produces=(VECTOR,),
              **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("no_vectors", VECTOR(None))))),
         Step("plan", requires=(HOME, SHOWN, TEXT, VECTOR), produces=(PLAN,), take=take_plan),
         commit_row(replan="home", ask=ask_if_any),

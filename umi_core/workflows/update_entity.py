@@ -1,15 +1,18 @@
 """update_entity: what a fact says from now on, and where it belongs, in one commit; no model is asked.
 
 Law 1. All of it is stored, or nothing is. Law 2. A fact is what it says: with another content it is another
-fact, which ends the one before.
+fact, which ends the one before. It moves to the id of its new content with all that is known of it; if that
+fact is known already, the two are one. Law 3. A membership that is there and is wanted stays as it is.
+Law 4. A category is written once, whichever members come and go.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
+
+from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
-    Degrade,
     Law,
     Learned,
     Rejection,
@@ -20,13 +23,16 @@ from umi_core.engine.workflow import (
     nothing,
     retry,
 )
-from umi_core.ids import category_id
+from umi_core.ids import category_id, fact_id
 from umi_core.kelpie.errors import NotFound
+from umi_core.language.extraction import Mention
+from umi_core.language.words import auto_name
+from umi_core.limits import I64_MAX, SOURCE_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone
-from umi_core.messages.effects import ByIds, Embed, Read, Write
+from umi_core.messages.effects import ByIds, Read, Write
 from umi_core.messages.requests import UpdateEntity
 from umi_core.messages.results import Stored
-from umi_core.rows import Address, Entity, Membership, Row
+from umi_core.rows import Address, Category, Entity, Membership, Row, bodies_of, body_as
 from umi_core.values import Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -36,39 +42,158 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
-    adopt,
     commit_row,
-    core_of,
     entity_ids,
     index_rows,
+    put,
+    read_core,
     take_keyed_commit,
 )
-from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted
-from umi_core.workflows.ending import end_fact
-from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
+from umi_core.workflows.create_entity import EMBED_FACTS, link_of, mark_missing_vectors
+from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, create_fact, with_entity
+from umi_core.workflows.evolving import end_fact
 from umi_core.workflows.linking import (
-    all_addresses,
-    expect_memberships,
-    memberships_of,
-)
-from umi_core.workflows.placing import show_successors
-from umi_core.workflows.remember import VECTORS, entity_rows, list_changed, no_vectors, take_vectors
-from umi_core.workflows.revising import (
-    list_wanted_categories,
-    members_of,
-    move_memberships,
-    new_id,
-    revise_fact,
-)
-from umi_core.workflows.shelving import (
     EMBED_SHELF,
+    HOMES,
+    READ_HOMES,
+    SHELF,
     SHELF_LAW,
     SHELF_VECTORS,
     UNSHELVED,
+    all_addresses,
+    expect_memberships,
+    link_facts,
+    link_id,
     list_unembedded,
+    memberships_of,
+    unlink_members,
     write_vectors,
 )
-from umi_core.workflows.telling import ask_vectors, mark_missing_vectors
+from umi_core.workflows.placing import show_successors
+from umi_core.workflows.remember import (
+    VECTORS,
+    VECTORS_LAW,
+    entity_rows,
+)
+
+Rows = Mapping[Address, Row]
+
+
+# The fact.
+
+
+def new_id(old: Entity, content: str | None, scope: Scope) -> str:
+    """Return the id under which the fact will be."""
+    return old.id if content is None else fact_id(scope, old.about, content)
+
+
+def revise_fact(row: Row, content: str | None, rows: Rows, view: View) -> Drafted:
+    """Return the draft of the fact as it is, or under another id; `rows` of that id."""
+    old = row.body
+    assert isinstance(old, Entity)
+    key = new_id(old, content, view.scope)
+    if content is None:
+        return Drafted(old, False, old=old)
+    if key == old.id:
+        direct = structs.replace(old, is_direct=True)
+        return Drafted(direct, direct != old, old=old)
+    return move_fact(old, content, key, rows, view)
+
+
+def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafted:
+    """Return the new fact with everything known of the old one; a known fact only gets more sources."""
+    row = rows.get(address(view.scope, "entity", key))
+    if row is not None and isinstance(row.body, Entity):
+        view.marks.append("update_entity: two facts became one")
+        fresh = add_sources(structs.replace(row.body, is_direct=True), old.sources, view.now_ms)
+        return Drafted(fresh, fresh != row.body, old=row.body)
+    view.marks.append("update_entity: a fact moved to another id")
+    name = old.name if old.about else auto_name(content)
+    mention = Mention(old.type, name, content, old.confidence_ppm, bool(old.about), others=old.others)
+    given = SharedOptions(old.event_time_ms, old.importance_ppm, old.metadata, old.source)
+    draft = create_fact(mention, given, rows, view)
+    entity = structs.replace(
+        draft.entity, block=old.block, memory_type=draft.entity.memory_type or old.memory_type, is_direct=True
+    )
+    # Stated again after it had ended: it has sources of its own, and those of the old fact are added.
+    if draft.has_ended:
+        return with_entity(draft, add_sources(entity, old.sources, view.now_ms))
+    entity = structs.replace(
+        entity, sources=old.sources, reinforced_count=old.reinforced_count,
+        last_reinforced_ms=old.last_reinforced_ms,
+    )  # fmt: skip
+    return with_entity(draft, entity)
+
+
+def add_sources(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity:
+    """Return the entity reinforced by each source that it lacks, while there is room for them."""
+    news = [key for key in sources if key not in entity.sources][: SOURCE_COUNT_MAX - len(entity.sources)]
+    if not news:
+        return entity
+    return structs.replace(
+        entity, sources=tuple(sorted((*entity.sources, *news))),
+        # A row that was changed from outside may be at the limit; beyond it no storage could give it back.
+        reinforced_count=min(entity.reinforced_count + len(news), I64_MAX), last_reinforced_ms=now_ms,
+    )  # fmt: skip
+
+
+# Its memberships.
+
+
+def members_of(key: str, rows: Rows, view: View) -> dict[str, Row]:
+    """Return the memberships of an entity, by the name of their category; `rows`: with the retired ones."""
+    scope, retired = view.scope, (rows.get(address(view.scope, "category", it)) for it in view.tiers.retired)
+    stored = bodies_of((row for row in retired if row is not None), Category)
+    names = (*view.config.abouts, *(it.name for it in stored))
+    places = {name: address(scope, "membership", link_id(scope, key, name)) for name in names}
+    return {name: rows[where] for name, where in places.items() if where in rows}
+
+
+def list_wanted_categories(
+    named: tuple[str, ...] | None, ids: tuple[str, str], rows: Rows, view: View
+) -> dict[str, str]:
+    """Return the wanted categories, each with its `assigned_by`; `ids`: of the fact before and after."""
+    if named is not None:
+        return dict.fromkeys(named, "user")
+    held = members_of(ids[1], rows, view) | members_of(ids[0], rows, view)
+    found = {name: body_as(row, Membership) for name, row in held.items()}
+    return {name: it.assigned_by for name, it in found.items() if it is not None}
+
+
+def move_memberships(
+    draft: Drafted, old_id: str, homes: dict[str, str], facts: Facts, rows: Rows, view: View
+) -> tuple[Write, ...]:
+    """Return the writes of memberships and categories; `homes`: the wanted categories by name.
+
+    The memberships of an old id are deleted elsewhere, with the fact that ends.
+    """
+    entity, scope = draft.entity, view.scope
+    held, before = members_of(entity.id, rows, view), members_of(old_id, rows, view)
+    unwanted = [row for name, row in held.items() if name not in homes]
+    lost = [*unwanted, *(before.values() if old_id != entity.id else ())]
+    left = unlink_members(lost, categories_of(lost, rows, scope), view)
+    # The categories without the old members are the ones that get the new one: one row, both changes.
+    between = {
+        **rows,
+        **{it.address: structs.replace(rows[it.address], body=it.body) for it in left if it.body},
+    }
+    lacking = {name: by for name, by in homes.items() if draft.is_changed or name not in held}
+    added = link_facts(
+        (link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view
+    )
+    removed = tuple(Write(row.address, None) for row in unwanted)
+    writes = {it.address: it for it in (*removed, *left, *added)}
+    return tuple(writes.values())
+
+
+def categories_of(memberships: list[Row], rows: Rows, scope: Scope) -> list[Row]:
+    keys = dict.fromkeys(it.category_id for it in bodies_of(memberships, Membership))
+    places = [address(scope, "category", key) for key in keys]
+    return [rows[where] for where in places if where in rows]
+
+
+# The operation.
+
 
 REQUEST: Final = Fact("request", UpdateEntity)
 # The entity; None only where an earlier plan may have moved it.
@@ -78,10 +203,6 @@ HELD: Final = Fact("held", tuple[Row, ...])  # its memberships, and the categori
 
 
 # lookup: the entity as it is.
-
-
-def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
-    return (facts[REQUEST].entity_id,)
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
@@ -95,9 +216,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Taken:
 
     In doubt it may be missing because an earlier plan moved it: the receipt of that plan tells.
     """
-    rows, request = index_rows(answer), facts[REQUEST]
-    core = core_of(rows, view.scope)
-    adopt(view, core)
+    rows, request, core = index_rows(answer), facts[REQUEST], read_core(answer, view)
     row = rows.get(address(view.scope, "entity", request.entity_id))
     if row is None and not view.in_doubt:
         return Rejection(NotFound("entity", request.entity_id))
@@ -125,11 +244,11 @@ def ask_target(facts: Facts, view: View) -> Read | None:
     return Read(ByIds((*own, *memberships_of(key, view))))
 
 
-def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+def take_target(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row, scope, request = facts[CURRENT], view.scope, facts[REQUEST]
     if row is None:
         return Learned(DRAFTS(()) | SHELF(()) | UNSHELVED(()))
-    there = index_rows(answer) if answer is not None else {}
+    there = index_rows(answer)
     draft = revise_fact(row, request.content, there, view)
     rows = {it.address: it for it in (*facts[HELD], *there.values())}
     homes = homes_of(facts, draft, rows, view)
@@ -185,10 +304,8 @@ def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[
     fact = row.body
     assert isinstance(fact, Entity)
     yield from end_fact(fact, entity.id, "update", view)
-    bodies = [(it.address, it.body) for it in facts[HELD]]
-    yield from (
-        Write(where, None) for where, it in bodies if isinstance(it, Membership) and it.entity_id == fact.id
-    )
+    own = (it for it in bodies_of(facts[HELD], Membership) if it.entity_id == fact.id)
+    yield from (put(view.scope, "membership", it.id, None) for it in own)
 
 
 def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
@@ -209,12 +326,12 @@ UPDATE_ENTITY: Final = Workflow(
     "update_entity",
     given=(REQUEST,),
     steps=(
-        Step("lookup", requires=(REQUEST,), produces=(CURRENT, HELD, ROW, CORE), claims=claim_entity,
+        Step("lookup", requires=(REQUEST,), produces=(CURRENT, HELD, ROW, CORE),
+             claims=lambda facts, view: (facts[REQUEST].entity_id,),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         Step("target", requires=(REQUEST, CURRENT, HELD, ROW), produces=(DRAFTS, SHELF, UNSHELVED),
              **asks(Read, ask_target, take_target, retry(3))),
-        Step("embed", requires=(DRAFTS,), produces=(VECTORS,), config=(("profile", "default"),),
-             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        EMBED_FACTS,
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",
@@ -227,8 +344,7 @@ UPDATE_ENTITY: Final = Workflow(
     ),
     laws=(
         Law("a draft of the entity", (REQUEST, CURRENT, DRAFTS), is_of_current),
-        Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
+        VECTORS_LAW,
         SHELF_LAW,
     ),
 )  # fmt: skip

@@ -306,7 +306,7 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
     [
         ({"row": 99}, "row: 99, and its table has 17"),
         ({"facts": {}}, "facts: other ones than remember has at extract"),
-        ({"entered": ("unknown",)}, "entered: not of its interceptors: unknown"),
+        ({"entered": ("unknown",)}, "interceptors around remember.extract"),
         ({"pages": (ALIEN,)}, "pages: rows that extract has not asked for"),
         (
             {"reads": (RowRead(12, ALIEN.address, 0, is_named=True),)},
