@@ -18,12 +18,6 @@ BEHIND: Final = "doorkeeper behind a commit"
 """The interceptor that refuses a last step: what was done stands, and the memory cannot say so."""
 USHER: Final = "usher"
 """The interceptor outside of it that gives a reply of no use in place of a question that failed."""
-ECHO: Final = "echo"
-"""What the names of interceptors begin with that give what came anyway in place of it."""
-MODEST: Final = "modest"
-"""What the names of those begin with that ask for less, or as they were asked, where that changes nothing."""
-OF_ANY_ROW: Final = ("id", "ne", "")
-"""The condition that one of them puts behind a search without any; else it puts the last one again."""
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
 
 
