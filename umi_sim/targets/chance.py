@@ -10,6 +10,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from typing import Any
 
 from umi_sim.targets import clocks
@@ -24,10 +25,10 @@ def install(seed: int) -> Iterator[None]:
     """Until the block ends, `random`, `secrets`, `uuid`, `os` and numpy draw what follows from `seed`."""
     entropy = random.Random(f"umi-target entropy {seed}")
     global_state = random.getstate()
-    with ExitStack() as stack:
-        for owner, name, value in (*replacements(entropy), *fresh_starts(entropy)):
-            stack.callback(setattr, owner, name, getattr(owner, name))
-            setattr(owner, name, value)
+    with (
+        clocks.replaced(chain(replacements(entropy), fresh_starts(entropy))),
+        ExitStack() as stack,
+    ):
         stack.callback(random.setstate, global_state)
         random.seed(f"umi-target random {seed}")
         if numpy_random := sys.modules.get("numpy.random"):
@@ -44,8 +45,7 @@ def replacements(entropy: random.Random) -> Iterator[tuple[Any, str, Any]]:
     if hasattr(os, "getrandom"):
         ours[os.getrandom] = lambda size, flags=0: entropy.randbytes(size)
         yield os, "getrandom", ours[os.getrandom]
-    for module, name, real in clocks.find_places(tuple(ours), len(sys.modules)):
-        yield module, name, ours[real]
+    yield from clocks.find_uses(ours)
 
     real_seed = random.Random.seed
 

@@ -8,8 +8,8 @@ import datetime
 import sys
 import time
 from _thread import get_ident
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -118,18 +118,25 @@ class Same(type):
         return issubclass(other, cls.__bases__)
 
 
-@contextmanager
-def install(clock: Clock) -> Iterator[None]:
+def install(clock: Clock) -> AbstractContextManager[None]:
     """Until the block ends, this clock is what modules outside the standard library and umi_sim read."""
-    ours = functions(clock) | dates(clock)
-    places = find_places(tuple(ours), len(sys.modules))
-    for module, name, real in places:
-        setattr(module, name, ours[real])
-    try:
+    return replaced(find_uses(functions(clock) | dates(clock)))
+
+
+@contextmanager
+def replaced(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Until the block ends, attributes have other values: of each the owner, its name and the value."""
+    with ExitStack() as stack:
+        for owner, name, value in changes:
+            before = vars(owner).get(name) or getattr(owner, name)  # a classmethod as it is in its class
+            stack.callback(setattr, owner, name, before)
+            setattr(owner, name, value)
         yield
-    finally:
-        for module, name, real in places:
-            setattr(module, name, real)
+
+
+def find_uses(ours: Mapping[Any, Any]) -> list[tuple[Any, str, Any]]:
+    """Return the changes by which all names of these functions stand for ours."""
+    return [(owner, name, ours[real]) for owner, name, real in find_places(tuple(ours), len(sys.modules))]
 
 
 @lru_cache(maxsize=4)  # for time, chance, files and locks

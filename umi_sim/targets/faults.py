@@ -11,9 +11,11 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import lru_cache, partial
 from typing import Any
+
+from umi_sim.targets import clocks
 
 NO_WAIT = "PRAGMA busy_timeout = 0"
 BUSY_TIMEOUT = re.compile(r"\s*PRAGMA\s.*\bbusy_timeout\s*[=(]\s*['\"]?([0-9]+)", re.IGNORECASE)
@@ -206,8 +208,7 @@ def first_word(sql: str) -> str:
     return "".join(sql.lstrip().split(None, 1)[:1]).upper().rstrip(";")
 
 
-@contextmanager
-def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
+def install(sites: Sites, seconds: Callable[[], float]) -> AbstractContextManager[None]:
     """Until the block ends, SQLite can fail. SQL reads `seconds` as its clock.
 
     No lock is waited for in SQLite: its holder goes on only when that returns.
@@ -230,11 +231,4 @@ def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
         tell_time(made, seconds)
         return made
 
-    owners: tuple[Any, ...] = sqlite3, sqlite3.dbapi2
-    for owner in owners:
-        owner.connect = new_connect
-    try:
-        yield
-    finally:
-        for owner in owners:
-            owner.connect = connect
+    return clocks.replaced((owner, "connect", new_connect) for owner in (sqlite3, sqlite3.dbapi2))

@@ -83,6 +83,11 @@ class AnyOrder(Expectation):
         take(left, self.may)
         return count == len(self.must) and not left and len(got) >= self.least
 
+    @property
+    def count(self) -> Expectation:
+        """Return what counts these."""
+        return any_of(*range(self.least, len(self.must) + len(self.may) + 1))
+
     def __str__(self) -> str:
         more = f", and perhaps {show_value(list(self.may))}" if self.may else ""
         more += f", at least {self.least} in all" if self.least > len(self.must) else ""
@@ -184,7 +189,14 @@ Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
 
-class BoundedState(Data):
+class Entry(Data, kw_only=True):
+    """What a store has under one key. `end_ms`: when it ends by itself; `is_unsure`: it may be evicted."""
+
+    end_ms: int | None = None
+    is_unsure: bool = False
+
+
+class StoreState(Data):
     """A state of entries by key, of which some may be gone if they were more than `maxsize`.
 
     Of a store with maxsize 3 that got a, b, c and d, one of a, b and c is gone: all four are in `entries`,
@@ -194,6 +206,30 @@ class BoundedState(Data):
     entries: Mapping[Any, Any]
     flags: Flags
     lost_max: int = 0
+
+    def has_ended(self, entry: Entry, now_ms: int) -> bool:
+        return entry.end_ms is not None and entry.end_ms <= now_ms - (self.flags["boundary"] == "alive")
+
+    def at(self, now_ms: int) -> Self:
+        """Return the state without the entries that have ended by now."""
+        ended = [key for key, each in self.entries.items() if self.has_ended(each, now_ms)]
+        return self.without(*ended) if ended else self
+
+    def without(self, *keys: Any) -> Self:
+        return self.keep({key: each for key, each in self.entries.items() if key not in keys})
+
+    def change(self, key: object, **fields: object) -> Self:
+        """Return the state in which an entry has other fields."""
+        return structs.replace(
+            self, entries={**self.entries, key: structs.replace(self.entries[key], **fields)}
+        )
+
+    def list_rows(self, rows: Mapping[Any, object], others: Sequence[object] = ()) -> AnyOrder:
+        """Return the listing of entries, each as its row; those that may be lost, and `others`, may lack."""
+        unsure = [key for key in rows if self.lost_max and self.entries[key].is_unsure]
+        must = [row for key, row in rows.items() if key not in unsure]
+        least = len(must) + max(0, len(unsure) - self.lost_max)
+        return AnyOrder(must, [*(rows[key] for key in unsure), *others], least)
 
     def keep(self, entries: Mapping[Any, Any], lost_max: int | None = None) -> Self:
         """Return the state with these entries; no more of them are lost than are unsure."""
@@ -226,10 +262,9 @@ class BoundedState(Data):
         if key is None:
             yield self
             return
-        left = {other: each for other, each in self.entries.items() if other != key}
-        there = {**self.entries, key: structs.replace(self.entries[key], is_unsure=False)}
-        yield from self.keep(there).split_unsure(keys)
-        yield from self.keep(left, self.lost_max - 1).split_unsure(keys)
+        there, gone = self.change(key, is_unsure=False), self.without(key)
+        yield from there.keep(there.entries).split_unsure(keys)
+        yield from gone.keep(gone.entries, self.lost_max - 1).split_unsure(keys)
 
 
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
@@ -310,9 +345,9 @@ FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the s
 }  # fmt: skip
 
 
-def fill(names: Sequence[str], given: Mapping[str, object]) -> dict[str, object]:
-    """Return what is given of the arguments of these names, in their order."""
-    return {name: given[name] for name in names if name in given}
+def fill(name: str, args: Sequence[str], rows: Iterable[Mapping[str, object]]) -> list[ContractOp]:
+    """Return an operation for each row, with what that gives of its arguments, in their order."""
+    return [ContractOp(name, {each: row[each] for each in args if each in row}) for row in rows]
 
 
 class Contract(ABC):
@@ -399,11 +434,16 @@ class Contract(ABC):
 
     def deadlines(self, state: State) -> Iterator[int]:
         """Yield the times at which something ends by itself."""
-        return iter(())
+        yield from (it.end_ms for it in state.entries.values() if it.end_ms is not None)
 
     def with_deadline(self, state: State, end_ms: int) -> Iterator[State]:
         """Yield states in which one entry ends at this time."""
-        return iter(())
+        yield from (state.change(key, end_ms=end_ms) for key in state.entries)
+
+    def report_removal(self, state: State, existed: bool) -> Expectation:
+        """Return what a removal says where `delete_reports` has this value."""
+        is_told = state.flags["delete_reports"] == "existed"
+        return Truth(existed, is_told=True) if is_told else Exactly(None)
 
     # Drawing.
 

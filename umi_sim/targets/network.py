@@ -7,8 +7,10 @@ Law 3. Who answers is of the adapter: a transport of httpx, a fake server of red
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
+
+from umi_sim.targets import clocks
 
 Errors = Callable[[str], Exception]
 
@@ -52,12 +54,9 @@ def places() -> Iterator[tuple[Any, str, Any, Errors, Errors]]:
         yield later.client.Pipeline, "execute", failing_later, *errors
 
 
-@contextmanager
-def install(sites: Any) -> Iterator[None]:
+def install(sites: Any) -> AbstractContextManager[None]:
     """Until the block ends, these can fail."""
-    with ExitStack() as stack:
-        for owner, name, make, unsent, lost in places():
-            real = getattr(owner, name)
-            stack.callback(setattr, owner, name, real)
-            setattr(owner, name, make(sites, real, unsent, lost))
-        yield
+    return clocks.replaced(
+        (owner, name, make(sites, getattr(owner, name), unsent, lost))
+        for owner, name, make, unsent, lost in places()
+    )

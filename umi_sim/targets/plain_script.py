@@ -15,7 +15,6 @@ from typing import Final
 from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import Item
 
-KINDS: Final = ("op", "at_once", "in_turn", "advance", "reopen", "crash")
 OURS: Final = "umi_sim.targets"
 BASES: Final = ("Kv", "Sessions", "MemoryStore")
 STAND_INS: Final = ("MISSING", *BASES)
@@ -87,21 +86,18 @@ def write_plainly(
     name, source = adapter
     stripped = without_ours(source)
     recorded = [line.strip() for line in lines if line.startswith(" " * 6)]
+    left = iter(recorded)
+    steps = [item.of.script(item, name, left) for item in items]
     call_count = sum(len(item.ops) for item in items)
-    if stripped is None or len(recorded) != call_count or any(not is_plain(item) for item in items):
+    if stripped is None or len(recorded) != call_count or None in steps:
         return None
     has_time = any(item.kind == "advance" for item in items)
     text = SCRIPT.format(
         title=title, mark=mark, name=name, adapter=stripped, expected=expected,
         preparation="\n".join(prepare(source, has_time=has_time)),
-        steps="\n".join(f"    {line}" for line in steps_of(name, items, recorded)),
+        steps="\n".join(f"    {line}" for step in steps for line in step or ()),
     )  # fmt: skip
     return text if shows(text) else None
-
-
-def is_plain(item: Item) -> bool:
-    """Return True if calls alone can make it happen: no fault, no cancel, and no order of our own choice."""
-    return item.kind in KINDS and not item.pauses and (item.kind == "advance" or not item.number)
 
 
 def prepare(source: str, *, has_time: bool) -> Iterator[str]:
@@ -136,33 +132,6 @@ def without_ours(source: str) -> str | None:
             lines[node.lineno - 1 : last] = [""] * (last - node.lineno + 1)
     text = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip()
     return None if "umi_sim" in text or "outside" in text else text
-
-
-def steps_of(name: str, items: Sequence[Item], recorded: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that make the items happen."""
-    left = iter(recorded)
-    for item in items:
-        match item.kind:
-            case "advance":
-                yield f"NOW[0] += {item.number / 1000}"
-            case "reopen" | "crash":
-                if item.kind == "reopen":
-                    yield "await outcome(store.close)"
-                yield f"store = {name}()" + ("" if item.kind == "reopen" else "  # the process has died")
-                yield "await outcome(store.make)"
-            case "in_turn":
-                yield "for name, args, said in ("
-                yield from (f"    ({op.name!r}, {op.args!r}, {next(left)!r})," for op in item.ops)
-                yield "):"
-                yield "    await expect([said], lambda: getattr(store, name)(**args))"
-            case _:
-                calls = [f"lambda: store.{each}" for each in as_calls(item)]
-                yield f"await expect({[next(left) for _ in calls]!r}, {', '.join(calls)})"
-
-
-def as_calls(item: Item) -> Iterator[str]:
-    for op in item.ops:
-        yield f"{op.name}({', '.join(f'{name}={value!r}' for name, value in op.args.items())})"
 
 
 def shows(script: str) -> bool:

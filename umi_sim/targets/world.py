@@ -28,7 +28,7 @@ from collections.abc import (
     Sequence,
     ValuesView,
 )
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -86,18 +86,14 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def silence() -> Iterator[None]:
+def silence() -> AbstractContextManager[None]:
     """Until the block ends, what the store logs without a handler, or its threads end with, is not printed.
 
     With thousands of failures there would be nothing else to read.
     """
-    before = logging.lastResort, threading.excepthook
-    logging.lastResort, threading.excepthook = logging.NullHandler(), lambda _: None
-    try:
-        yield
-    finally:
-        logging.lastResort, threading.excepthook = before
+    return clocks.replaced(
+        [(logging, "lastResort", logging.NullHandler()), (threading, "excepthook", lambda _: None)]
+    )
 
 
 class TargetWorld:

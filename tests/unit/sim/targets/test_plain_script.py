@@ -12,7 +12,7 @@ from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.plain_script import is_plain, without_ours
+from umi_sim.targets.plain_script import without_ours
 
 LOST = """
 import asyncio
@@ -128,7 +128,7 @@ def test_a_failure_is_shown_by_plain_calls(
     ],
 )
 def test_a_fault_or_an_order_of_ours_is_not_plain(item: Item) -> None:
-    assert not is_plain(item)
+    assert item.of.script(item, "Mine", iter(())) is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.model import CROWD, AnyOrder, FirstFew, mark, marks_in
-from umi_sim.targets.plain_script import is_plain, steps_of
 
 BROKEN = (
     (stores.FirstPage, "answer", "keys"),
@@ -152,8 +151,8 @@ def test_a_mark_is_in_no_other_text() -> None:
 
 def test_calls_in_turn_are_shown_by_plain_calls() -> None:
     item = Item("in_turn", (ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})))
-    assert is_plain(item)
-    assert [*steps_of("Mine", [item], ["None", "1"])] == [
+    lines = item.of.script(item, "Mine", iter(["None", "1"]))
+    assert [*(lines or ())] == [
         "for name, args, said in (",
         "    ('put', {'key': 'a', 'value': 1}, 'None'),",
         "    ('get', {'key': 'a'}, '1'),",
