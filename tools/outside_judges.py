@@ -123,8 +123,8 @@ def run_store(
         return None
     is_given_up = verdict.broken is None and len(verdict.steps) < len(items)
     if is_given_up:  # more states were possible than it follows; what came last is not judged
-        verdict = structs.replace(verdict, gots=verdict.gots[:-1])
-    before = len(history_of(structs.replace(verdict, gots=verdict.gots[: verdict.ended_at])))
+        verdict = structs.replace(verdict, steps=verdict.steps[:-1])
+    before = len(history_of(structs.replace(verdict, steps=verdict.steps[: verdict.ended_at])))
     events, rule = exported(history_of(verdict)), verdict.broken.rule if verdict.broken else ""
     return JudgedHistory(number, model, bug, events, verdict.broken is None, before, rule=rule)
 

@@ -60,8 +60,8 @@ def run_both(
     if first.broken is not None or second.broken is not None or first.known or second.known:
         return second
     both = structs.replace(first, jobs=first.jobs + second.jobs)
-    for at, step in enumerate(first.steps):
-        for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
+    for at, (step, other_step) in enumerate(zip(first.steps, second.steps, strict=True)):
+        for op, got, wanted in zip(step.item.ops, step.gots, other_step.gots, strict=True):
             if not is_alike(one, op, got, wanted):
                 message = f"{wanted.told}, as {other.__name__} says"
                 return structs.replace(

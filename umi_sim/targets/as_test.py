@@ -17,7 +17,7 @@ class RacesNotExplored(UserWarning):
 
 def warn_of_races(jobs: "JobCounts", name: str) -> None:
     """Warn of what the runs of a test that passed say nothing about."""
-    from umi_sim.targets.lines import warn_unexplored
+    from umi_sim.targets.telling import warn_unexplored
 
     if limit := warn_unexplored(jobs):
         warnings.warn(f"{name}: {limit}", RacesNotExplored, stacklevel=2)

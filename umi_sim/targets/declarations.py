@@ -12,9 +12,9 @@ from types import FunctionType
 from typing import Any, Final
 
 from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_of
-from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import SITES
 from umi_sim.targets.model import Contract
+from umi_sim.targets.promises import RULES
 from umi_sim.targets.values import show_value
 
 PERCENT: Final = 100

@@ -14,12 +14,12 @@ from typing import Final
 from msgspec import structs
 
 from umi_sim.runs import time_limit
-from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads, world
+from umi_sim.targets import clocks, faults, files, loop, names, threads, world
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.checker import RULES
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.lines import as_taken, text_of
 from umi_sim.targets.plain_script import write_plainly
+from umi_sim.targets.promises import RULES
+from umi_sim.targets.telling import as_taken, text_of
 
 MARK: Final = "Written by `umi-sim target --export`"
 SCRIPT: Final = '''\
@@ -149,7 +149,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
 
 
 WIDTH: Final = 110
-PARTS: Final = (time_limit, clocks, chance, faults, files, network, threads, loop, names, world)
+PARTS: Final = (time_limit, clocks, faults, files, threads, loop, names, world)
 
 
 def source_of(adapter: type[Adapter]) -> str:

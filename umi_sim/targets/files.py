@@ -204,4 +204,4 @@ def install(sites: Any) -> AbstractContextManager[None]:
     changes += [(owner, "open", ours[io.open]) for owner in (builtins, io)]
     if hasattr(shutil, "_USE_CP_SENDFILE"):  # it copies from file to file, and calls no write
         changes.append((shutil, "_USE_CP_SENDFILE", False))
-    return clocks.replaced([*changes, *clocks.find_uses(ours)])
+    return clocks.patch_names([*changes, *clocks.find_uses(ours)])

@@ -157,7 +157,7 @@ class Alone(Kind):
         return iter(())
 
 
-class Op(Alone):
+class SingleOp(Alone):
     def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str]:
         return write_calls(item.ops, recorded)
 
@@ -270,7 +270,7 @@ class Cancel(Kind):
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "op": Op(), "at_once": AtOnce(), "in_turn": InTurn(), "paged": Paged(), "advance": Advance(),
+    "op": SingleOp(), "at_once": AtOnce(), "in_turn": InTurn(), "paged": Paged(), "advance": Advance(),
     "reopen": Reopen(), "crash": Crash(), "crash_in": CrashIn(), "fail": Fail(), "cancel": Cancel(),
 }  # fmt: skip
 

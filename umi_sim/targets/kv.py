@@ -27,13 +27,13 @@ from umi_sim.targets.model import (
     AnyOrder,
     Contract,
     Either,
-    Entry,
     Exactly,
     Expectation,
     FirstFew,
     Flags,
     Outcomes,
     Pool,
+    StoredEntry,
     StoreState,
     Truth,
     any_of,
@@ -50,7 +50,7 @@ Key = tuple[str, str]  # a namespace, and a key in it
 Ttl = int | None
 
 
-class KvEntry(Entry):
+class KvEntry(StoredEntry):
     value: object
     ttl_ms: int | None = None
 
@@ -207,9 +207,6 @@ class KvContract(Contract):
     def losses(self, state: KvState, op: ContractOp) -> Iterator[KvState]:
         if op.name in ("put", "incr", "touch"):
             yield state.without(self.bind(op, state.flags)["key"])
-
-    def list_values(self, state: KvState) -> Iterator[object]:
-        yield from (it.value for it in state.entries.values())
 
     def absence(self, state: KvState, op: ContractOp, now_ms: int) -> str:
         key: Any = op.args.get("ns", ""), op.args.get("key")

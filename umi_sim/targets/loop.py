@@ -521,7 +521,7 @@ def shutting_down(loop: Loop, real: Any) -> Any:
 @contextmanager
 def install(loop: Loop) -> Iterator[None]:
     """Until the block ends, jobs of executors, aiosqlite and anyio are those of this loop."""
-    with clocks.replaced(substitutes(loop)):
+    with clocks.patch_names(substitutes(loop)):
         yield
 
 

@@ -17,13 +17,13 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.targets import seed_files
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.as_test import warn_of_races
-from umi_sim.targets.checker import RULES
-from umi_sim.targets.drawing import DrawingPlan, Moments, draw_kinds, draw_next, draw_ops, draw_pool
+from umi_sim.targets.drawing import Moments, draw_next, draw_plan
 from umi_sim.targets.hunt import moments_of, recurs
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict, run
-from umi_sim.targets.lines import lines_of, not_recurring
+from umi_sim.targets.promises import RULES
 from umi_sim.targets.shrinking import fingerprint_of, shrink
+from umi_sim.targets.telling import lines_of, not_recurring
 
 STEP_COUNT: Final = 30
 WORDS: Final = st.integers(0, 2**32 - 1)  # what one rule draws; its items are drawn by a stream of that seed
@@ -59,9 +59,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
         def begin(self, word: int) -> None:
             self.seed = word
             chance = Stream(word, "target", adapter.contract.name)
-            ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, Stream(word))
-            kinds = draw_kinds(adapter, chance, bool(moments[0]), ops)
-            self.plan = DrawingPlan(adapter, ops, pool, kinds, moments[0])
+            self.plan = draw_plan(adapter, chance, Stream(word), moments[0])
 
         @rule(word=WORDS)
         def happen(self, word: int) -> None:

@@ -31,12 +31,12 @@ from umi_sim.targets.model import (
     AnyOrder,
     Contract,
     Either,
-    Entry,
     Exactly,
     Expectation,
     Flags,
     Outcomes,
     Pool,
+    StoredEntry,
     StoreState,
     Truth,
     Without,
@@ -57,7 +57,7 @@ HIDING_COUNTS: Final = (12, 40, CROWD)  # entries that do not fit, before the on
 ELSEWHERE: Final = 3  # one text in so many is another one's as well, mostly in another place
 
 
-class MemoryEntry(Entry):
+class MemoryEntry(StoredEntry):
     """`is_untold`: its add was cut off, and may never have told its id."""
 
     scope: Scope
@@ -255,9 +255,6 @@ class MemoryContract(Contract):
     def losses(self, state: MemoryState, op: ContractOp) -> Iterator[MemoryState]:
         if op.name == "update":
             yield state.without(self.bind(op, state.flags)["id"])
-
-    def list_values(self, state: MemoryState) -> Iterator[object]:
-        yield from (it.texts for it in state.entries.values())
 
     def absence(self, state: MemoryState, op: ContractOp, now_ms: int) -> str:
         is_absent = op.name in ("get", "delete") and op.args["id"] not in state.entries

@@ -189,7 +189,7 @@ Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
 
-class Entry(Data, kw_only=True):
+class StoredEntry(Data, kw_only=True):
     """What a store has under one key. `end_ms`: when it ends by itself; `is_unsure`: it may be evicted."""
 
     end_ms: int | None = None
@@ -207,7 +207,7 @@ class StoreState(Data):
     flags: Flags
     lost_max: int = 0
 
-    def has_ended(self, entry: Entry, now_ms: int) -> bool:
+    def has_ended(self, entry: StoredEntry, now_ms: int) -> bool:
         return entry.end_ms is not None and entry.end_ms <= now_ms - (self.flags["boundary"] == "alive")
 
     def at(self, now_ms: int) -> Self:
@@ -424,9 +424,10 @@ class Contract(ABC):
         """Yield the states after an operation that gave what it made the name of something deleted."""
         return iter(())
 
-    def list_values(self, state: State) -> Iterator[object]:
-        """Yield the values that a store in this state has."""
-        return iter(())
+    def marked_values(self, states: Iterable[State]) -> set[str]:
+        """Return the marked texts that a store in one of these states has."""
+        entries = (each for state in states for each in state.entries.values())
+        return {text for each in entries for text in marks_in(structs.astuple(each))}
 
     def absence(self, state: State, op: ContractOp, now_ms: int) -> str:
         """Return why there is nothing for this operation to read; nothing if there is something."""

@@ -31,12 +31,12 @@ from umi_sim.targets.model import (
     WHATEVER,
     AnyOrder,
     Contract,
-    Entry,
     Exactly,
     Expectation,
     Flags,
     Outcomes,
     Pool,
+    StoredEntry,
     StoreState,
     any_of,
     fill,
@@ -57,12 +57,12 @@ class SessionVersion(Data):
     count: int
 
 
-class Session(Entry):
+class StoredSession(StoredEntry):
     messages: tuple[Message, ...] = ()
     state: Mapping[str, object] = {}
 
 
-NO_SESSION: Final = Session()
+NO_SESSION: Final = StoredSession()
 
 
 class SessionsState(StoreState):
@@ -232,11 +232,6 @@ class SessionsContract(Contract):
         if op.name == "replace":
             for count in range(len(args["items"]) or 1):
                 yield state.set(args["of"], messages=()).plus(args["of"], args["items"][:count], now_ms)
-
-    def list_values(self, state: SessionsState) -> Iterator[object]:
-        for session in state.entries.values():
-            yield from (value for _, value in session.messages)
-            yield session.state
 
     def absence(self, state: SessionsState, op: ContractOp, now_ms: int) -> str:
         is_empty = op.name in ("get", "pop") and not state.of(self.bind(op, state.flags)["of"])

@@ -218,7 +218,7 @@ def install(loop: Any) -> Iterator[None]:
     """Until the block ends, locks that would wait let other jobs of this loop go on."""
     running.append(loop)
     try:
-        with clocks.replaced(substitutes(loop)):
+        with clocks.patch_names(substitutes(loop)):
             yield
     finally:
         running.remove(loop)

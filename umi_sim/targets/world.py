@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
-from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads
+from umi_sim.targets import clocks, faults, files, loop, names, threads
 
 COMPUTING_SECONDS_MAX = 3  # of the store, in one item
 PAGES_MAX = 300  # of one key each: more than any run puts into one place
@@ -61,8 +61,8 @@ def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
             clocks.install(world.clock),
             faults.install(world.sites, world.clock.seconds),
             files.install(world.sites),
-            network.install(world.sites),
-            chance.install(seed),
+            faults.install_network(world.sites),
+            clocks.install_chance(seed),
             no_collection(),
             silence(),
             loop.install(world.loop),
@@ -91,7 +91,7 @@ def silence() -> AbstractContextManager[None]:
 
     With thousands of failures there would be nothing else to read.
     """
-    return clocks.replaced(
+    return clocks.patch_names(
         [(logging, "lastResort", logging.NullHandler()), (threading, "excepthook", lambda _: None)]
     )
 

@@ -21,10 +21,9 @@ from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import JobCounts, TargetVerdict, run
-from umi_sim.targets.lines import lines_of
 from umi_sim.targets.seed_files import Earlier, document_of
 from umi_sim.targets.shrinking import shrink
-from umi_sim.targets.telling import of_all, of_earlier, of_hunt, of_replay
+from umi_sim.targets.telling import lines_of, of_all, of_earlier, of_hunt, of_replay
 
 
 class Seconds(Kv):
