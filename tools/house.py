@@ -298,7 +298,6 @@ LATE: Final = {  # who imports what in a function although that imports him: why
     ("umi_sim.mutants", "umi_sim.mutants.registry"): "all planted bugs, where one is planted",
     ("umi_sim.sweep.executors", "umi_sim.sweep.dask_cluster"): "it is found by its name",
     ("umi_sim.targets.adapter", "umi_sim.targets.as_test"): "an adapter gives the test of itself",
-    ("umi_sim.targets.adapter", "umi_sim.targets.machine"): "and its machine",
 }
 TOPS: Final = {
     "umi_core": "umi_core/memory.py",

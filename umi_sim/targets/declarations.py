@@ -112,7 +112,7 @@ def methods(adapter: type[Adapter]) -> dict[str, Expected]:
     at_each_start = "no value here: it is set when a life of the store begins"
     return {
         **dict.fromkeys(adapter.contract.ops, (is_method, left_out)),
-        **dict.fromkeys((*HOOKS, "killed", "check", "now", "pytest", "machine"), (is_method, "a method")),
+        **dict.fromkeys((*HOOKS, "killed", "check", "now", "pytest"), (is_method, "a method")),
         **dict.fromkeys(("folder", "clock", "outside"), (lambda _: False, at_each_start)),
     }  # fmt: skip
 

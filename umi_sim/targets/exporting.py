@@ -56,12 +56,6 @@ class Adapter:
     def pytest(cls, **_):
         return None
 
-    @classmethod
-    def machine(cls, **_):
-        return Adapter
-
-    TestCase = None
-
 
 def Known(*args, **kwargs):
     return None

@@ -123,7 +123,7 @@ def without_ours(source: str) -> str | None:
     lines = source.splitlines()
     for node in ast.parse(source).body:
         is_import = isinstance(node, ast.ImportFrom) and node.module == OURS
-        is_test = isinstance(node, ast.Assign) and re.search(r"\.(pytest|machine)\(", ast.unparse(node))
+        is_test = isinstance(node, ast.Assign) and re.search(r"\.pytest\(", ast.unparse(node))
         names = node.names if isinstance(node, ast.ImportFrom) and is_import else []
         if any(each.name not in STAND_INS or each.asname for each in names):
             return None

@@ -140,7 +140,6 @@ def test_a_fault_or_an_order_of_ours_is_not_plain(item: Item) -> None:
         ("from umi_sim.targets import Kv as Base\nx = 1", None),
         ("import umi_sim\nx = 1", None),
         ("self.outside['server'] = 1", None),
-        ("x = 1\nTestMine = Mine.machine().TestCase\ny = 2", "x = 1\n\ny = 2"),
     ],
 )
 def test_what_an_adapter_takes_from_umi_sim_is_left_out_or_too_much(source: str, left: str | None) -> None:
