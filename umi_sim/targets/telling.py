@@ -33,10 +33,13 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     rows = [
         whole("repeat", repeat(name, saved)),
         row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
-        *simpler(found.first, found.small),
-        BLANK,
     ]
+    if found.first.broken and found.small.broken and found.first.broken.rule != found.small.broken.rule:
+        known = f"found as {found.first.broken.rule}; without any restart or fault it is"
+        rows.append(row("", f"{known} {found.small.broken.rule}"))
+    again = repeat(name, saved)
     rows += [
+        BLANK,
         *cause(found.adapter, found.small),
         *report_needed(found.findings[0].needed),
         *jobs(found.jobs),
@@ -45,7 +48,9 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
         *report_inferred(found),
         *report_known(found),
         BLANK,
-        *under("next", what_next(name, saved)),
+        whole("next", f"umi-sim html {saved} --open"),
+        ReportRow("", (f"{again} --export show.py", "# as a script")),
+        ReportRow("", (again, "# exit 0: it fails still, as recorded; 1: no longer")),
     ]
     return Report(head(name, found.small), rows, value, 1)
 
@@ -71,13 +76,6 @@ def times(found: Hunt) -> str:
     return plural(len(found.not_recurring), "failure")
 
 
-def what_next(name: str, file: str) -> Iterator[ReportRow]:
-    """Yield commands that a person may want to type now."""
-    yield whole("", f"umi-sim html {file} --open")
-    yield ReportRow("", (f"{repeat(name, file)} --export show.py", "# as a script"))
-    yield ReportRow("", (repeat(name, file), "# exit 0: it fails still, as recorded; 1: no longer"))
-
-
 def repeat(name: str, file: str) -> str:
     return f"umi-sim target {name} --replay {file}"
 
@@ -85,14 +83,6 @@ def repeat(name: str, file: str) -> str:
 def head(name: str, verdict: TargetVerdict) -> str:
     assert verdict.broken is not None
     return f"FAIL {name} {verdict.broken.rule}: {verdict.broken.op}"
-
-
-def simpler(first: TargetVerdict, small: TargetVerdict) -> Iterator[ReportRow]:
-    """Yield a row if less is needed to show the failure than was met."""
-    assert first.broken is not None
-    assert small.broken is not None
-    if first.broken.rule != small.broken.rule:
-        yield row("", f"found as {first.broken.rule}; without any restart or fault it is {small.broken.rule}")
 
 
 def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]:

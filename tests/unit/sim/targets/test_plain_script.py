@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.exporting import script_of
+from umi_sim.targets.exporting import script_of, without_ours
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.plain_script import without_ours
 
 LOST = """
 import asyncio
