@@ -5,7 +5,7 @@ Law 2. Each is judged by its contract first; what is left are answers that the c
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -38,16 +38,11 @@ def check_same_interface(one: type[Adapter], other: type[Adapter]) -> None:
 
 
 def draw_both(other: type[Adapter], one: type[Adapter], seed: int, _: Moments) -> tuple[Item, ...]:
-    return tuple(draw_shared(other, one, seed))
-
-
-def draw_shared(other: type[Adapter], one: type[Adapter], seed: int) -> Iterator[Item]:
     """Draw items that both can be given."""
     ops = ops_of(other)
     kinds = ["op", "advance"] + (["reopen"] if one.durable and other.durable else [])
-    for item in draw_items(one, seed, {}):
-        if item.kind in kinds and all(op.name in ops for op in item.ops):
-            yield item
+    drawn = draw_items(one, seed, {})
+    return tuple(it for it in drawn if it.kind in kinds and all(op.name in ops for op in it.ops))
 
 
 def run_both(

@@ -20,7 +20,6 @@ from umi_sim.targets.model import (
     AnyOrder,
     Contract,
     Expectation,
-    FirstFew,
     Flags,
     Outcome,
     State,
@@ -514,11 +513,10 @@ class Checker:
 def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
     """Return what a long list lacks of what had to be in it; "" for a short one, where that can be seen."""
     for answer in answers:
-        wanted = answer.all if isinstance(answer, FirstFew) else answer
-        if isinstance(wanted, AnyOrder) and isinstance(got, list) and len(wanted.must) > LISTED_MAX:
-            lacking = [*wanted.must]
+        if isinstance(answer, AnyOrder) and isinstance(got, list) and len(answer.must) > LISTED_MAX:
+            lacking = [*answer.must]
             take(lacking, got)
-            message = f"; it lacks {len(lacking)} of {len(wanted.must)}: {show_value(lacking[:3])}"
+            message = f"; it lacks {len(lacking)} of {len(answer.must)}: {show_value(lacking[:3])}"
             return message if lacking else ""
     return ""
 

@@ -29,7 +29,6 @@ from umi_sim.targets.model import (
     Either,
     Exactly,
     Expectation,
-    FirstFew,
     Flags,
     Outcomes,
     Pool,
@@ -302,8 +301,7 @@ class KvContract(Contract):
     ) -> Outcomes:
         pairs = state.list_pairs(ns, now_ms, prefix)
         must, may = ([pair[0] for pair in each] for each in (pairs.must, pairs.may))
-        found = AnyOrder(must, may, pairs.least)
-        yield found if limit is None else FirstFew(found, limit), state
+        yield AnyOrder(must, may, pairs.least, limit), state
 
     def on_scan(self, state: KvState, now_ms: int, ns: str, limit: int = 0) -> Outcomes:
         return self.on_keys(state, now_ms, ns)

@@ -69,19 +69,23 @@ class Truth(Expectation):
 
 
 class AnyOrder(Expectation):
-    """These in any order, and none twice; `may`: these too, or not; `least`: how many in all."""
+    """These in any order, and none twice; `may`: these too, or not; `least`: how many in all.
+
+    `limit`: no more than so many of them are there, and so many if there are more.
+    """
 
     must: Sequence[Any]
     may: Sequence[Any] = ()
     least: int = 0
+    limit: int | None = None
 
     def takes(self, got: object) -> bool:
-        if not isinstance(got, list):
+        if not isinstance(got, list) or (self.limit is not None and len(got) > self.limit):
             return False
         left = list(got)
-        count = take(left, self.must)
+        is_full = take(left, self.must) == len(self.must) and len(got) >= self.least
         take(left, self.may)
-        return count == len(self.must) and not left and len(got) >= self.least
+        return not left and (is_full or len(got) == self.limit)
 
     @property
     def count(self) -> Expectation:
@@ -91,7 +95,8 @@ class AnyOrder(Expectation):
     def __str__(self) -> str:
         more = f", and perhaps {show_value(list(self.may))}" if self.may else ""
         more += f", at least {self.least} in all" if self.least > len(self.must) else ""
-        return f"{show_value(list(self.must))} in any order{more}"
+        few = "" if self.limit is None else f"{min(self.limit, len(self.must))} of "
+        return f"{few}{show_value(list(self.must))} in any order{more}"
 
 
 class Without(Expectation):
@@ -104,25 +109,6 @@ class Without(Expectation):
 
     def __str__(self) -> str:
         return f"a text with nothing of {', '.join(map(show_value, self.texts))}" if self.texts else "a text"
-
-
-class FirstFew(Expectation):
-    """At most `limit` of these in any order, and none twice; all of them, if they are no more than that."""
-
-    all: AnyOrder
-    limit: int
-
-    def takes(self, got: object) -> bool:
-        if not isinstance(got, list) or len(got) > self.limit:
-            return False
-        must, left = self.all.must, list(got)
-        must_count = take(left, must)
-        take(left, self.all.may)
-        is_full = must_count == len(must) and len(got) >= self.all.least
-        return not left and (is_full or len(got) == self.limit)
-
-    def __str__(self) -> str:
-        return f"{min(self.limit, len(self.all.must))} of {self.all}"
 
 
 def members_during(answers: Sequence[Any]) -> AnyOrder:
