@@ -42,8 +42,8 @@ def check_implementation(
 @contextmanager
 def usable() -> Iterator[None]:
     """End the command in one line if the implementation cannot be run."""
+    from umi_sim.machines.process import BadProcess
     from umi_sim.scenario.files import BadScenario
-    from umi_sim.target.process import BadProcess
     from umi_sim.targets.adapter import BadAdapter
 
     try:

@@ -54,12 +54,12 @@ class RunConfig(Data):
     `tamper_every`: after so many ops stored rows are changed; 0: never.
     `nearly`: the share of requests that are earlier ones with one small change of text, question or turns.
     `capacity_bytes`: what storage holds until it is healed. `page_rows`: how many rows a page of it has at
-    most. `limits`: those of umi_sim/target/limits.py that are lower in this run. `loss_max`: how many keys
+    most. `limits`: those of umi_sim/machines/limits.py that are lower in this run. `loss_max`: how many keys
     may be lost for good; 0 is none, and no wipe. `equivalences`: ids of those that are compared, of
     umi_sim.judge.equivalences.
     `categories`: lists of categories that lives of an agent take turns with, of
     umi_sim/record/category_lists.py; none: the usual one.
-    `target`: what is tested, one of umi_sim.target.table.
+    `target`: what is tested, one of umi_sim.machines.table.
     `command`: what runs another implementation of the target, for this run alone: it is in no file.
     `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
     Ratios are (n, d).

@@ -17,11 +17,11 @@ from msgspec import structs
 from umi_core.data import Owner
 from umi_sim.judge.equivalences import FILTER, SECOND
 from umi_sim.kernel.progress import at
+from umi_sim.machines.protocol import NothingServed
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs import runner
 from umi_sim.scenario import files as scenarios
-from umi_sim.target.machine import NothingServed
 from umi_sim.targets.adapter import BadAdapter
 
 TARGET: Final = "umi_core"  # whose contract it is

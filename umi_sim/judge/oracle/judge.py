@@ -74,7 +74,7 @@ def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
     for note in reply.hooks:
         if note.name == DOORKEEPER:
             is_answered = note.what == "substituted"  # else it refused, or stumbled, which is the same
-            # `umi_sim/target/revisions.py` has these interceptors: each answers something that the world
+            # `umi_sim/machines/revisions.py` has these interceptors: each answers something that the world
             # never said, so without this the models would not know why an operation goes on or fails.
             yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
         elif note.name == USHER:

@@ -20,9 +20,9 @@ from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Asked, Effect, Outcome, Reply
 from umi_core.messages.requests import Request
 from umi_core.values import Scope
+from umi_sim.machines.fence import Fence, Reach
+from umi_sim.machines.protocol import InitialStorage, Origin, Target
 from umi_sim.services.calls import Services
-from umi_sim.target.fence import Fence, Reach
-from umi_sim.target.machine import InitialStorage, Origin, Target
 
 
 class Subject(Protocol):

@@ -11,14 +11,14 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Core
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_sim.machines.fence import EVERYTHING, Fence
+from umi_sim.machines.protocol import InitialStorage, Machine, Origin, Target
+from umi_sim.machines.revisions import Revisions
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
 from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
-from umi_sim.target.fence import EVERYTHING, Fence
-from umi_sim.target.machine import InitialStorage, Machine, Origin, Target
-from umi_sim.target.revisions import Revisions
 
 
 class UmiMachine(Memory):

@@ -23,13 +23,13 @@ from umi_core.messages.effects import MAIN, Asked, Commit, Effect, Read, Reply
 from umi_core.messages.requests import OF_MEMORY
 from umi_core.values import Scope
 from umi_sim.kernel.child_process import Process, ProcessBroken, show_value
+from umi_sim.machines import wire
+from umi_sim.machines.fence import Fence
+from umi_sim.machines.protocol import InitialStorage, Machine, Origin
+from umi_sim.machines.umi import UmiMachine, UmiTarget, found_cores
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
-from umi_sim.target import wire
-from umi_sim.target.fence import Fence
-from umi_sim.target.machine import InitialStorage, Machine, Origin
-from umi_sim.target.umi import UmiMachine, UmiTarget, found_cores
 
 CONTRACT: Final = "umi"
 VERSION: Final = 1

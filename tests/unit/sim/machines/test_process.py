@@ -25,10 +25,10 @@ from umi_core.messages.answers import Wake
 from umi_core.messages.effects import AskModel, Commit, Done, Effect, Read, Reply
 from umi_core.messages.effects import CountRows as Count
 from umi_core.values import Scope
+from umi_sim.machines import wire
+from umi_sim.machines.process import BadProcess, BadStep, ProcessMachine, ProcessTarget, Server, must_be_alike
 from umi_sim.record.broken import Broken as BrokenRule
 from umi_sim.runs.runner import run_once
-from umi_sim.target import wire
-from umi_sim.target.process import BadProcess, BadStep, ProcessMachine, ProcessTarget, Server, must_be_alike
 
 
 @pytest.mark.slow

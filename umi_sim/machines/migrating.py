@@ -13,11 +13,11 @@ from umi_core.migration.migrator import LEGACY, Migrator
 from umi_core.migration.rows import PHASES
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_sim.machines.fence import EVERYTHING, Fence
+from umi_sim.machines.protocol import InitialStorage, Origin, Target
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 from umi_sim.services.legacy import WithLegacy
-from umi_sim.target.fence import EVERYTHING, Fence
-from umi_sim.target.machine import InitialStorage, Origin, Target
 
 STARTS: Final = ("find", "raise", "read_outbox")
 """The steps in which it learns the phase."""

@@ -1,8 +1,8 @@
 """What is tested, behind a protocol and a base class: this is all that the world knows about it.
 
 A *machine* is one life of what is tested. It takes requests and answers and asks for effects, which the world
-answers; Umi's own is in `umi_sim.target.umi`. A store that is called and does its own I/O is a machine that
-asks for nothing: `umi_sim.target.subject`. A *target* says how a life begins and which requests it serves.
+answers; Umi's own is in `umi_sim.machines.umi`. A store that is called and does its own I/O is a machine that
+asks for nothing: `umi_sim.machines.subject`. A *target* says how a life begins and which requests it serves.
 """
 
 from abc import ABC, abstractmethod
@@ -15,9 +15,9 @@ from umi_core.data import Data
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Asked, Commit, Effect
 from umi_core.values import Scope
+from umi_sim.machines.fence import Fence
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
-from umi_sim.target.fence import Fence
 
 
 class Origin(Data):
