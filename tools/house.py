@@ -62,7 +62,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_sim": tuple(
         (room,)
         for room in (
-            "kernel formats record services faults target workload world judge mutants scenario seedfile "
+            "kernel formats record services faults machines workload world judge mutants scenario seedfile "
             "runs explore shrink explain sweep pages targets programs testing disk cli __main__"
         ).split()
     ),
@@ -230,8 +230,7 @@ CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed or secret
 }
 FENCE_FILES: Final = {  # S1.8: must name what it stubs
     "umi_sim/programs/simulation.py",
-    "umi_sim/target/stubs.py",
-    "umi_sim/targets/chance.py",
+    "umi_sim/machines/stubs.py",
     "umi_sim/targets/clocks.py",
     "umi_sim/targets/faults.py",
     "umi_sim/targets/threads.py",
@@ -293,13 +292,12 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
     "umi_sim.testing.hypothesis_machine",
     "umi_sim.sweep.child",
     "umi_sim.testing.pytest_plugin",
-    "umi_sim.target.subject",
+    "umi_sim.machines.subject",
 )
 LATE: Final = {  # who imports what in a function although that imports him: why
     ("umi_sim.mutants", "umi_sim.mutants.registry"): "all planted bugs, where one is planted",
     ("umi_sim.sweep.executors", "umi_sim.sweep.dask_cluster"): "it is found by its name",
     ("umi_sim.targets.adapter", "umi_sim.targets.as_test"): "an adapter gives the test of itself",
-    ("umi_sim.targets.adapter", "umi_sim.targets.machine"): "and its machine",
 }
 TOPS: Final = {
     "umi_core": "umi_core/memory.py",

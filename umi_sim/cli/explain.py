@@ -56,8 +56,7 @@ def explain(word: tuple[str, ...]) -> Report:
 
 def rule_of_stores(name: str) -> Report | None:
     """The promise of a rule by which `umi-sim target` judges stores, or the meaning of an anomaly."""
-    from umi_sim.targets.anomalies import ANOMALIES
-    from umi_sim.targets.checker import RULES
+    from umi_sim.targets.promises import ANOMALIES, RULES
 
     more = whole("more", "umi-sim target --manual")
     if found := next((each for each in ANOMALIES if each.name == name), None):

@@ -117,8 +117,7 @@ def target(
         return replay_files(adapter, called, replay, out, way.live)
     from umi_sim.targets import seed_files, telling
     from umi_sim.targets.adapter import FOLDER
-    from umi_sim.targets.afresh import check_afresh
-    from umi_sim.targets.hunt import SEED_COUNT_MAX, hunt
+    from umi_sim.targets.hunt import SEED_COUNT_MAX, check_afresh, hunt
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
     with usable():

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-TARGETS: Final = ("umi_core.", "umi_sim.target.subject.", "umi_sim.target.process.", "umi_sim.mutants.")
+TARGETS: Final = ("umi_core.", "umi_sim.machines.subject.", "umi_sim.machines.process.", "umi_sim.mutants.")
 """What an exception out of these modules breaks is what is tested; out of all others it is the simulator."""
 
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 from msgspec import structs
 
 from umi_core.data import Data
-from umi_sim.targets.anomalies import name_anomaly
 from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
@@ -21,7 +20,6 @@ from umi_sim.targets.model import (
     AnyOrder,
     Contract,
     Expectation,
-    FirstFew,
     Flags,
     Outcome,
     State,
@@ -30,34 +28,13 @@ from umi_sim.targets.model import (
     resolve_flags,
     take,
 )
+from umi_sim.targets.promises import name_anomaly
 from umi_sim.targets.values import MISSING, key_of, same, show_value
 
 STATE_COUNT_MAX: Final = 256
 MOVE_COUNT_MAX: Final = 1_000
 LISTED_MAX: Final = 20  # members of a list that a reader compares by eye
 SUSPECT_COUNT_MAX: Final = 12
-
-RULES: Final[Mapping[str, str]] = {
-    "answer": "what is read is what was written",
-    "raises": "what is asked in plain words is not refused, and nothing is raised",
-    "error-applied": "an error means not applied, now or later",
-    "done-lost": "done means done",
-    "batch-split": "a batch that failed was not applied in part",
-    "crash-split": "after a crash an operation was done, or was not",
-    "cancel-split": "after a cancellation an operation was done, or was not",
-    "cancel-spread": "a cancelled request cancels no other",
-    "at-once": "requests at once equal some order of them",
-    "reopen-lost": "what was done is there after a restart",
-    "scope": "scopes are apart",
-    "order": "the order is the one that was promised",
-    "ttl": "what has a time to live is there until that time is over, and not longer",
-    "pages": "pages are complete, and nothing is in them twice",
-    "alike": "two implementations of one interface answer alike",
-    "erased": "what was removed is in no file of the store",
-    "invariant": "what the adapter checks after each item holds",
-    "hang": "every operation ends",
-    "process": "the process of the store lives and speaks its protocol",
-}
 
 
 class TooMany(Exception):
@@ -287,12 +264,8 @@ class Checker:
 
     def note_removed(self, before: Iterable[State], op_name: str) -> None:
         """Note the values that some state had before this operation, and none has after it."""
-        held, left = (self.values_held(states) for states in (before, self.possible))
+        held, left = (self.contract.marked_values(states) for states in (before, self.possible))
         self.removed |= dict.fromkeys(sorted(held - left), op_name)
-
-    def values_held(self, states: Iterable[State]) -> set[str]:
-        values = (value for state in states for value in self.contract.list_values(state))
-        return {it for value in values for it in marks_in(value)}
 
     def note_past(self, ops: Iterable[ContractOp], times_ms: Sequence[int], *, is_cut: bool = False) -> None:
         """Note operations; `is_cut`: they may not have been applied."""
@@ -540,11 +513,10 @@ class Checker:
 def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
     """Return what a long list lacks of what had to be in it; "" for a short one, where that can be seen."""
     for answer in answers:
-        wanted = answer.all if isinstance(answer, FirstFew) else answer
-        if isinstance(wanted, AnyOrder) and isinstance(got, list) and len(wanted.must) > LISTED_MAX:
-            lacking = [*wanted.must]
+        if isinstance(answer, AnyOrder) and isinstance(got, list) and len(answer.must) > LISTED_MAX:
+            lacking = [*answer.must]
             take(lacking, got)
-            message = f"; it lacks {len(lacking)} of {len(wanted.must)}: {show_value(lacking[:3])}"
+            message = f"; it lacks {len(lacking)} of {len(answer.must)}: {show_value(lacking[:3])}"
             return message if lacking else ""
     return ""
 

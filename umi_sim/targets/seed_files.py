@@ -25,9 +25,9 @@ from umi_sim.record.saved_failures import (
     save_document,
 )
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
-from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import IN_TURN_MAX, Item, item_to_json, read_item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict, run
+from umi_sim.targets.promises import RULES
 from umi_sim.targets.shrinking import Live, fingerprint_of
 
 FORMAT: Final = "umi-target"

@@ -261,6 +261,7 @@ def test_a_change_has_the_result_of_the_table(change: Row) -> None:
         (lambda: FIRST.at("w", 0), ["unknown revision: w@0"]),
         (lambda: FIRST.at("v"), ["unknown revision: v@0"]),
         (lambda: FIRST.interceptors(1), ["unknown revision: interceptors@1"]),
+        (lambda: FIRST.interceptors(-1), ["unknown revision: interceptors@-1"]),
         (lambda: Registry().register(Workflow("e", (), ())), ["MissingFact(e, ('outcome',))"]),
     ],
 )

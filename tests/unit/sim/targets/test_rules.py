@@ -15,11 +15,12 @@ from tests.wide_stores import CountsTwice, LeavesBytes
 from tools.tables import DOCS
 from umi_sim.targets import MISSING, Kv, Sessions
 from umi_sim.targets.adapter import CONTRACTS, Adapter
-from umi_sim.targets.checker import RULES, Checker, Got, TooMany
+from umi_sim.targets.checker import Checker, Got, TooMany
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.model import mark
+from umi_sim.targets.promises import RULES
 from umi_sim.targets.shrinking import shrink
 
 

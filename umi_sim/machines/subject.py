@@ -12,18 +12,17 @@
 Each life is a new subject, made by calling the first argument; what it keeps in files outlives it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Protocol
 
-from umi_core.data import Data, Owner
+from umi_core.data import Owner
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Asked, Effect, Outcome, Reply
 from umi_core.messages.requests import Request
 from umi_core.values import Scope
+from umi_sim.machines.fence import Fence, Reach
+from umi_sim.machines.protocol import InitialStorage, Origin, Target
 from umi_sim.services.calls import Services
-from umi_sim.target.fence import Fence, Reach
-from umi_sim.target.machine import InitialStorage, Machine, Origin
 
 
 class Subject(Protocol):
@@ -71,7 +70,7 @@ class SubjectMachine(Owner):
         return None
 
 
-class SubjectTarget(Data, dict=True):
+class SubjectTarget(Target):
     """Subjects that serve these requests, by name; runs ask for no others.
 
     `fenced`: what a call may not reach for. The clock and chance: a store that reads the one or draws the
@@ -79,30 +78,17 @@ class SubjectTarget(Data, dict=True):
     business, as is everything with `fenced=()`.
     """
 
-    make: Callable[[], Subject]
-    requests: Collection[str]
-    fenced: Collection[Reach] = ("clock", "chance")
-
-    @cached_property
-    def fence(self) -> Fence:
-        """Return the fence around its calls."""
-        return Fence(self.fenced, renames=(self.make.__module__,))
+    def __init__(
+        self,
+        make: Callable[[], Subject],
+        requests: Collection[str],
+        fenced: Collection[Reach] = ("clock", "chance"),
+    ) -> None:
+        self.make, self.requests = make, requests
+        self.fence = Fence(fenced, renames=(make.__module__,))
 
     def services(self) -> Services:
         return Services({})
 
-    def close(self) -> None:
-        """Nothing of it outlives the run."""
-
     def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> SubjectMachine:
         return SubjectMachine(self.make())
-
-    def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
-        return False
-
-    def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
-        return 0, 0
-
-    def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
-        """It has no such limit."""
-        return False

@@ -1,7 +1,6 @@
 """Umi's own memory as a target: its lives, their limits, and its workflows that change under them."""
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
 
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
@@ -12,14 +11,14 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Core
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_sim.machines.fence import EVERYTHING, Fence
+from umi_sim.machines.protocol import InitialStorage, Machine, Origin, Target
+from umi_sim.machines.revisions import Revisions
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
 from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
-from umi_sim.target.fence import EVERYTHING, Fence
-from umi_sim.target.machine import InitialStorage, Machine, Origin
-from umi_sim.target.revisions import Revisions
 
 
 class UmiMachine(Memory):
@@ -70,11 +69,11 @@ class UmiMachine(Memory):
         return self.restore(self.snapshot(), self.registry, life=self.life, scope=self.state.scope)
 
 
-class UmiTarget:
+class UmiTarget(Target):
     """Memories with one configuration, on one registry of workflows."""
 
-    requests: Final[Collection[str]] = OF_MEMORY
-    fence: Final = Fence(EVERYTHING, blames=("umi_core",), renames=("umi_core",))
+    requests: Collection[str] = OF_MEMORY
+    fence = Fence(EVERYTHING, blames=("umi_core",), renames=("umi_core",))
 
     def __init__(self, config: RunConfig, registry: Registry = BUILT_IN) -> None:
         self.config = config
@@ -91,10 +90,7 @@ class UmiTarget:
             page_rows=config.page_rows,
         )  # fmt: skip
 
-    def close(self) -> None:
-        """Nothing of it outlives the run."""
-
-    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> UmiMachine:
+    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> Machine:
         return UmiMachine(scope, self.config_of(agent, found_cores(scope, stored)), self.registry)
 
     def config_of(self, agent: str, cores: Iterable[Core]) -> Config:

@@ -6,9 +6,9 @@ from tests.unit.core.test_access import entity, records
 from umi_core import limits as of_memory
 from umi_core.tiers import archive
 from umi_sim.judge.state import accesses
+from umi_sim.machines.limits import LIMITS, lower_limits
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.limits import LIMITS, lower_limits
 
 KNOWING = (of_memory, archive, accesses)
 

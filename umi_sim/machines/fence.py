@@ -7,7 +7,7 @@ Law 2. The innermost frame that is not of the standard library is blamed, if the
 Law 3. Other threads, and everything outside steps, reach what they always did. When the last run is over,
        all functions are those that they were.
 
-How what is called gets here: `umi_sim.target.stubs`.
+How what is called gets here: `umi_sim.machines.stubs`.
 """
 
 import sys

@@ -11,9 +11,9 @@ from umi_core.messages.answers import Wake
 from umi_core.messages.effects import Read
 from umi_core.rows import Core
 from umi_core.values import Block, Entry
+from umi_sim.machines.umi import UmiMachine, UmiTarget
 from umi_sim.record.broken import Broken
 from umi_sim.seedfile.fields import PLAIN
-from umi_sim.target.umi import UmiMachine, UmiTarget
 
 NOBODY: Final = Entry("", 1, "", "", 0)
 

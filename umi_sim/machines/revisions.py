@@ -5,47 +5,37 @@ Law 2. They are the first ones. So a memory that wrongly continues an operation 
 revision does one step twice, or leaves one out. An idle workflow is registered, and changes as all do.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
 Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
-some around effects, and some around steps. Two of each only observe; their calls must be nested: `before`
-outer first, `after` inner first. Those between them name the places where they want to be, so that some are
-nowhere else. Inside is one that asks for what no interceptor may do, at every fourth question, or in every
-fourth operation: the reply must name that, and it must have no effect. Another one asks for less where that
-is all the same, and no reply may name it; one stumbles over commits that are over, which changes nothing. The
-innermost gives, in every third operation, what came anyway in place of it.
+two around effects and two around steps, which only observe. Their calls must be nested: `before` outer first,
+`after` inner first. What an interceptor may do is tested by calls (tests/properties/test_answers.py).
 Law 5. Where they change after every second op, sixth, tenth and so on, an outermost one comes and goes: it
 turns away what some operations ask, before it is sent or once it is answered, by a refusal or because it
 stumbles itself, or answers in the place of the model. Of others it refuses the last step, behind the commit.
 Each reply names it, and is judged as if the world had answered so. When the world heals it has gone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
 
 from msgspec import structs
 
-from umi_core.conditions import CONDITION_COUNT_MAX, Condition
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.middleware import (
     Interceptor,
     Pass,
     Place,
     Refuse,
-    Rewrite,
     Site,
     Substitute,
     Verdict,
 )
-from umi_core.engine.prompt_blocks import prompt_blocks
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
-from umi_core.language.prompts import FIXED
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query, Read
-from umi_core.values import Scope
+from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Read
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, OF_ANY_ROW, USHER
-from umi_sim.target.refusals import check_refusals
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER
 
 ONLOOKER: Final = "onlooker"
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
@@ -70,8 +60,8 @@ class Revisions:
     def __init__(self, every: int) -> None:
         self._every = every
         self._count = 0
-        self._tables: RegistryTables | None = None  # all workflows as they are now, without interceptors
-        self._onions = (Onion("effect", meddles), Onion("step", meddles_in_steps))
+        self._tables: Registry | None = None  # all workflows as they are now, without interceptors
+        self._observers = (NestedObservers("effect"), NestedObservers("step"))
         self._doorkeeper = Doorkeeper()
 
     def change_before(self, op_id: str | None, registry: Registry) -> Registry:
@@ -86,13 +76,11 @@ class Revisions:
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < due_count:
             self._count += 1
-            self._tables = changed_tables(self._tables or RegistryTables(registry))
-            registry = structs.replace(registry, revisions=self._tables.registry.revisions)
-            if self._count == 1:
-                check_refusals(registry)
+            self._tables = change_tables(self._tables or registry)
+            registry = structs.replace(registry, revisions=self._tables.revisions)
             if self._count == 1 and self._every % 2 == 0:
-                for onion in self._onions:
-                    registry = onion.around(registry)
+                for observers in self._observers:
+                    registry = observers.add_hooks(registry)
             # 2, 6, 10 ...: an even number brings the observers (law
             # 4), these numbers the one that refuses, too (law 5).
             if self._every % 4 == 2:
@@ -101,30 +89,11 @@ class Revisions:
 
     def check(self) -> None:
         """Raises Broken if they were called in another order; if one kind was, the other was too."""
-        for watch in (*self._onions, self._doorkeeper):
+        for watch in (*self._observers, self._doorkeeper):
             watch.check()
-        counts = {onion.site: onion.call_count for onion in self._onions}
+        counts = {each.site: each.call_count for each in self._observers}
         is_called = max(counts.values()) < CALL_COUNT_MIN or min(counts.values()) > 0
         demand(is_called, rules.HOOK_ORDER, "some interceptors are never called", "all of them", counts)
-
-
-class RegistryTables:
-    """The workflows of a registry, equal to themselves alone: what they say need not be compared."""
-
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
-
-    def __eq__(self, other: object) -> bool:
-        # A registry is frozen and compares by value, which takes longer than making it anew: so by identity.
-        return isinstance(other, RegistryTables) and self.registry is other.registry
-
-    def __hash__(self) -> int:
-        return object.__hash__(self.registry)
-
-
-@lru_cache(maxsize=256)  # the tables of one run are those of the next, and take a sixth of a short run
-def changed_tables(tables: RegistryTables) -> RegistryTables:
-    return RegistryTables(change_tables(tables.registry))
 
 
 def change_tables(registry: Registry) -> Registry:
@@ -160,38 +129,20 @@ CALL_COUNT_MIN: Final = 200
 ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
 
 
-class Onion:
+class NestedObservers:
     """Two interceptors around effects, or around steps, and the order in which they were called."""
 
-    def __init__(self, site: Site, meddler: Callable[[Place, Any], Verdict]) -> None:
+    def __init__(self, site: Site) -> None:
         self.site: Site = site
         self.call_count = 0
-        self._meddler = meddler
         self._due: tuple[str, str] | None = None  # way and name of the call that must come next
         self._wrong = ""
 
-    def around(self, registry: Registry) -> Registry:
-        """The registry with both of them. The inner one is registered first, and has to wait all the same."""
-        # Registered in the wrong order on purpose: the priority
-        # has to decide, and not the order of the calls.
+    def add_hooks(self, registry: Registry) -> Registry:
+        """Return the registry with both. The inner one is registered first, and has to wait all the same."""
         for name, priority in (("inner", 3), ("outer", 1)):
             out, back = partial(self._check_call, "out", name), partial(self._check_call, "back", name)
             hook = Interceptor(f"{name} {self.site}", self.site, out, back, back, priority)
-            registry = registry.with_interceptor(hook)
-        for at, hook in enumerate(FILTERED[self.site]):
-            named = structs.replace(hook, name=f"filter {at} {self.site}", site=self.site, priority=2)
-            registry = registry.with_interceptor(named)
-        steps = MEDDLED if self.site == "step" else ()
-        meddler = Interceptor(f"meddler {self.site}", self.site, self._meddler, priority=4, steps=steps)
-        echo = Interceptor(f"{ECHO} {self.site}", self.site, after=echoes, priority=5, effects=REPEATABLE)
-        stumbler = Interceptor(
-            f"stumbler {self.site}", self.site, after=stumbles, on_error=stumbles, priority=4,
-            on_raise="fail", effects=("commit",),
-        )  # fmt: skip
-        registry = registry.with_interceptor(meddler).with_interceptor(stumbler).with_interceptor(echo)
-        if self.site == "step":  # around which no question can be rewritten
-            return registry
-        for hook in (Interceptor(MODEST, "effect", before=narrows, priority=4), *SAYING_THE_SAME):
             registry = registry.with_interceptor(hook)
         return registry
 
@@ -199,7 +150,7 @@ class Onion:
         """Raises Broken if they were ever called in another order."""
         if self.call_count:
             what = f"interceptors of {self.site}s were called otherwise than they must be"
-            demand(not self._wrong, rules.HOOK_ORDER, what, "an onion", self._wrong)
+            demand(not self._wrong, rules.HOOK_ORDER, what, "nested calls", self._wrong)
 
     def _check_call(self, way: str, name: str, place: Place, asked: object, *_: object) -> Pass:
         first, last = ORDER[way]
@@ -218,84 +169,18 @@ class Onion:
         return Pass()
 
 
-FILTERED: Final[Mapping[Site, Sequence[Interceptor]]] = {
-    "effect": (
-        Interceptor("", workflows=("remember", "forget")),
-        Interceptor("", steps=("commit", "read", "embed")),
-        Interceptor("", effects=("model", "commit")),
-        Interceptor("", tasks=("extract", "rewrite")),
-        Interceptor("", workflows=("remember", "recall"), effects=("read", "embed")),
-    ),
-    "step": (
-        Interceptor("", workflows=("remember", "forget")),
-        Interceptor("", steps=("commit", "read", "rank")),
-        Interceptor("", effects=("model", "commit")),
-    ),
-}
-"""Those that name where they want to be; what a memory remembers of them tells whether they were."""
-REPEATABLE: Final = ("model", "embed", "read")  # no hook may say in its place what became of a commit
-
-
-def echoes(place: Place, asked: object, result: object) -> Verdict:
-    """Repeat a call now and then: a hook that gives the value that was there anyway changes nothing."""
-    if place.operation % ECHOES_EVERY:
-        return Pass()
-    return Substitute(dict(result.known) if isinstance(result, Facts) else result)
-
-
-SAYING_THE_SAME: Final = [
-    prompt_blocks(task, {"objective": FIXED[task][0]}, f"{MODEST} about {task}")
-    for task in ("extract", "route")
-]
-"""They put the block of a prompt in place that is there."""
-
-
-# One that asks for less, and one that stumbles where nothing can be refused any more.
-
-STUMBLES_EVERY: Final = 5
-
-
-class Stumbled(Exception):
-    """An exception as an interceptor of a user may raise it."""
-
-
-def stumbles(place: Place, asked: object, result: object) -> Verdict:
-    if place.operation % STUMBLES_EVERY == 0:
-        raise Stumbled
-    return Pass()
-
-
-def narrows(place: Place, request: Asked) -> Verdict:
-    """A moment less for the model, and conditions that hold in any case."""
-    if isinstance(request, AskModel):
-        return Rewrite(structs.replace(request, timeout_ms=max(1, request.timeout_ms - 1)))
-    if isinstance(request, Read):
-        return Rewrite(structs.replace(request, query=narrow_query(request.query)))
-    return Pass() if isinstance(request, Commit) else Rewrite(request)
-
-
-def narrow_query(query: Query) -> Query:
-    if isinstance(query, ByIds):
-        return query
-    # Repeating the last condition narrows nothing, and may not: the reply has to be the same with it.
-    always = query.where[-1:] or ((Condition(*OF_ANY_ROW),) if getattr(query, "kind", "") == "entity" else ())
-    has_room = len(query.where) < CONDITION_COUNT_MAX
-    return structs.replace(query, where=(*query.where, *always)) if has_room else query
-
-
 # One that turns away.
 
 TURNS_AWAY_EVERY: Final = 5
-REFUSED: Final = (
-    "extract",
-    "evolve",
-    "expand",
-    "route",
-)  # asked of the model, and not indispensable
+REFUSED: Final = ("extract", "evolve", "expand", "route")  # asked of the model, and not indispensable
 CLOSED: Final = ("get_entity", "remember", "forget", "write_block")  # whose reads or commits may fail
 UNHEARD: Final = ("evolve", "expand", "route")  # whose answers nothing else in an operation rests on
 CLOSED_BEHIND: Final = ("write_block",)  # which has committed when it comes to its reply
 NO_USE: Final = ModelReplied(0, "")
+
+
+class Stumbled(Exception):
+    """An exception as an interceptor of a user may raise it."""
 
 
 class Doorkeeper:
@@ -376,60 +261,3 @@ def turns_away_behind(place: Place, facts: Facts) -> Verdict:
     """Refuse the last step of some other operations, when all is done that is seen from outside."""
     is_due = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in CLOSED_BEHIND
     return Refuse("over") if is_due else Pass()
-
-
-# One that asks for too much.
-
-MEDDLES_EVERY: Final = 4
-ECHOES_EVERY: Final = 3
-HALF_A_CHARACTER: Final = "\ud800"
-MEDDLED: Final = ("extract", "resolve", "lookup", "scan", "settle", "reply")
-
-
-def meddles(place: Place, request: Asked) -> Verdict:
-    turn, rest = divmod(request.request_id, MEDDLES_EVERY)
-    if rest:
-        return Pass()
-    # `turn` goes through all options, so that each is tried in a long run.
-    options = overdone(request)
-    return Rewrite(options[turn % len(options)])
-
-
-def meddles_in_steps(place: Place, facts: Facts) -> Verdict:
-    """Substitute facts that the step does not produce."""
-    return Pass() if place.operation % MEDDLES_EVERY else Substitute({"somebody else's": True})
-
-
-def overdone(request: Asked) -> tuple[Asked, ...]:
-    """More than was asked, or another thing: wider reads, later time-outs, other texts, smaller batches."""
-    patient = structs.replace(request, timeout_ms=request.timeout_ms + 1)
-    if isinstance(request, AskModel):
-        other = "evolve" if request.task == "extract" else "extract"
-        return (
-            patient,
-            structs.replace(request, timeout_ms=0),
-            structs.replace(request, prompt=HALF_A_CHARACTER),
-            structs.replace(request, task=other),
-            structs.replace(request, request_id=request.request_id + 1),
-        )
-    if isinstance(request, Embed):
-        first, *others = request.texts
-        changed = ((*others,), (" ", *others), (HALF_A_CHARACTER, *others), (first, *request.texts))
-        return (patient, *(structs.replace(request, texts=texts) for texts in changed))
-    if isinstance(request, Commit):
-        return (
-            structs.replace(request, writes=request.writes[1:]),
-            structs.replace(request, expects=()),
-            structs.replace(request, key=f"{request.key} of another"),
-            # a model may get less time, a commit may not
-            structs.replace(request, timeout_ms=max(1, request.timeout_ms - 1)),
-        )
-    return (structs.replace(request, query=widen_query(request.query)), patient)
-
-
-def widen_query(query: Query) -> Query:
-    if isinstance(query, ByIds):
-        return ByIds(query.addresses[1:])
-    if query.where:
-        return structs.replace(query, where=())
-    return structs.replace(query, scope=Scope(query.scope.user, "another agent"))

@@ -10,8 +10,9 @@ No caller may notice.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+import msgspec
 from msgspec import structs
 
 from umi_core.config import Config
@@ -22,14 +23,13 @@ from umi_core.messages.effects import MAIN, Asked, Commit, Effect, Read, Reply
 from umi_core.messages.requests import OF_MEMORY
 from umi_core.values import Scope
 from umi_sim.kernel.child_process import Process, ProcessBroken, show_value
+from umi_sim.machines import wire
+from umi_sim.machines.fence import Fence
+from umi_sim.machines.protocol import InitialStorage, Machine, Origin
+from umi_sim.machines.umi import UmiMachine, UmiTarget, found_cores
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
-from umi_sim.services.calls import Services
-from umi_sim.target import wire
-from umi_sim.target.fence import Fence
-from umi_sim.target.machine import InitialStorage, Machine, Origin
-from umi_sim.target.umi import UmiMachine, UmiTarget, found_cores
 
 CONTRACT: Final = "umi"
 VERSION: Final = 1
@@ -46,7 +46,7 @@ class BadStep(Exception):
     """The result of a step is nothing that a memory can say."""
 
 
-class ReportedOperation(Data):
+class ReportedOperation(Data, forbid_unknown_fields=True):
     """An operation in flight, as the process tells it. `asks`: the question whose answer it waits for.
 
     `due_ms`: when it gives that up, or goes on by itself.
@@ -61,27 +61,20 @@ class ReportedOperation(Data):
 
 
 class ProcessState(Data):
-    """How a life stands after a step."""
+    """How a life stands after a step, and what it asks in this step."""
 
     deadline_ms: int | None = 0  # before its first step a life is due at once
     recovering: bool = False
     operations: tuple[ReportedOperation, ...] = ()
     marks: tuple[str, ...] = ()
     digest: str = ""
-
-
-class Served(Protocol):
-    """A process, or the one that took its place."""
-
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]: ...
-    def count_step(self) -> None:
-        """Count a step of a life: now and then another process takes its place, with what it saved."""
+    effects: tuple[Any, ...] = ()
 
 
 class ProcessMachine(Owner):
     """One life in the process. `twin`: a memory of ours that is given the same, if both are compared."""
 
-    process: Served
+    process: "Server"
     life: int
     twin: UmiMachine | None = None
     is_stepped: bool = False
@@ -111,10 +104,10 @@ class ProcessMachine(Owner):
         reply = ask_process(self.process, op="step", life=self.life, now_ms=now_ms, value=wire.to_json(value))
         self.is_stepped = True
         try:
-            effects = tuple(wire.from_json(each, Effect) for each in list_of(reply, "effects"))
             self.standing = standing_of(reply)
+            effects = tuple(wire.from_json(each, Effect) for each in self.standing.effects)
             self.must_be_awaited(effects)
-        except (wire.Unreadable, ValueError, TypeError) as error:
+        except ValueError as error:  # wire.Unreadable is one
             raise BadStep(str(error)) from None
         # After the checks, so that a malformed step is told as such and not as a difference.
         if self.twin is not None:
@@ -167,8 +160,8 @@ class ProcessMachine(Owner):
 
     def must_stand_as(self, standing: ProcessState) -> None:
         """Raises Broken if a life that was made of what it saved stands otherwise than it did."""
-        # Marks belong to the step that set them, and a restored life has taken none yet.
-        expected, got = (structs.replace(each, marks=()) for each in (self.standing, standing))
+        # Marks and effects belong to their step, and a restored life has taken none yet.
+        expected, got = (structs.replace(each, marks=(), effects=()) for each in (self.standing, standing))
         what = f"life {self.life}, made of what it has saved, is another memory"
         demand(expected == got, rules.COPIED_STATE_CONTINUES, what, expected, got)
 
@@ -187,7 +180,7 @@ def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
 # What it says.
 
 
-def ask_process(process: Served | Process, **request: Any) -> dict[str, Any]:
+def ask_process(process: "Server", **request: Any) -> dict[str, Any]:
     """Return the answer of the process. Raises BadStep."""
     try:
         reply = process.ask(request)
@@ -199,33 +192,11 @@ def ask_process(process: Served | Process, **request: Any) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def standing_of(reply: dict[str, Any]) -> ProcessState:
-    """Read how a life stands after a step. Raises ValueError and TypeError."""
-    deadline_ms = reply.get("deadline_ms")
-    # `type`, as everywhere on the wire: true and 1 are different in JSON.
-    is_time = deadline_ms is None or type(deadline_ms) is int
-    digest, marks = reply.get("digest", ""), list_of(reply, "marks")
-    if not is_time or type(digest) is not str or not all(isinstance(mark, str) for mark in marks):
-        raise ValueError(f"says no time, no digest, or no marks: {show_value((deadline_ms, digest, marks))}")
-    bytes.fromhex(digest)  # raises ValueError for other digits; the caller makes a finding of it
-    operations = tuple(map(operation_of, list_of(reply, "operations")))
-    return ProcessState(deadline_ms, reply.get("recovering") is True, operations, tuple(marks), digest)
-
-
-def operation_of(found: Any) -> ReportedOperation:
-    it = ReportedOperation(**found)
-    is_named = type(it.workflow) is str and type(it.step) is str and (it.op is None or type(it.op) is str)
-    numbers = (it.number, it.asks or 0, it.due_ms or 0)
-    if not is_named or any(type(each) is not int for each in numbers):
-        raise ValueError(f"tells of no operation: {show_value(found)}")
-    return it
-
-
-def list_of(reply: dict[str, Any], name: str) -> list[Any]:
-    found = reply.get(name, [])
-    if not isinstance(found, list):
-        raise ValueError(f"{name}: expected a list, got {show_value(found)}")
-    return found
+def standing_of(reply: Mapping[str, Any]) -> ProcessState:
+    """Read how a life stands after a step. Raises ValueError."""
+    standing = msgspec.convert({"deadline_ms": None, **reply}, ProcessState)
+    bytes.fromhex(standing.digest)  # raises ValueError for other digits; the caller makes a finding of it
+    return standing
 
 
 # The process.
@@ -299,7 +270,7 @@ class Server(Owner):
         reply = ask_process(self, op="restore", life=life, saved=saved[life], **more)
         try:
             standing = standing_of(reply)
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             raise BadStep(str(error)) from None
         if self.is_judged:
             machine.must_stand_as(standing)
@@ -309,7 +280,7 @@ def begin_request(scope: Scope, config: Config) -> dict[str, Any]:
     return {"scope": wire.to_json(scope), "config": wire.to_json(config)}
 
 
-def saved_of(process: Served, life: int) -> Any:
+def saved_of(process: "Server", life: int) -> Any:
     """Whatever it wants to have back. Raises BadStep."""
     reply = ask_process(process, op="save", life=life)
     if reply.get("saved") is None:
@@ -320,40 +291,31 @@ def saved_of(process: Served, life: int) -> Any:
 # The target.
 
 
-class ProcessTarget:
+class ProcessTarget(UmiTarget):
     """Lives in one process, which is started with this run and ends with it. Raises BadProcess."""
 
-    fence: Final = Fence()
+    fence = Fence()
 
     def __init__(self, config: RunConfig) -> None:
-        self.own = UmiTarget(config)  # whose services and settings it is given
+        super().__init__(config)
         self.is_compared = rules.SECOND_IMPLEMENTATION.id in config.equivalences
         self.server = Server(config.command, rules.COPIED_STATE_CONTINUES.name not in config.off)
         try:
-            self.requests: Collection[str] = read_served(self.server.hello)
+            self.requests = read_served(self.server.hello)
         except BadStep as error:
             self.close()
             raise BadProcess(f"{config.command}: {error}") from None
-
-    def services(self) -> Services:
-        return self.own.services()
 
     def close(self) -> None:
         self.server.process.kill()
 
     def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> ProcessMachine:
-        config = self.own.config_of(agent, found_cores(scope, stored))
+        config = self.config_of(agent, found_cores(scope, stored))
         return self.server.begin(scope, config, UmiMachine(scope, config) if self.is_compared else None)
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
-        """Its program is its own."""
+        """Return False: its program is its own."""
         return False
-
-    def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
-        return self.own.entry_counts(scope, services)
-
-    def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
-        return self.own.limit_entries(agent, entry_count_max)
 
 
 def read_served(reply: dict[str, Any]) -> Collection[str]:

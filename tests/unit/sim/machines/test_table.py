@@ -7,15 +7,15 @@ from umi_core.messages.requests import REQUESTS
 from umi_core.workflows import BUILT_IN
 from umi_sim.formats.schema import Wrong
 from umi_sim.kernel import folders
+from umi_sim.machines.migrating import MigrationTarget
+from umi_sim.machines.protocol import Target
+from umi_sim.machines.table import list_unserved, target_of
+from umi_sim.machines.umi import UmiTarget
 from umi_sim.record.items import Op
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import BadScenario, draw, find, overridden
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import check_agents
-from umi_sim.target.machine import Target
-from umi_sim.target.migrating import MigrationTarget
-from umi_sim.target.table import list_unserved, target_of
-from umi_sim.target.umi import UmiTarget
 
 PUT = Op("o1", 0, "a", "put_row", {"kind": "blocks", "id": "r", "content": "x"})
 

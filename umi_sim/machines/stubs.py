@@ -20,8 +20,8 @@ from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
+from umi_sim.machines.fence import ARMED, WATCH, Fence, Reach, is_of, must_stay_inside, report_reach
 from umi_sim.record import rules
-from umi_sim.target.fence import ARMED, WATCH, Fence, Reach, is_of, must_stay_inside, report_reach
 
 # What the interpreter audits.
 

@@ -9,7 +9,7 @@ from umi_core.messages.answers import Embedded, ReadDone
 from umi_core.messages.effects import AskModel, Effect
 from umi_core.messages.requests import Set
 from umi_core.values import Scope
-from umi_sim.target.wire import Other, Unreadable, classes, from_json, read_tree, to_json
+from umi_sim.machines.wire import Other, Unreadable, classes, from_json, read_tree, to_json
 
 ASK = AskModel("extract", "Wh\udc80t?", request_id=7, timeout_ms=3)
 

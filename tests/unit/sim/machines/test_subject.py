@@ -12,12 +12,12 @@ from umi_core.errors import EntryTooLarge
 from umi_core.limits import DAY_MS, WORKING_VALUE_BYTES_MAX
 from umi_core.messages.effects import Done, Outcome, Refused
 from umi_core.messages.requests import Delete, Get, Request, Set, bad_request
+from umi_sim.machines.subject import Subject, SubjectTarget
 from umi_sim.record.items import Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run
 from umi_sim.scenario.files import draw, parse
-from umi_sim.target.subject import Subject, SubjectTarget
 from umi_sim.world.agent import Agent
 
 CACHE_RUNS: Final = parse(

@@ -1,7 +1,7 @@
 """A migrator as a target: an agent whose rows move from an old server's store to main, kind by kind."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
 
@@ -13,11 +13,11 @@ from umi_core.migration.migrator import LEGACY, Migrator
 from umi_core.migration.rows import PHASES
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_sim.machines.fence import EVERYTHING, Fence
+from umi_sim.machines.protocol import InitialStorage, Origin, Target
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 from umi_sim.services.legacy import WithLegacy
-from umi_sim.target.fence import EVERYTHING, Fence
-from umi_sim.target.machine import InitialStorage, Machine, Origin
 
 STARTS: Final = ("find", "raise", "read_outbox")
 """The steps in which it learns the phase."""
@@ -77,13 +77,11 @@ class MigratingMachine(Migrator):
         return
 
 
-class MigrationTarget:
+class MigrationTarget(Target):
     """Migrators between a main store and an old one."""
 
-    requests: Final[Collection[str]] = tuple(
-        name for name, cls in REQUESTS.items() if cls.served_by == "migrator"
-    )
-    fence: Final = Fence(EVERYTHING, blames=("umi_core",), renames=("umi_core",))
+    requests = tuple(name for name, cls in REQUESTS.items() if cls.served_by == "migrator")
+    fence = Fence(EVERYTHING, blames=("umi_core",), renames=("umi_core",))
 
     def __init__(self, config: RunConfig, registry: Registry = BUILT_IN) -> None:
         self.config = config
@@ -93,21 +91,8 @@ class MigrationTarget:
         config = self.config
         return WithLegacy({}, config.capacity_bytes, config.loss_max, (MAIN, LEGACY), config.page_rows)
 
-    def close(self) -> None:
-        """Nothing of it outlives the run."""
-
     def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> MigratingMachine:
         self.lives[agent] += 1
         # The number of the life goes into the keys of its batches,
         # or a new life could not tell its own from old ones.
         return MigratingMachine(scope, self.lives[agent])
-
-    def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
-        return False
-
-    def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
-        return 0, 0
-
-    def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
-        """It has no such limit."""
-        return False

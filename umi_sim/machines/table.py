@@ -11,7 +11,7 @@ from umi_sim.record.run_config import RunConfig
 
 if TYPE_CHECKING:
     from umi_core.engine.registry import Registry
-    from umi_sim.target.machine import Target
+    from umi_sim.machines.protocol import Target
 
 TARGETS: Final = {"umi_core": "memory", "migrator": "migrator"}
 """Each target with the machine that its requests name in `served_by`."""
@@ -25,13 +25,13 @@ def list_unserved(target: str, names: Iterable[str]) -> Iterator[str]:
 def target_of(config: RunConfig, registry: "Registry") -> "Target":
     """Return what a run of this configuration tests."""
     if config.command:
-        from umi_sim.target.process import ProcessTarget
+        from umi_sim.machines.process import ProcessTarget
 
         return ProcessTarget(config)
     if config.target == "migrator":
-        from umi_sim.target.migrating import MigrationTarget
+        from umi_sim.machines.migrating import MigrationTarget
 
         return MigrationTarget(config, registry)
-    from umi_sim.target.umi import UmiTarget
+    from umi_sim.machines.umi import UmiTarget
 
     return UmiTarget(config, registry)

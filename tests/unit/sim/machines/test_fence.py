@@ -21,13 +21,13 @@ from msgspec import structs
 
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
+from umi_sim.machines.fence import EVERYTHING, Reach, step
+from umi_sim.machines.stubs import STUBS
+from umi_sim.machines.subject import SubjectTarget
+from umi_sim.machines.umi import UmiTarget
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.fence import EVERYTHING, Reach, step
-from umi_sim.target.stubs import STUBS
-from umi_sim.target.subject import SubjectTarget
-from umi_sim.target.umi import UmiTarget
 
 CALLED = {
     "a clock": ("clock", lambda: time.time_ns()),
@@ -88,7 +88,7 @@ def test_who_reaches_outside_is_found_with_his_line(name: str) -> None:
     assert failure is not None
     assert failure.rule == "step-stays-inside"
     line = call.__code__.co_firstlineno
-    assert failure.message.startswith(f"tests/unit/sim/target/test_fence.py line {line} (<lambda>) ")
+    assert failure.message.startswith(f"tests/unit/sim/machines/test_fence.py line {line} (<lambda>) ")
 
 
 @pytest.mark.parametrize("name", CALLED)

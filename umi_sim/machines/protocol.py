@@ -1,10 +1,11 @@
-"""What is tested, behind two small protocols: this is all that the world knows about it.
+"""What is tested, behind a protocol and a base class: this is all that the world knows about it.
 
 A *machine* is one life of what is tested. It takes requests and answers and asks for effects, which the world
-answers; Umi's own is in `umi_sim.target.umi`. A store that is called and does its own I/O is a machine that
-asks for nothing: `umi_sim.target.subject`. A *target* says how a life begins and which requests it serves.
+answers; Umi's own is in `umi_sim.machines.umi`. A store that is called and does its own I/O is a machine that
+asks for nothing: `umi_sim.machines.subject`. A *target* says how a life begins and which requests it serves.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -14,9 +15,9 @@ from umi_core.data import Data
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Asked, Commit, Effect
 from umi_core.values import Scope
+from umi_sim.machines.fence import Fence
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
-from umi_sim.target.fence import Fence
 
 
 class Origin(Data):
@@ -77,36 +78,40 @@ class InitialStorage(Data):
     commits: Callable[[], Iterable[Commit]]
 
 
-class Target(Protocol):
-    """A system that can be tested: how its lives begin, and what may be asked of them."""
+class Target(ABC):
+    """A system that can be tested: how its lives begin, and what may be asked of them.
 
-    @property
-    def requests(self) -> Collection[str]:
-        """The names of the requests that it serves."""
+    `requests`: the names of those that it serves. `fence`: around its steps.
+    """
 
-    @property
-    def fence(self) -> Fence:
-        """Return the fence around its steps."""
+    requests: Collection[str]
+    fence: Fence
 
+    @abstractmethod
     def services(self) -> Services:
-        """The simulated services that its effects are answered by."""
+        """Return the simulated services that its effects are answered by."""
 
-    def close(self) -> None:
-        """The run is over."""
+    @abstractmethod
+    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> Machine:
+        """Begin the next life of an agent."""
 
-    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> Machine: ...
+    def close(self) -> None:  # noqa: B027 # most have nothing to end
+        """End with the run; nothing in this process outlives it."""
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
-        """Change the program under running machines, if that is due before this op; whether it was.
+        """Change the program under running machines, if that is due before this op; return whether it was.
 
         `op_id` None: the world has healed, and nothing turns requests away any more.
         """
+        return False
 
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
-        """The range of limits that a later life may have for its entries; empty if there is no such fault."""
+        """Return the range of limits that a later life may have for its entries; none where both are 0."""
+        return 0, 0
 
     def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
-        """Later lives of this agent have room for so many entries; None: as configured. True if new."""
+        """Give later lives of this agent room for so many entries; None: as configured. True if new."""
+        return False
 
 
 class NothingServed(ValueError):

@@ -7,10 +7,10 @@ from msgspec import structs
 
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.workflows import BUILT_IN
+from umi_sim.machines.revisions import CHANGE_COUNT_MAX, FIRST, ROW, UNUSED, Revisions, change_tables
 from umi_sim.record.run_config import DOORKEEPER
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.revisions import CHANGE_COUNT_MAX, FIRST, ROW, UNUSED, Revisions, change_tables
 
 
 def test_every_workflow_goes_through_all_forms_and_is_as_it_was_again() -> None:
