@@ -20,6 +20,7 @@ from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
+from umi_sim.kernel.dates import class_of_date
 from umi_sim.machines.fence import ARMED, WATCH, Fence, Reach, is_of, must_stay_inside, report_reach
 from umi_sim.record import rules
 
@@ -113,17 +114,6 @@ def stub(owner: Any, name: str, reach: Reach, harmless_count: int = sys.maxsize)
     yield Stub(owner, name, original, instead)
 
 
-def stub_dates(real: Any) -> Any:
-    """Return a stand-in for a class of dates, whose functions cannot be replaced: all of it but now."""
-
-    def make(cls: type, *args: Any, **kwargs: Any) -> Any:
-        return real(*args, **kwargs)
-
-    tellers: dict[str, Any] = {name: classmethod(teller(real, name)) for name in NOW if hasattr(real, name)}
-    # `__new__` makes the real class, so a date from inside a run is an ordinary one and outlives it.
-    return Dated(real.__name__, (real,), {"__new__": make, **tellers})
-
-
 NOW: Final = ("now", "utcnow", "today")
 
 
@@ -133,16 +123,6 @@ def teller(real: Any, name: str) -> Any:
         return getattr(real, name)(*args, **kwargs)
 
     return tell
-
-
-class Dated(type):
-    """Metaclass of a class that stands in for another: it says that it is the other."""
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.__bases__)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, cls.__bases__)
 
 
 STUBS: Final = tuple(stubs())
@@ -208,7 +188,10 @@ def find_renamed(packages: tuple[str, ...], loaded_count: int) -> tuple[Stub, ..
 
 def list_replacements() -> dict[Any, Any]:
     """By what may have been imported by its name: what stands for it."""
-    dates = {real: stub_dates(real) for real in (datetime.datetime, datetime.date)}
+    dates = {
+        real: class_of_date(real, {name: teller(real, name) for name in NOW if hasattr(real, name)})
+        for real in (datetime.datetime, datetime.date)
+    }
     module = ModuleType("datetime")
     vars(module).update(vars(datetime))
     vars(module).update({real.__name__: instead for real, instead in dates.items()})

@@ -18,6 +18,7 @@ from typing import Final
 
 from msgspec import structs
 
+from umi_sim.kernel import dates
 from umi_sim.runs import time_limit
 from umi_sim.targets import clocks, faults, files, loop, names, threads, world
 from umi_sim.targets.adapter import Adapter
@@ -81,6 +82,7 @@ def stand_in(name, text):
 
 
 stand_in("umi_sim", "")
+stand_in("umi_sim.kernel", "")
 stand_in("umi_sim.runs", "")
 stand_in("umi_sim.targets", STAND_IN)
 
@@ -146,7 +148,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
 
 
 WIDTH: Final = 110
-PARTS: Final = (time_limit, clocks, faults, files, threads, loop, names, world)
+PARTS: Final = (time_limit, dates, clocks, faults, files, threads, loop, names, world)
 
 
 def source_of(adapter: type[Adapter]) -> str:
