@@ -23,7 +23,8 @@ from umi_core.messages.answers import Value
 from umi_core.messages.effects import MAIN, Asked, Commit, Effect, Read, Reply
 from umi_core.messages.requests import OF_MEMORY
 from umi_core.values import Scope
-from umi_sim.kernel.child_process import Process, ProcessBroken, show_value
+from umi_sim.kernel.child_process import Process, ProcessBroken
+from umi_sim.kernel.wording import show_value
 from umi_sim.machines import wire
 from umi_sim.machines.fence import Fence
 from umi_sim.machines.protocol import InitialStorage, Machine, Origin

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from umi_core.data import Data
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
@@ -29,7 +30,7 @@ from umi_sim.targets.model import (
     take,
 )
 from umi_sim.targets.promises import name_anomaly
-from umi_sim.targets.values import MISSING, key_of, same, show_value
+from umi_sim.targets.values import MISSING, key_of, same
 
 STATE_COUNT_MAX: Final = 256
 MOVE_COUNT_MAX: Final = 1_000

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.child_process import ProcessBroken
+from umi_sim.kernel.wording import show_value
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, TooMany
@@ -22,7 +23,7 @@ from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
 from umi_sim.targets.threads import find_own_threads
-from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, TargetWorld, world_of
 
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")

@@ -21,6 +21,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     CROWD_LIMITS,
@@ -42,7 +43,6 @@ from umi_sim.targets.model import (
     fill,
     take,
 )
-from umi_sim.targets.values import show_value
 
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
