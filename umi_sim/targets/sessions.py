@@ -81,8 +81,8 @@ class SessionsState(StoreState):
 
     def set(self, key: Key, **fields: object) -> "SessionsState":
         """Return the state after a change of a session, which is made if there is none."""
-        state = self.count_change(key)
-        return structs.replace(state, entries={key: NO_SESSION, **self.entries}).change(key, **fields)
+        session = structs.replace(self.entries.get(key, NO_SESSION), **fields)
+        return structs.replace(self.count_change(key), entries={**self.entries, key: session})
 
     def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
         before = self.entries.get(key, NO_SESSION).messages
