@@ -230,7 +230,7 @@ CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed or secret
 }
 FENCE_FILES: Final = {  # S1.8: must name what it stubs
     "umi_sim/programs/simulation.py",
-    "umi_sim/machines/stubs.py",
+    "umi_sim/machines/fence.py",
     "umi_sim/targets/clocks.py",
     "umi_sim/targets/faults.py",
     "umi_sim/targets/threads.py",

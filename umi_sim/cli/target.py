@@ -142,7 +142,7 @@ def target(
         if earlier.failing:
             return telling.of_earlier(called, FOLDER, earlier).also(*nothing)
         return telling.of_hunt(called, found, "").also(*telling.rows_of(earlier, called), *nothing)
-    saved = [seed_files.write(adapter, called, each.seed, each.small).as_posix() for each in found.findings]
+    saved = [seed_files.write(adapter, called, each.small).as_posix() for each in found.findings]
     reported = telling.of_all(called, found, saved) if to_end else telling.of_hunt(called, found, saved[0])
     return reported.also(*telling.rows_of(earlier, called, saved), *export(adapter, found.small, out))
 

@@ -75,7 +75,7 @@ def test_a_seed_file_holds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     found = hunt(PopReadsThenDeletes, range(200))
     assert found.small is not None
-    path = seed_files.write(PopReadsThenDeletes, "store:Mine", found.findings[0].seed, found.small)
+    path = seed_files.write(PopReadsThenDeletes, "store:Mine", found.small)
     saved = seed_files.read(path)
     again = run(PopReadsThenDeletes, found.small.items)
     assert saved.steps == found.small.steps
