@@ -20,8 +20,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from umi_core.engine.registry import Registry
-from umi_core.engine.registry import validate_workflow
+from umi_core.engine.registry import Registry, validate_workflow
 from umi_core.engine.workflow import Step, Workflow
 from umi_sim.mutants.edits import CannotPlant, ModuleChange
 from umi_sim.target.stubs import find_renamed

@@ -10,8 +10,7 @@ from tests.spec_tables import Row, plain, rows
 from tests.unit.core.engine.tables import X, Y, Z, named
 from umi_core.engine import middleware as hooks
 from umi_core.engine.facts import Fact, Facts, is_within
-from umi_core.engine.registry import Registry
-from umi_core.engine.registry import findings
+from umi_core.engine.registry import Registry, findings
 from umi_core.engine.workflow import Learned, Step, Workflow, degrade, forever, nothing, retry
 from umi_core.errors import BadWorkflow, Rejected
 from umi_core.limits import REVISION_COUNT_MAX
