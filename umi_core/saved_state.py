@@ -154,12 +154,9 @@ def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator
 
 def is_left(facts: Mapping[str, object], step: Step) -> bool:
     """Check whether the step may have been skipped: the known facts are those that it leaves then."""
-    left = step.otherwise or {}
-    return all(
-        # By class as well, since False == 0: a step that may be skipped may leave one and learn the other.
-        name in left and left[name].__class__ is facts[name].__class__ and left[name] == facts[name]
-        for name in step.learns
-    )
+    # By class as well, since False == 0: a step that may be skipped may leave one and learn the other.
+    left = ((step.left[name], facts[name]) for name in step.learns)
+    return all(one.__class__ is other.__class__ and one == other for one, other in left)
 
 
 def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> Iterator[str]:

@@ -122,7 +122,7 @@ class Step(Data, dict=True):
     """A row. `effect`, `ask` and `on_failure` are given together, by `asks` below, or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
-    what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
+    what the units gave. A row whose `when` is false is skipped and leaves `left`. A damaged row of a
     kind that is in `spares` reaches `take` without a body; any other one makes the read fail. The next commit
     expects each row that was read to be as it was, unless its kind is in `loose`: the plan is right whatever
     becomes of such a row. A later operation of this memory that `claims` the same waits until this one has
@@ -155,6 +155,11 @@ class Step(Data, dict=True):
         """Return its options; one that asks a model or an embedder has a profile, whatever it declares."""
         profile = {"profile": "default"} if self.effect in (AskModel, Embed) else {}
         return {**profile, **dict(self.config)}
+
+    @cached_property
+    def left(self) -> Mapping[str, object]:
+        """Return what it leaves if it is skipped: its `otherwise`, and None for its other facts."""
+        return {**dict.fromkeys(self.learns), **(self.otherwise or {})}
 
     @cached_property
     def needs(self) -> Mapping[str, Fact[Any]]:
@@ -270,11 +275,6 @@ def forever(replan: str | None = None) -> OnFailure:
 def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
     """Degrade to constants; substitutes that depend on facts or the failure are `Degrade(name, function)`."""
     return Degrade(to, lambda known, reason: facts)
-
-
-def nothing(*facts: Fact[Any]) -> dict[str, None]:
-    """Return None for each fact: what a skipped row leaves if no row that needs one of them can follow."""
-    return dict.fromkeys(fact.name for fact in facts)
 
 
 def one_read(

@@ -23,7 +23,6 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     learn_rows,
-    nothing,
     one_read,
     retry,
 )
@@ -394,16 +393,14 @@ EDIT_BLOCK: Final = Workflow(
     given=(EDIT, REQUEST_KEY),
     steps=(
         SEEN,
-        Step("load", requires=(EDIT,), produces=(MEANT,), otherwise=nothing(MEANT), claims=claim_core,
+        Step("load", requires=(EDIT,), produces=(MEANT,), claims=claim_core,
              **asks(Read, ask_load, take_meant, retry(3))),
         # Sheets of several blocks are read, and one is written: that one alone is expected as it was read.
-        Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED),
-             otherwise=nothing(CORE, SHEETS, LANDED), loose=("sheet",),
+        Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED), loose=("sheet",),
              **asks(Read, ask_block, take_block, retry(3))),
-        Step("past", requires=(EDIT, CORE), produces=(PAST,), otherwise=nothing(PAST),
+        Step("past", requires=(EDIT, CORE), produces=(PAST,),
              **asks(Read, ask_past, learn_rows(PAST), retry(3))),
-        Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), otherwise=nothing(PLAN),
-             take=take_plan),
+        Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
         SETTLE,
         REPLY,

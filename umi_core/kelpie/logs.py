@@ -20,7 +20,6 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     asks,
-    nothing,
     one_read,
     retry,
 )
@@ -120,10 +119,8 @@ APPEND_ROWS: Final = Workflow(
         SEEN,
         Step("load", requires=(APPEND,), produces=(LOG,),
              # Appends wait for each other, since two at once would plan the same numbers.
-             otherwise=nothing(LOG), claims=lambda facts, view: ("log message",),
-             **asks(Read, ask_log, take_log, retry(3))),
-        Step("plan", requires=(APPEND, LOG), produces=(PLAN,), otherwise=nothing(PLAN),
-             take=take_append),
+             claims=lambda facts, view: ("log message",), **asks(Read, ask_log, take_log, retry(3))),
+        Step("plan", requires=(APPEND, LOG), produces=(PLAN,), take=take_append),
         commit_row(replan="load"),
         REPLY,
     ),
@@ -169,8 +166,7 @@ LIST_MESSAGES: Final = Workflow(
     given=(PAGE,),
     steps=(
         Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_log, take_log, retry(3))),
-        Step("page", requires=(PAGE, LOG), produces=(OUTCOME,),
-             **asks(Read, ask_page, take_page, retry(3))),
+        Step("page", requires=(PAGE, LOG), produces=(OUTCOME,), **asks(Read, ask_page, take_page, retry(3))),
     ),
 )  # fmt: skip
 
@@ -318,8 +314,7 @@ def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *
 
 def skippable(workflow: Workflow) -> Workflow:
     """Return the table with a first step that answers a repeated request key; no other step runs then."""
-    rows = (structs.replace(step, otherwise=nothing(*step.produces)) for step in workflow.steps)
-    return structs.replace(workflow, steps=(SEEN, *rows), laws=(*workflow.laws, KNOWN_ANSWER))
+    return structs.replace(workflow, steps=(SEEN, *workflow.steps), laws=(*workflow.laws, KNOWN_ANSWER))
 
 
 # add_archival.
@@ -373,11 +368,9 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
 ADD_ARCHIVAL: Final = replace_steps(
     remember.REMEMBER, "add_archival", (ADD, REQUEST_KEY),
     structs.replace(evolving.EXTRACT, take=take_facts),
-    Step("lookup", requires=(ADD, STATED, MENTIONS), produces=(DRAFTS, CORE, LOG),
-         otherwise=nothing(DRAFTS, CORE, LOG), claims=claim_turn,
+    Step("lookup", requires=(ADD, STATED, MENTIONS), produces=(DRAFTS, CORE, LOG), claims=claim_turn,
          **asks(Read, ask_known, take_known, retry(3))),
-    Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,),
-         otherwise=nothing(PLAN), take=take_plan),
+    Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,), take=take_plan),
 )  # fmt: skip
 
 
@@ -408,9 +401,8 @@ def take_delete(facts: Facts, answer: None, view: View) -> Learned:
 
 DELETE_ARCHIVAL: Final = replace_steps(
     skippable(forget_resource.FORGET_RESOURCE), "delete_archival", (DELETE, REQUEST_KEY),
-    Step("load", requires=(DELETE,), produces=(RESOURCE,), otherwise=nothing(RESOURCE),
+    Step("load", requires=(DELETE,), produces=(RESOURCE,),
          claims=forget_resource.claim_resource, **asks(Read, ask_deleted, take_record, retry(3))),
-    Step("plan", requires=forget_resource.PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN),
-         take=take_delete),
+    Step("plan", requires=forget_resource.PLANNED_FROM, produces=(PLAN,), take=take_delete),
     remember.REPLY,
 )  # fmt: skip

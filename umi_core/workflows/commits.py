@@ -25,7 +25,6 @@ from umi_core.engine.workflow import (
     Taken,
     asks,
     degrade,
-    nothing,
     retry,
 )
 from umi_core.errors import KeyReused
@@ -297,7 +296,7 @@ def commit_row(
     replan: str, ask: Ask[Commit | None] = ask_commit, take: Take[Committed | None] = take_keyed_commit
 ) -> Step:
     return Step(
-        "commit", requires=(PLAN,), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        "commit", requires=(PLAN,), produces=(STORED, LOST),
         # Three attempts of one batch are safe: all have one key, and storage answers the second as the first.
         **asks(Commit, ask, take, retry(3, replan=replan)),
     )  # fmt: skip

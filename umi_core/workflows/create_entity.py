@@ -14,7 +14,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, asks, nothing, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, asks, retry
 from umi_core.ids import category_id
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention
 from umi_core.language.words import auto_name
@@ -110,7 +110,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
 
 
 EMBED_FACTS: Final = Step(
-    "embed", requires=(DRAFTS,), produces=(VECTORS,), otherwise=nothing(VECTORS),
+    "embed", requires=(DRAFTS,), produces=(VECTORS,),
     **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors))),
 )  # fmt: skip
 
@@ -216,7 +216,7 @@ CREATE_ENTITY: Final = Workflow(
         EMBED_SHELF,
         READ_HOMES,
         Step("plan", requires=(TOLD, DRAFTS, SHELF, UNSHELVED, CORE, VECTORS, SHELF_VECTORS, HOMES),
-             produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+             produces=(PLAN,), take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,
         REPLY,

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Law, Learned, Step, Workflow, asks, learn_rows, nothing, retry
+from umi_core.engine.workflow import Law, Learned, Step, Workflow, asks, learn_rows, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read, Write
 from umi_core.messages.requests import Forget
@@ -150,14 +150,13 @@ FORGET = Workflow(
     given=(REQUEST, REQUEST_KEY),
     steps=(
         SEEN,
-        Step("lookup", requires=(REQUEST,), produces=(ROW, CORE), otherwise=nothing(ROW, CORE),
+        Step("lookup", requires=(REQUEST,), produces=(ROW, CORE),
              claims=lambda facts, view: (id_of(facts),), **asks(Read, ask_lookup, take_lookup, retry(3))),
-        Step("touching", requires=(ROW,), produces=(TOUCHING,), otherwise=nothing(TOUCHING),
+        Step("touching", requires=(ROW,), produces=(TOUCHING,),
              **asks(Read, ask_touching, learn_rows(TOUCHING), retry(3))),
-        Step("ends", requires=(ROW, TOUCHING), produces=(ENDS,), otherwise=nothing(ENDS),
+        Step("ends", requires=(ROW, TOUCHING), produces=(ENDS,),
              **asks(Read, ask_ends, learn_rows(ENDS), retry(3))),
-        Step("plan", requires=(ROW, CORE, TOUCHING, ENDS), produces=(PLAN,), otherwise=nothing(PLAN),
-             take=take_plan),
+        Step("plan", requires=(ROW, CORE, TOUCHING, ENDS), produces=(PLAN,), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,
         REPLY,

@@ -33,7 +33,6 @@ from umi_core.engine.workflow import (
     asks,
     degrade,
     learn_rows,
-    nothing,
     retry,
 )
 from umi_core.ids import resource_id, segment_id, text_hash
@@ -227,12 +226,11 @@ INGEST: Final = Step(
 )  # fmt: skip
 
 READ_PARTS: Final = Step(
-    "parts", requires=(RESOURCE,), produces=(PARTS,), otherwise=nothing(PARTS),
-    **asks(Read, ask_parts, learn_rows(PARTS), retry(3)),
+    "parts", requires=(RESOURCE,), produces=(PARTS,), **asks(Read, ask_parts, learn_rows(PARTS), retry(3)),
 )  # fmt: skip
 
 REREAD_PARTS: Final = Step(
-    "reread", requires=(REQUEST, RESOURCE, SHELF), produces=(NEWER,), otherwise=nothing(NEWER),
+    "reread", requires=(REQUEST, RESOURCE, SHELF), produces=(NEWER,),
     **asks(Read, ask_parts_again, learn_rows(NEWER), retry(3)),
 )  # fmt: skip
 
@@ -276,7 +274,6 @@ def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken
 
 PREPROCESS: Final = Step(
     "preprocess", requires=(REQUEST, RESOURCE), produces=(CONTENT, CAPTION),
-    otherwise=nothing(CONTENT, CAPTION),
     **asks(AskModel, ask_payload, take_payload, retry(2, then=degrade("none", CONTENT("") | CAPTION("")))),
 )  # fmt: skip
 
@@ -333,7 +330,7 @@ def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 
 SEGMENT: Final = Step(
-    "segment", requires=(REQUEST, RESOURCE, PARTS, CONTENT), produces=(SPANS,), otherwise=nothing(SPANS),
+    "segment", requires=(REQUEST, RESOURCE, PARTS, CONTENT), produces=(SPANS,),
     **asks(AskModel, ask_segments, take_segments, retry(2, then=Degrade("windows", by_windows))),
 )  # fmt: skip
 
@@ -377,7 +374,7 @@ def extracted_before(key: str, known: Mapping[str, Resource], request: Memorize)
 
 LIST_UNITS: Final = Step(
     "units", requires=(REQUEST, RESOURCE, PARTS, CONTENT, SPANS), produces=(SEGMENTS, UNITS, STATED),
-    otherwise=nothing(SEGMENTS, UNITS, STATED), take=take_units,
+    take=take_units,
 )  # fmt: skip
 
 
@@ -416,8 +413,7 @@ def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
 
 
 EXTRACT: Final = Step(
-    "extract", each=UNITS, produces=(FOUND,), otherwise=nothing(FOUND),
-    **asks(AskModel, ask_unit, take_unit,
+    "extract", each=UNITS, produces=(FOUND,), **asks(AskModel, ask_unit, take_unit,
            retry(2, then=degrade("unit_missing", FOUND.unit(UnitReading((), is_missing=True))))),
 )  # fmt: skip
 
@@ -704,9 +700,9 @@ MEMORIZE: Final = Workflow(
         SEGMENT,
         LIST_UNITS,
         EXTRACT,
-        Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
+        Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), take=take_told),
         Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD, STATED),
-             produces=(DRAFTS, SHELF, UNSHELVED, CORE), otherwise=nothing(DRAFTS, SHELF, UNSHELVED, CORE),
+             produces=(DRAFTS, SHELF, UNSHELVED, CORE),
              claims=lambda facts, view: claim_mentions((it.mention for it in facts[TOLD]), view.scope),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
@@ -714,10 +710,9 @@ MEMORIZE: Final = Workflow(
         EMBED_FACTS,
         EMBED_SHELF,
         READ_HOMES,
-        Step("plan",
-             requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, STATED, DRAFTS,
+        Step("plan", requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, STATED, DRAFTS,
                        SHELF, NEWER, *COMPARED_FROM, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
-             produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+             produces=(PLAN,), take=take_plan),
         # The units stay as they were read: a conflict does not ask the model again.
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,

@@ -25,7 +25,6 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     learn_vectors,
-    nothing,
     retry,
 )
 from umi_core.errors import KeyReused
@@ -344,16 +343,14 @@ REMEMBER = Workflow(
         DATE,
         SEEN,
         EXTRACT,
-        Step("lookup", requires=(REQUEST, STATED, MENTIONS), produces=(DRAFTS, CORE),
-             otherwise=nothing(DRAFTS, CORE), claims=claim_entities,
+        Step("lookup", requires=(REQUEST, STATED, MENTIONS), produces=(DRAFTS, CORE), claims=claim_entities,
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         *COMPARE,
-        Step("embed", requires=(BY_WHOM, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
+        Step("embed", requires=(BY_WHOM, DRAFTS), produces=(VECTORS,),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         Step("route", requires=(BY_WHOM, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
-             otherwise=nothing(ROUTES),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
-        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
         # A conflict goes back to `lookup`: what the text says is known, and the model is not asked again.
         commit_row(replan="lookup"),
         SETTLE,

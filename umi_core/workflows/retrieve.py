@@ -30,7 +30,6 @@ from umi_core.engine.workflow import (
     learn_rows,
     learn_unit_rows,
     learn_vectors,
-    nothing,
     retry,
 )
 from umi_core.language.decisions import Decision, parse_decision
@@ -582,7 +581,7 @@ RETRIEVE: Final = Workflow(
         Step("route", requires=(REQUEST,), produces=(NEED, OFFERED), skips_to=("missed",),
              **asks(AskModel, ask_route, take_route,
                     retry(2, then=degrade("retrieve", NEED("retrieve") | OFFERED(None))))),
-        Step("resolve", requires=(REQUEST, OFFERED), produces=(RESOLUTION,), otherwise=nothing(RESOLUTION),
+        Step("resolve", requires=(REQUEST, OFFERED), produces=(RESOLUTION,),
              **asks(AskModel, ask_resolution, take_resolution,
                     retry(2, then=Degrade("original", recall.original)))),
         *LEVEL_STEPS,

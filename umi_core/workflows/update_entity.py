@@ -20,7 +20,6 @@ from umi_core.engine.workflow import (
     Taken,
     Workflow,
     asks,
-    nothing,
     retry,
 )
 from umi_core.ids import category_id, fact_id
@@ -334,10 +333,9 @@ UPDATE_ENTITY: Final = Workflow(
         EMBED_FACTS,
         EMBED_SHELF,
         READ_HOMES,
-        Step("plan",
-             requires=(REQUEST, DRAFTS, SHELF, UNSHELVED, ROW, HELD, CORE, VECTORS,
+        Step("plan", requires=(REQUEST, DRAFTS, SHELF, UNSHELVED, ROW, HELD, CORE, VECTORS,
                        SHELF_VECTORS, HOMES),
-             produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+             produces=(PLAN,), take=take_plan),
         commit_row(replan="lookup", take=take_done),
         SETTLE,
         REPLY,

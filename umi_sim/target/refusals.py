@@ -68,8 +68,10 @@ WRONG_TABLES: Final[tuple[tuple[str, tuple[Step, ...]], ...]] = (
     ("BadSkip", (structs.replace(ASKS, on_failure=OnFailure(1, replan="end")), END)),
     # back over a commit: it would write twice
     ("BadSkip", (MAKES, COMMITS, structs.replace(ASKS, on_failure=OnFailure(1, replan="makes")), END)),
-    ("NoOtherwise", (structs.replace(MAKES, when=always, otherwise=None), END)),
-    ("NoOtherwise", (structs.replace(ASKS, skips_to=("end",)), structs.replace(MAKES, otherwise={}), END)),
+    ("BadOtherwise", (structs.replace(MAKES, when=always, otherwise=None), NEEDS, END)),
+    ("BadOtherwise", (
+        structs.replace(ASKS, skips_to=("needs",)), structs.replace(MAKES, otherwise={}), NEEDS, END,
+    )),
     ("BadOtherwise", (structs.replace(MAKES, when=always, otherwise={"thing": "one"}), NEEDS, END)),
     ("BadOtherwise", (structs.replace(MAKES, when=always, otherwise={"thing": 1, "other": 1}), END)),
 )  # fmt: skip
