@@ -120,7 +120,9 @@ def check_operation(number: int, operation: Operation, state: State) -> Requirem
     yield Requirement(number == own <= last, "workflow-contract", "number of an operation", number, own)
     progress = operation.progress
     if isinstance(progress, Queued):
-        yield check_turn(operation, state)
+        # turns 3 and 5 claim one block: 5 is queued until 3 has ended
+        ahead, message = state.ahead_of(operation), f"{operation.workflow} is queued behind no operation"
+        yield Requirement(bool(ahead), "progress", message, "an earlier turn", ahead)
         return
     least, count, most = bool(operation.pages), operation.page_count, READ_PAGE_COUNT_MAX
     within = f"{int(least)} to {most}"
@@ -135,25 +137,12 @@ def check_operation(number: int, operation: Operation, state: State) -> Requirem
     is_between_plans = operation.workflow == "recover" and operation.plan_count > 1
     holds = progress.asked is not None or (is_between_plans and isinstance(progress, Sleeping))
     yield Requirement(holds, "workflow-contract", f"{operation.workflow} has asked nothing and stands still")
-    left_ms, most_ms = progress.due_ms - state.seen_ms, longest_ms(operation, state)
+    # a failure may name an hour to sleep; a question waits for its time-out at most, which hooks only shorten
+    timeout_ms = max(state.config.model_timeout_ms, state.config.store_timeout_ms)
+    most_ms = RETRY_AFTER_MS_MAX if operation.waiting is None else timeout_ms
+    left_ms = progress.due_ms - state.seen_ms
     yield Requirement(left_ms > 0, "progress", "what was due was not done", "a later time", left_ms)
     yield Requirement(left_ms <= most_ms, "backoff", "time to wait", most_ms, left_ms)
-
-
-def check_turn(operation: Operation, state: State) -> Requirement:
-    """Return whether a queued operation waits for an earlier one that claimed the same."""
-    # turns 3 and 5 claim one block: 5 is queued until 3 has ended
-    ahead = state.ahead_of(operation)
-    message = f"{operation.workflow} is queued behind no operation"
-    return Requirement(bool(ahead), "progress", message, "an earlier turn", ahead)
-
-
-def longest_ms(operation: Operation, state: State) -> int:
-    """Return the longest time an operation may wait: interceptors only shorten time-outs."""
-    config = state.config
-    # a failure may name an hour to sleep; a question waits for its time-out at most
-    is_asleep = operation.waiting is None
-    return RETRY_AFTER_MS_MAX if is_asleep else max(config.model_timeout_ms, config.store_timeout_ms)
 
 
 # Operations against their tables.
@@ -231,15 +220,11 @@ def check_hooks(operation: Operation, row: Step, hooks: Sequence[Interceptor]) -
     sites = ("step", "effect") if operation.waiting is not None else ("step",) * has_begun
     around = [hook for site in sites for hook in hooks if hook.site == site]
     due = [hook.name for hook in around if is_named(hook, operation, row.id, row.effect)]
-    entered = [
-        name for name in due if name in operation.entered or not may_have_failed(name, operation, row.id)
-    ]
+    failed = [it.name for it in operation.notes if it.step == row.id]
+    must_enter = operation.op_id is not None
+    entered = [name for name in due if name in operation.entered or (must_enter and name not in failed)]
     where, holds = f"interceptors around {operation.workflow}.{row.id}", entered == list(operation.entered)
     yield Requirement(holds, "hook-order", where, entered, operation.entered)
-
-
-def may_have_failed(name: str, operation: Operation, step: str) -> bool:
-    return operation.op_id is None or any((it.name, it.step) == (name, step) for it in operation.notes)
 
 
 def is_named(hook: Interceptor, operation: Operation, step: str, asks: type[Asked] | None) -> bool:

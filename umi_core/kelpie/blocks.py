@@ -195,15 +195,11 @@ def check_access(request: BlockEdit, now: BlockState) -> Error | None:
     if error := check_author(now.kind, now.own_label, request.author):
         return structs.replace(error, label=now.label)
     # The user may change a read-only block in all but its text: open it, describe it, delete it.
-    is_closed = now.read_only and (request.author != USER or writes_text(request))
+    writes_text = isinstance(request, AppendToBlock | ReplaceInBlock) or (
+        isinstance(request, UpdateBlock) and request.value is not None
+    )
+    is_closed = now.read_only and (request.author != USER or writes_text)
     return ReadOnly(now.label, request.author) if is_closed else None
-
-
-def writes_text(request: BlockEdit) -> bool:
-    """Check whether the request writes text into a block that stays."""
-    if isinstance(request, UpdateBlock):
-        return request.value is not None
-    return isinstance(request, AppendToBlock | ReplaceInBlock)
 
 
 def update_block(request: UpdateBlock, same: EditedBlock) -> EditedBlock:

@@ -137,17 +137,11 @@ def scores_of(core: CoreTier, access: AccessTable, now_ms: int) -> dict[str, int
 
 
 def key_of(facts: Facts, view: View) -> str:
-    request_key = facts.get(REQUEST_KEY)
-    if request_key is not None:
-        return commit_key(view.scope, key_space(facts), request_key)
+    request_key, request = facts.get(REQUEST_KEY), facts.get(REQUEST)
+    if request_key is not None and isinstance(request, Request):
+        return commit_key(view.scope, request.key_space, request_key)
     # Epoch and number never occur together again, not even after a restart.
     return commit_key(view.scope, view.epoch, view.number, "commit")
-
-
-def key_space(facts: Facts) -> str:
-    request = facts[REQUEST]
-    assert isinstance(request, Request)
-    return request.key_space
 
 
 def ask_if_any(facts: Facts, view: View) -> Commit | None:

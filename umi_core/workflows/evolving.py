@@ -326,13 +326,10 @@ def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
         return
     ends = relation.target, relation.source
     for (key, _), (other, version) in (ends, ends[::-1]):
-        entities[key] = add_contradiction(entities[key], f"{other}@{version}")
-
-
-def add_contradiction(entity: Entity, statement: str) -> Entity:
-    # The newest last: at the limit the oldest is dropped.
-    refs = (*(it for it in entity.contradicts if it != statement), statement)
-    return structs.replace(entity, contradicts=refs[-RELATION_COUNT_MAX:])
+        statement = f"{other}@{version}"
+        # The newest last: at the limit the oldest is dropped.
+        refs = (*(it for it in entities[key].contradicts if it != statement), statement)
+        entities[key] = structs.replace(entities[key], contradicts=refs[-RELATION_COUNT_MAX:])
 
 
 # The relations.

@@ -64,15 +64,6 @@ from umi_core.workflows.commits import (
     index_rows,
     read_core,
 )
-from umi_core.workflows.create_entity import (
-    EMBED_FACTS,
-    TOLD,
-    TYPE_OF,
-    CategorisedFact,
-    classify_draft,
-    links_of,
-    mark_missing_vectors,
-)
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -84,6 +75,15 @@ from umi_core.workflows.drafting import (
     id_of,
     keep_ended,
     look_up_fact,
+)
+from umi_core.workflows.entities import (
+    EMBED_FACTS,
+    TOLD,
+    TYPE_OF,
+    CategorisedFact,
+    classify_draft,
+    links_of,
+    mark_missing_vectors,
 )
 from umi_core.workflows.evolving import (
     COMPARE,
@@ -314,15 +314,11 @@ def ask_segments(facts: Facts, view: View) -> AskModel | None:
 
 def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
-        return Learned(SPANS(whole(facts)))
+        return Learned(SPANS(((0, len(lines_of(facts)) - 1),)))
     partition = parse_segments(answer.text, len(lines_of(facts)))
     if isinstance(partition, Useless):
         return Unusable(partition.reason)
     return Learned(SPANS(partition.spans), shapes=partition.mended)
-
-
-def whole(facts: Facts) -> tuple[Span, ...]:
-    return ((0, len(lines_of(facts)) - 1),)
 
 
 def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -583,18 +579,14 @@ def same_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resou
     return before if before is not None and is_same_text(before, facts[REQUEST]) else None
 
 
-def read_now(facts: Facts) -> frozenset[Unit]:
-    """Return the units that this memorize has read itself."""
-    units, found_in = facts[UNITS], facts[FOUND]
-    return frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
-
-
 def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list[tuple[str, ...]]:
     """Return for each segment the memory types for which it has been read by now."""
     if lacks_description(facts):
         return [()]
     request, segments = facts[REQUEST], facts[SEGMENTS]
-    now, before = read_now(facts), bodies(tuple(shelf.values()))
+    units, found_in = facts[UNITS], facts[FOUND]
+    now = frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
+    before = bodies(tuple(shelf.values()))
     return [
         tuple(
             kind

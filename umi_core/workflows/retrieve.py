@@ -330,16 +330,14 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
     decision = parse_decision(answer.text)
     if decision.is_enough:
         return learn_stop(level, "enough", None, ())
-    # New words may come from what was found so far, not only from the conversation.
-    turns = (*shown_turns(facts[REQUEST].turns), *map(as_turn, found_until(facts, level.name)))
+    # New words may come from what was found so far, not only from the conversation: from now on both sides
+    # of it know what was found.
+    texts = (cut(text_of(it), FOUND_BYTES_MAX) for it in found_until(facts, level.name))
+    told = (Turn("tool", text) for text in texts)
+    turns = (*shown_turns(facts[REQUEST].turns), *told)
     query = query_at(facts, level.before)
     rewrite, shapes = adopt(decision, query, turns, view.config.resolve_confidence_min_ppm)
     return learn_stop(level, "", rewrite.query if rewrite is not None else None, shapes)
-
-
-def as_turn(found: ScoredRow) -> Turn:
-    """Return a found row as a turn: from now on both sides of the conversation know it."""
-    return Turn("tool", cut(text_of(found), FOUND_BYTES_MAX))
 
 
 def learn_stop(level: LevelFacts, reason: str, query: str | None, shapes: tuple[str, ...]) -> Learned:
