@@ -11,18 +11,9 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, TypedDict, TypeVar, overload
 
+from umi_core import errors
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.errors import (
-    Conflict,
-    EmbedFailed,
-    Error,
-    ModelFailed,
-    StepFailed,
-    StorageFailed,
-    StorageFull,
-    StorageRefused,
-)
 from umi_core.ids import pack
 from umi_core.language.dates import day_of
 from umi_core.language.prompts import add_today
@@ -64,7 +55,7 @@ class Unusable(Data):
 class Rejection(Data):
     """The operation ends here: the caller's fault, nothing changed."""
 
-    error: Error
+    error: errors.Error
 
 
 Taken = Learned | Unusable | Rejection
@@ -96,17 +87,20 @@ class OnFailure(Data):
     attempts: int
     then: Degrade | None = None
     replan: str | None = None
-    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None
+    conflict_error: Callable[[Facts, EffectFailed, View], errors.Error | None] | None = None
     plans_max: int = PLAN_COUNT_MAX
 
 
-def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
+def abort_error(row: "Step", kind: str, attempts: int) -> errors.StepFailed:
     """Return the error of an operation that ended at this row; a hook refused it if it has no effect."""
     # The class says which service has failed, so that a caller need not know the names of rows.
-    by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
-    of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    by_effect |= {Commit: of_commit.get(kind, StorageFailed), Read: StorageFailed}
-    return by_effect.get(row.effect, StepFailed)(row.id, kind, attempts)
+    by_effect: dict[type[Asked] | None, type[errors.StepFailed]] = {
+        AskModel: errors.ModelFailed,
+        Embed: errors.EmbedFailed,
+    }
+    of_commit = {"refused": errors.StorageRefused, "full": errors.StorageFull, "conflict": errors.Conflict}
+    by_effect |= {Commit: of_commit.get(kind, errors.StorageFailed), Read: errors.StorageFailed}
+    return by_effect.get(row.effect, errors.StepFailed)(row.id, kind, attempts)
 
 
 def backoff_ms(count: int) -> int:
@@ -260,7 +254,7 @@ def retry(
     attempts: int,
     then: Degrade | None = None,
     replan: str | None = None,
-    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None,
+    conflict_error: Callable[[Facts, EffectFailed, View], errors.Error | None] | None = None,
 ) -> OnFailure:
     """Make `attempts` in all, then abort or degrade; after a conflict plan again from the row `replan`."""
     assert attempts >= 1

@@ -24,17 +24,8 @@ from umi_core.engine.workflow import (
     retry,
 )
 from umi_core.ids import log_id
+from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import NotFound
-from umi_core.kelpie.requests import (
-    AddArchival,
-    AddMessages,
-    DeleteArchival,
-    GetArchival,
-    ListArchival,
-    ListMessages,
-    SearchArchival,
-    SearchMessages,
-)
 from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, RecordsShown
 from umi_core.kelpie.rows import Archival, Log, Message
 from umi_core.language.dates import list_dated
@@ -63,12 +54,12 @@ from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_fa
 from umi_core.workflows.recall import ASKED_ON, DATE
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
 
-APPEND: Final = Fact("request", AddMessages)
-PAGE: Final = Fact("request", ListMessages)
-GET: Final = Fact("request", GetArchival)
-LIST: Final = Fact("request", ListArchival)
-SEARCH: Final = Fact("request", SearchArchival)
-SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
+APPEND: Final = Fact("request", api.AddMessages)
+PAGE: Final = Fact("request", api.ListMessages)
+GET: Final = Fact("request", api.GetArchival)
+LIST: Final = Fact("request", api.ListArchival)
+SEARCH: Final = Fact("request", api.SearchArchival)
+SEARCH_OF_LOG: Final = Fact("request", api.SearchMessages)
 LOG: Final = Fact("log", Log)
 RECORDS: Final = Fact("records", tuple[Archival, ...])
 
@@ -106,7 +97,7 @@ def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View
     )
 
 
-def list_messages(request: AddMessages, first: int, view: View) -> Iterator[Message]:
+def list_messages(request: api.AddMessages, first: int, view: View) -> Iterator[Message]:
     for seq, parts in enumerate(request.messages, first):
         (_, role), (_, content), *details = parts
         yield Message(log_id("message", seq), seq, role, content, tuple(details), view.now_ms)
@@ -131,7 +122,7 @@ APPEND_ROWS: Final = Workflow(
 # Messages are read by number: they are dense, so a page is known before it is asked for.
 
 
-def span_of(request: ListMessages, log: Log) -> range:
+def span_of(request: api.ListMessages, log: Log) -> range:
     """Return the numbers of the rows on the page."""
     limit = request.limit or PAGE_ROWS_DEFAULT
     # A page never goes behind the end, though another append may have landed since the log was read.
@@ -298,8 +289,8 @@ SEARCH_ARCHIVAL: Final = Workflow(
 # deleted record takes with it what only it told.
 
 
-ADD: Final = Fact("request", AddArchival)
-DELETE: Final = Fact("request", DeleteArchival)
+ADD: Final = Fact("request", api.AddArchival)
+DELETE: Final = Fact("request", api.DeleteArchival)
 
 
 def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *steps: Step) -> Workflow:

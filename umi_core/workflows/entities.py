@@ -78,13 +78,13 @@ from umi_core.workflows.linking import (
     unlink_members,
     write_vectors,
 )
-from umi_core.workflows.placing import show_successors
 from umi_core.workflows.remember import (
     VECTORS,
     VECTORS_LAW,
     entity_rows,
     list_changed,
     no_vectors,
+    show_successors,
     take_vectors,
     vectors_of,
 )

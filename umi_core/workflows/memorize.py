@@ -110,11 +110,11 @@ from umi_core.workflows.linking import (
     list_unfound,
     write_vectors,
 )
-from umi_core.workflows.placing import show_successors
 from umi_core.workflows.remember import (
     VECTORS,
     VECTORS_LAW,
     entity_rows,
+    show_successors,
 )
 
 TYPES_DEFAULT: Final = ("profile", "event")
