@@ -36,7 +36,7 @@ from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.policies.term_scores import score_alone
 from umi_core.rows import Entity, bodies_of
-from umi_core.workflows import evolving, forget_resource, remember
+from umi_core.workflows import evolving, forget, remember
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -50,7 +50,7 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.drafting import DRAFTS, add_source, chain_drafts
 from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED
-from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_facts
+from umi_core.workflows.forget import RESOURCE, plan_without, report_facts
 from umi_core.workflows.recall import ASKED_ON, DATE
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
 
@@ -303,11 +303,6 @@ def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *
     return structs.replace(workflow, name=name, given=given, steps=rows)
 
 
-def skippable(workflow: Workflow) -> Workflow:
-    """Return the table with a first step that answers a repeated request key; no other step runs then."""
-    return structs.replace(workflow, steps=(SEEN, *workflow.steps), laws=(*workflow.laws, KNOWN_ANSWER))
-
-
 # add_archival.
 
 
@@ -390,10 +385,13 @@ def take_delete(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(PLAN(structs.replace(plan_without(row, facts, view), value=value)))
 
 
+# With a first step that answers a repeated request key; no other step runs then.
+FORGOTTEN: Final = forget.FORGET_RESOURCE
 DELETE_ARCHIVAL: Final = replace_steps(
-    skippable(forget_resource.FORGET_RESOURCE), "delete_archival", (DELETE, REQUEST_KEY),
+    structs.replace(FORGOTTEN, steps=(SEEN, *FORGOTTEN.steps), laws=(*FORGOTTEN.laws, KNOWN_ANSWER)),
+    "delete_archival", (DELETE, REQUEST_KEY),
     Step("load", requires=(DELETE,), produces=(RESOURCE,),
-         claims=forget_resource.claim_resource, **asks(Read, ask_deleted, take_record, retry(3))),
-    Step("plan", requires=forget_resource.PLANNED_FROM, produces=(PLAN,), take=take_delete),
+         claims=forget.claim_resource, **asks(Read, ask_deleted, take_record, retry(3))),
+    Step("plan", requires=forget.PLANNED_FROM, produces=(PLAN,), take=take_delete),
     remember.REPLY,
 )  # fmt: skip

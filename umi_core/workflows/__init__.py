@@ -29,8 +29,7 @@ from umi_core.workflows.categories import EVOLVE_CATEGORY, SUMMARISE, Division, 
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.entities import CREATE_ENTITY, UPDATE_ENTITY, CategorisedFact
-from umi_core.workflows.forget import FORGET
-from umi_core.workflows.forget_resource import FORGET_RESOURCE
+from umi_core.workflows.forget import FORGET, FORGET_RESOURCE
 from umi_core.workflows.linking import Home
 from umi_core.workflows.listing import COUNT, GET_ENTITY, LIST, RECENT_ENTITIES
 from umi_core.workflows.memorize import MEMORIZE, Unit, UnitReading

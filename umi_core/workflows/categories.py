@@ -49,8 +49,7 @@ from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Read, Wr
 from umi_core.messages.requests import EvolveCategory, Summarise
 from umi_core.messages.results import Evolved, Group, Summarised
 from umi_core.policies import clustering
-from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, Vectors
-from umi_core.policies.decay import in_use
+from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, Vectors, in_use
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector, bodies_of, body_as
 from umi_core.text import norm

@@ -42,8 +42,7 @@ from umi_core.messages.answers import Embedded, ModelReplied
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import LevelHit, LevelTried, Resolution, Retrieved, StopReason
-from umi_core.policies.ranking import join_lists
-from umi_core.policies.sufficiency import LIST_FACTOR, ScoredRow, is_enough, union
+from umi_core.policies.ranking import LIST_FACTOR, ScoredRow, is_enough, join_lists, union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row, bodies_of
 from umi_core.text import cut, size
 from umi_core.tiers.rendering import escape
