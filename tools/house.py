@@ -167,7 +167,7 @@ PURE: Final = (  # functions of values, which judges may import as well
     "umi_core.policies.ranking.united_ppm",
     "umi_core.policies.routing",
     "umi_core.policies.similarity.vector_relevance_ppm",
-    "umi_core.policies.sufficiency.union",
+    "umi_core.policies.ranking.union",
     "umi_core.policies.term_scores",
     "umi_core.text",
 )
