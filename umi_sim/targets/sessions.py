@@ -43,6 +43,7 @@ from umi_sim.targets.model import (
     fill,
     take,
 )
+from umi_sim.targets.values import MISSING
 
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
@@ -309,8 +310,8 @@ class SessionsContract(Contract):
 
 
 def exactly(value: object) -> Expectation:
-    """Return the expectation of exactly this value; an empty one may be None."""
-    return Exactly(value) if value else any_of(value, None)
+    """Return the expectation of exactly this value; in place of an empty one may be nothing."""
+    return Exactly(value) if value else any_of(value, None, MISSING)
 
 
 class ByTime(Expectation):
@@ -322,7 +323,7 @@ class ByTime(Expectation):
 
     def takes(self, got: object) -> bool:
         if not isinstance(got, list):
-            return not self.messages and got is None
+            return not self.messages and (got is None or got is MISSING)
         groups = [[value for _, value in each] for _, each in groupby(self.messages, lambda it: it[0])]
         left = list(got)
         for group in reversed(groups) if self.is_latest else groups:

@@ -259,7 +259,7 @@ PASSES_NOW: Final = "passes now, and is run each time:"
 def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[ReportRow]:
     """Yield what became of kept files that fail, pass now, or cannot be read.
 
-    `report_known`: files of failures that are reported already.
+    `known`: files of failures that are reported already.
     """
     for file, _, now in earlier.failing:
         if file in known or now.broken is None:

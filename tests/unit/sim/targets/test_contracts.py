@@ -156,6 +156,22 @@ class Lists(Sessions):
         self.rows[user, session] = [*items]
 
 
+class Raising(Lists):
+    """The same, where a session that nothing was added to is not there."""
+
+    def get(self, user: str, session: str, limit: int | None = None) -> list[Any]:
+        return super().get(user, session, limit) if self.rows.get((user, session)) else MISSING
+
+    def state(self, user: str, session: str) -> Values:
+        return self.states[user, session]
+
+    def count(self, user: str, session: str) -> int:
+        return len(super().get(user, session))
+
+    def version(self, user: str, session: str) -> Any:
+        return [*super().get(user, session)], {**super().state(user, session)}
+
+
 class Notes(MemoryStore):
     """All versions of each text, by an id that the user makes."""
 
@@ -325,6 +341,11 @@ SEED_COUNT = 15  # seeds; umi-sim scoreboard has thousands of each adapter
 def test_a_store_with_all_operations_is_left_alone(store: type[Adapter]) -> None:
     assert all(hasattr(store, name) for name in store.contract.ops)
     found = hunt(store, range(SEED_COUNT))
+    assert (found.small and found.small.broken) is None
+
+
+def test_a_session_without_messages_or_state_may_be_missing() -> None:
+    found = hunt(Raising, range(SEED_COUNT))
     assert (found.small and found.small.broken) is None
 
 
