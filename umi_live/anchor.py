@@ -27,8 +27,10 @@ class SealOptions(Data):
     """The key of a file, and the path of its anchor if it has one. Raises StoreError for a short key."""
 
     key: bytes
-    beside = ("key",)
     anchor: str | None = None
+
+    def __repr__(self) -> str:
+        return f"SealOptions(anchor={self.anchor!r})"  # a traceback or a log must not show the key
 
     def __post_init__(self) -> None:
         if len(self.key) < KEY_BYTES_MIN:

@@ -582,8 +582,11 @@ def test_each_mismatch_of_key_and_file_is_one_clear_error(path: Path, tmp_path: 
 
 def test_one_file_has_one_key_in_a_process(path: Path) -> None:
     store = Store.open_now(path, seal=SealOptions(KEY))
-    with pytest.raises(StoreError, match="is open in this process with another key or anchor, or without"):
-        Store.open_now(path)
+    others = (None, SealOptions(KEY[::-1] + b"x"), SealOptions(KEY, str(path.with_name("anchor"))))
+    for other in others:
+        with pytest.raises(StoreError, match="open in this process with another key or anchor, or without"):
+            Store.open_now(path, seal=other)
+    assert KEY.decode() not in repr(SealOptions(KEY))
     with pytest.raises(StoreError, match="a memory of it is open; close it first"):
         unseal_file(str(path))
     store.close()
