@@ -37,7 +37,7 @@
     anchor.py      what a sealed file has outside: its key, and its newest commit
     schema.py      the tables, and their versions
     upgrade.py     the rows of an older release, statement by statement
-    addresses.py   addresses of databases, and how they are shown
+
     files.py       files that only their owner may read
     errors.py      what goes wrong, each in one sentence
 

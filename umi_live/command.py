@@ -44,7 +44,7 @@ from umi_live.fact_order import list_end_times
 from umi_live.files import create_file
 from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory
 from umi_live.readable import FORMS, is_list_of_facts
-from umi_live.schema import sentence
+from umi_live.schema import describe_error
 from umi_live.services import ServiceFailed
 from umi_live.store import Store, open_storage
 from umi_live.transfer import export_lines, find_head, split_lines
@@ -730,7 +730,7 @@ def doctor(target: MemoryOptions) -> None:
     try:
         lines, damaged_count = examine_file(storage)
     except storage.errors as error:
-        raise StoreError(f"{storage.path}: {storage.sentence(error)}") from error
+        raise StoreError(f"{storage.path}: {storage.describe_error(error)}") from error
     finally:
         storage.close()
     click.echo("\n".join(lines))
@@ -781,7 +781,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         reason = needs_extra(error)
     except apsw.Error as error:
-        reason = f"the file: {sentence(error)}"
+        reason = f"the file: {describe_error(error)}"
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "umi-live"
         reason = f"{error.format_message().removesuffix('.')}; see `{path} --help`"

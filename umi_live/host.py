@@ -172,10 +172,10 @@ class Host:
             if self.recorder is not None:
                 # Before the step: if it raises, its input is the
                 # last line of the file, and a replay raises as well.
-                self.recorder.took(now_ms, value)
+                self.recorder.write_input(now_ms, value)
             effects = self.memory.step(now_ms, value)
             if self.recorder is not None:
-                self.recorder.gave(effects)
+                self.recorder.write_effects(effects)
         except BaseException as error:
             self.break_off(error)
             raise

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Final, TypeVar
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByVector, Commit, Query, Read
 from umi_core.values import Scope
-from umi_live.addresses import is_address, show_path
 from umi_live.anchor import SealOptions
 from umi_live.claims import Claims
 from umi_live.errors import FileTampered, StoreError, needs_extra
+from umi_live.files import is_address, show_path
 from umi_live.schema import MEMORY, OpenOptions
 from umi_live.sqlite import SqliteStorage
 from umi_live.storage import SqlStorage
@@ -34,8 +34,7 @@ def open_storage(
 ) -> SqlStorage:
     """Return the storage of a file or of an address. Raises StoreError. `is_trusted`: as in OpenOptions."""
     if not is_address(path):
-        way = OpenOptions(is_read_only=read_only, seal=seal, is_trusted=is_trusted)
-        return SqliteStorage(path, way)
+        return SqliteStorage(path, OpenOptions(is_read_only=read_only, seal=seal, is_trusted=is_trusted))
     if seal is not None:
         raise StoreError(f"{show_path(path)}: {UNSEALED}")
     try:
@@ -200,7 +199,7 @@ class Store:
         """Return what went wrong with the file when it was used last."""
         message = "cannot be used; look at the disk, then try again"
         if self.failed is not None:
-            message = self.storage.sentence(self.failed)
+            message = self.storage.describe_error(self.failed)
         return StoreError(f"{self.storage.path}: {message}")
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
@@ -208,7 +207,7 @@ class Store:
         try:
             return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
         except self.storage.errors as error:
-            raise StoreError(f"{self.storage.path}: {self.storage.sentence(error)}") from error
+            raise StoreError(f"{self.storage.path}: {self.storage.describe_error(error)}") from error
 
     def close(self) -> None:
         with self.turn:

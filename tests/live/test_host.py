@@ -138,7 +138,7 @@ def test_a_close_that_is_cancelled_still_closes_the_services_and_the_file(tmp_pa
 
 
 def test_a_listing_that_outlives_its_memory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("umi_live.memory.PAGE_ROW_COUNT_MAX", 1)
+    monkeypatch.setattr("umi_live.reads.PAGE_ROW_COUNT_MAX", 1)
 
     async def live() -> None:
         async with open_with(tmp_path / "agent.db", Model("")) as memory:
