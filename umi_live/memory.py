@@ -85,7 +85,7 @@ from umi_core.messages.results import (
     Stored,
     Summarised,
 )
-from umi_core.rows import Body, Category, Ended, Entity, Row
+from umi_core.rows import Body, Category, Ended, Entity, Row, fact_of
 from umi_core.text import show_value
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
@@ -132,9 +132,9 @@ EMBED_AGAIN_MS_MAX: Final = 60_000
 def with_timeout(
     method: Callable[Concatenate["LiveMemory", P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["LiveMemory", P], Coroutine[Any, Any, T]]:
-    """Return the method with a limit on its time: its argument `timeout`, or the default of the memory.
+    """Return the method with a time limit, after which it raises TimedOut.
 
-    It raises TimedOut (deadlines.py).
+    The limit is its argument `timeout`, or the default of the memory.
     """
 
     @wraps(method)
@@ -152,10 +152,10 @@ def with_timeout(
 
 
 class LiveMemory:
-    """The memory of an agent about a user. Open it inside `async with`; closing waits for what was begun.
+    """The memory of an agent about a user. Open it inside `async with`; closing waits for running requests.
 
-    Methods with a `timeout` raise TimedOut when they take longer, in seconds. None: the default of the
-    memory; `math.inf`: as long as it takes.
+    Methods with a `timeout`, in seconds, raise TimedOut when they take longer. None: the default of the
+    memory; `math.inf`: no limit.
     """
 
     def __init__(
@@ -297,9 +297,9 @@ class LiveMemory:
         report: Callable[[int], None] = lambda _: None,
         timeout: Seconds = None,
     ) -> BatchResult:
-        """Remember many statements: those of one conversation in their order, 64 conversations at a time.
+        """Remember many statements: those of one conversation in order, 64 conversations at a time.
 
-        The same statements again do nothing twice, so a batch that was interrupted can be repeated. One that
+        A repeated statement changes nothing, so an interrupted batch can be repeated. A statement that
         fails is named in the result by its place, and the others go on. `report` is called with the number
         that have ended. `timeout`: of each, in seconds. Raises StoreError, Closed.
         """
@@ -334,8 +334,8 @@ class LiveMemory:
     ) -> Hits:
         """Return the facts that fit a question, the best first.
 
-        `turns`: (role, text), oldest first, say who `he` is; None: those of the loaded session. `limit`,
-        `min_score_ppm`: of the settings if None. `deep`: search paraphrases, too; if None, as the query asks.
+        `turns`: (role, text), oldest first, show who `he` is; None: those of the loaded session. `limit`,
+        `min_score_ppm`: of the settings if None. `deep`: search paraphrases; None: if the query needs it.
         `time_range`: (start, end), milliseconds since 1970. `where`: of `umi_core.conditions.filter_of`.
         `shared`: agents of this user whose archives are searched, too; each must share it with this one.
         `speaker`: who says I, if not the user of the memory.
@@ -385,9 +385,9 @@ class LiveMemory:
     ) -> Result[Memorized]:
         """Store a whole document or conversation, and the facts in it, by category; twice is once.
 
-        `ended` of the value: the ids of the facts that it says are true no more. `uri` names the text;
-        another text under it replaces it. Of the `modality` image, audio or video `text` is an address or a
-        `data:` URI, and the model describes it. `session_id` is a label: only `end_session` needs a session.
+        `ended` of the value: the ids of the facts that it ends. `uri` names the text; a later text with this
+        name replaces it. With `modality` image, audio or video, `text` is an address or a `data:` URI, and
+        the model describes it. `session_id` is a label: only `end_session` needs a session.
         """
         request = Memorize(0, text, modality, uri, as_tuple(memory_types), happened_ms, session_id)
         return await self.ask(request, Memorized)
@@ -429,7 +429,7 @@ class LiveMemory:
         timeout: Seconds = None,
         **options: Any,
     ) -> Result[Retrieved]:
-        """Search categories, facts and texts until a model finds it enough. `options`: of `Retrieve`."""
+        """Search categories, facts and texts until a model has enough. `options`: fields of `Retrieve`."""
         request = Retrieve(0, query, self._list_turns(turns), **arguments.as_tuples(options))
         return await self.ask(request, Retrieved)
 
@@ -443,13 +443,13 @@ class LiveMemory:
         timeout: Seconds = None,
         **options: Any,
     ) -> Result[Retrieved]:
-        """Search categories, facts and texts until scores say that it is enough. `options`: of `Search`."""
+        """Search categories, facts and texts until scores are high enough. `options`: fields of `Search`."""
         request = Search(0, query, self._list_turns(turns), **arguments.as_tuples(options))
         return await self.ask(request, Retrieved)
 
     @with_timeout
     async def summarise(self, category: str, *, timeout: Seconds = None) -> Result[Summarised]:
-        """Return a text about a category; it is written anew if facts were added or removed."""
+        """Return a summary of a category; it is written anew if facts were added or removed."""
         return await self.ask(Summarise(0, category), Summarised)
 
     @with_timeout
@@ -468,7 +468,7 @@ class LiveMemory:
 
     @with_timeout
     async def get(self, key: str, *, timeout: Seconds = None) -> bytes | None:
-        """Return the value of a key; None if there is none, or its time is over."""
+        """Return the value of a key; None if there is none, or it has expired."""
         value = (await self.ask(Get(0, key), object)).value
         assert value is None or isinstance(value, bytes)
         return value
@@ -505,8 +505,8 @@ class LiveMemory:
 
     @with_timeout
     async def load_session(self, session_id: str, *, timeout: Seconds = None) -> SessionLoaded:
-        """Put a saved session in place of the one there is, and remember the facts that it carries; questions
-        without `turns` have those of its value."""
+        """Replace the current session by a saved one, and remember the facts that it carries; questions
+        without `turns` then have those of the session."""
         loaded = (await self.ask(LoadSession(0, session_id), SessionLoaded)).value
         self.turns = tuple((turn.role, turn.text) for turn in loaded.turns)
         return loaded
@@ -587,7 +587,7 @@ class LiveMemory:
 
     @arguments.checking
     def entity_id_of(self, name: str) -> str:
-        """Return the id under which facts say that they are about this name; `me` is the user."""
+        """Return the id of an entity by its name; `me` is the user."""
         return id_of_entity(self.scope, resolve_name(name, self.scope.user))
 
     @with_timeout
@@ -696,7 +696,7 @@ class LiveMemory:
     async def render(self, form: str = "xml", *, timeout: Seconds = None) -> str:
         """Return the core tier as a text for a prompt, `xml` or `markdown`, and how many facts it leaves out.
 
-        The number is read from the file; if that fails the text says that there may be more facts.
+        The number is read from the database; if that fails, the text mentions that there may be more facts.
         """
         text = (await self.ask(Render(0, form), str)).value
         shown = sum(len(block.entries) for block in await self.blocks())
@@ -726,16 +726,16 @@ class LiveMemory:
 
     @property
     def usage(self) -> Usage:
-        """Return what was used of models and embedders so far, also by the upkeep of the memory."""
+        """Return the usage of models and embedders so far, also by the upkeep of the memory."""
         return self.used if self.host is None else self.used + self.host.usage
 
     async def drive(self, request: Request, *, timeout: Seconds = None) -> effects.Outcome:
-        """Return how a request ended: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
+        """Return the outcome of a request: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
         return (await self._drive_counted(request, timeout))[0]
 
     @arguments.checking
     async def _drive_counted(self, request: Request, timeout: Seconds) -> tuple[effects.Outcome, Usage]:
-        """Return how a request ended, and what it used of models. Raises Closed, TimedOut."""
+        """Return the outcome of a request, and its usage of models. Raises Closed, TimedOut, StoreError."""
         check_seconds(timeout)
         host, _ = self._find_opened()
         if self.read_only and not is_reading(request):
@@ -762,7 +762,10 @@ class LiveMemory:
         return self.host, self.store
 
     async def ask(self, request: Request, kind: type[T], *, timeout: Seconds = None) -> Result[T]:
-        """Return the result of any request of umi_core.messages.requests; `kind`: the class of its value."""
+        """Return the result of any request of umi_core.messages.requests; `kind`: the class of its value.
+
+        Raises RequestRefused, RequestFailed, InDoubt, TimedOut, StoreError, Closed.
+        """
         outcome, used = await self._drive_counted(request, timeout)
         match outcome:
             case effects.Done(value=value, degraded=degraded):
@@ -806,17 +809,17 @@ def open_memory(
     - `config`: the settings. `categories`: those of the archive, each with what belongs there.
     - `record`: a new file for all that goes into the memory, every text included, for `umi-sim replay`.
     - `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
-    - `read_only`: nothing is written, which raises StoreError; others may have the same memory open.
+    - `read_only`: a request that writes raises StoreError; other processes may have the same memory open.
     - `seal`: the key of a sealed file, at least 32 bytes; a new file is sealed with it, and a change by
       another program raises FileTampered. `seal_anchor`: a small file elsewhere that names the newest commit,
       so that an older copy of the whole file is noticed, too.
-    - `timeout`: the most seconds of a call that gives none itself; None: as long as it takes.
+    - `timeout`: the time limit, in seconds, of a call without one of its own; None: no limit.
 
-    Raises LiveError for an address, a number of dimensions or categories that cannot be, and for a model or
-    an embedder without one of its methods.
+    Raises LiveError for an invalid address, number of dimensions or category, and for a model or an embedder
+    without one of its methods.
     """
     if isinstance(model, str) or isinstance(embedder, str):
-        from umi_live import anthropic, openai  # and an HTTP client with them: not for those who need none
+        from umi_live import anthropic, openai  # late, as they import an HTTP client
 
         if isinstance(model, str):
             kind = anthropic.AnthropicModel if model.startswith(anthropic.PREFIX) else openai.ChatModel
@@ -835,6 +838,15 @@ def open_memory(
         path, Scope(user, agent), settings, chosen_model, chosen_embedder, record, registry, read_only,
         seal_options(seal, seal_anchor), timeout,
     )  # fmt: skip
+
+
+async def read_changes(memory: LiveMemory, value: Remembered) -> list[tuple[str, str, Entity | None]]:
+    """Return what a text has changed: of each fact its id, created, unchanged or ended, and the fact itself.
+
+    The fact is None if it was forgotten meanwhile.
+    """
+    changes = [(it.id, it.change) for it in value.entities] + [(key, "ended") for key in value.ended]
+    return [(key, change, fact_of(await memory.entity(key))) for key, change in changes]
 
 
 def as_tuple(values: Iterable[T] | None) -> tuple[T, ...] | None:
