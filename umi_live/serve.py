@@ -36,7 +36,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from umi_core.data import Data, Owner, is_struct
 from umi_core.kelpie import wire
 from umi_core.kelpie.wire import HttpRequest, Malformed, route
-from umi_core.limits import DAY_MS
 from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.requests import Forget, Recall, Remember, ShareArchive
 from umi_core.messages.results import ArchiveShared, Forgotten, Hit, Recalled, Remembered
@@ -136,13 +135,12 @@ def read_time_range(given: Any) -> tuple[int | None, int | None] | None:
     if not is_pair or any(it is not None and not isinstance(it, str) for it in given):
         raise ValueError(message)
     start_ms, end_ms = wire.instant(given[0], message), wire.instant(given[1], message)
-    # A date alone as the end includes its day: the range has both its ends.
-    is_date = end_ms is not None and len(given[1]) == DATE_CHARS
-    return start_ms, end_ms + DAY_MS - 1 if end_ms is not None and is_date else end_ms
+    after_ms = wire.instant(given[1], message, is_end=True)
+    # A range includes both ends, and an end that is a date includes its day.
+    return start_ms, end_ms if after_ms == end_ms or after_ms is None else after_ms - 1
 
 
 TURN: Final = {"role", "content"}  # as a message has them
-DATE_CHARS: Final = len("2026-11-30")
 
 
 ROUTES: Final[wire.Table] = {
