@@ -178,7 +178,6 @@ class LiveMemory:
         self.host: Host | None = None
         self.used = NO_USAGE  # until the memory was last closed
         self.turns: Sequence[tuple[str, str]] = ()  # of the session that was loaded
-
         self.ending = AsyncExitStack()  # what closes the memory
         self.repairing: asyncio.Task[None] | None = None  # of a memory that may write
 

@@ -36,8 +36,9 @@ def describe_api(routes: Table, statuses: Mapping[int, str]) -> Json:
     """Return the description of these routes. `statuses`: the meaning of each status of an error."""
     paths: dict[str, Json] = {}
     for (method, at, named), route in routes.items():
-        path = "/".join(("/v1/agents/{agent}", *filter(None, [at]))) + path_of_name(at, named)
-        paths.setdefault(path, {})[method.lower()] = describe_route(route, "{name}" in path, statuses)
+        has_name = named and not at.startswith("tools/")  # the name of a tool is in its route
+        path = "/".join(("/v1/agents/{agent}", *filter(None, [at, "{name}" if has_name else ""])))
+        paths.setdefault(path, {})[method.lower()] = describe_route(route, has_name, statuses)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Umi, the memory of an agent", "version": own_version()},
@@ -51,11 +52,6 @@ def describe_api(routes: Table, statuses: Mapping[int, str]) -> Json:
         },
         "security": [{"token": []}],
     }
-
-
-def path_of_name(at: str, named: bool) -> str:
-    """Return the part of a path for a name; that of a tool is in its route."""
-    return "/{name}" if named and not at.startswith("tools/") else ""
 
 
 def describe_route(route: Route, named: bool, statuses: Mapping[int, str]) -> Json:

@@ -162,7 +162,8 @@ class Index:
             marks = np.zeros(len(self.numbers), np.uint8)
             # A row with a term three times is indexed under `term` and `term n3`: higher counts overwrite.
             for count in range(1, OCCURRENCE_COUNT_MAX + 1):
-                slots = self._where(token(self.scope, term, count), connection)
+                numbers = self._list_holding(token(self.scope, term, count), connection)
+                slots = self.slot_of[np.array(numbers, np.int64) - self.base]
                 if count == 1 and not len(slots):
                     break  # no row has the term
                 marks[slots] = count
@@ -170,9 +171,6 @@ class Index:
         if len(self.marked) > MARKED_COUNT_MAX:
             del self.marked[next(iter(self.marked))]
         return marks
-
-    def _where(self, name: str, connection: SqlConnection) -> NDArray[np.int32]:
-        return self.slot_of[np.array(self._list_holding(name, connection), np.int64) - self.base]
 
     def _list_holding(self, name: str, connection: SqlConnection) -> list[int]:
         """Return the numbers of the rows that have a token."""

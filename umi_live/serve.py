@@ -39,7 +39,6 @@ from umi_core.kelpie.wire import HttpRequest, Malformed, route
 from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.requests import Forget, Recall, Remember, ShareArchive
 from umi_core.messages.results import ArchiveShared, Forgotten, Hit, Recalled, Remembered
-from umi_core.rows import Entity
 from umi_core.text import SURROGATE, show_value
 from umi_core.values import Turn
 from umi_live.access import Caller, ServeLimits, TokenFile, TokenTable
@@ -168,17 +167,16 @@ async def respond(memory: LiveMemory, outcome: Outcome) -> wire.Response:
     match outcome:
         case Done(value=Remembered() as value, degraded=degraded):
             found = await read_changes(memory, value)
-            rows = tuple(FactWritten(key, change, *texts_of(fact)) for key, change, fact in found)
+            rows = tuple(
+                FactWritten(key, change, it.name if it else "", it.content if it else "")
+                for key, change, it in found
+            )
             return wire.respond(Done(FactsWritten(rows, degraded, value.repeated)), as_json)
         case Done(value=Recalled() as value, degraded=degraded):
             return wire.respond(Done(FactsFound(value.hits, value.resolution.query, degraded)), as_json)
         case Done(value=Forgotten() | ArchiveShared()):
             return wire.respond(outcome, as_json)
     return wire.respond(outcome)
-
-
-def texts_of(fact: Entity | None) -> tuple[str, str]:
-    return ("", "") if fact is None else (fact.name, fact.content)
 
 
 def as_json(value: Any) -> object:
@@ -433,7 +431,8 @@ class MemoryServer:
             raise Denied(421, "Misdirected", "without tokens the host must be localhost, 127.0.0.1 or [::1]")
         is_foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         if is_foreign or (origin is not None and origin.partition("://")[2] != host):
-            raise Denied(403, "Forbidden", "a page of another origin asks")
+            message = "a page of another origin sent this; ask from a page of this host, or from a program"
+            raise Denied(403, "Forbidden", message)
         if headers.get("content-encoding", "identity") != "identity":
             raise Denied(415, "Malformed", "send the body as it is, not compressed")
 
@@ -473,7 +472,7 @@ class IncomingRequest:
     """A request over HTTP. `shown`: how the log names it, without its contents."""
 
     def __init__(self, request: Request) -> None:
-        self.request, self.headers, self.method = request, request.headers, request.method
+        self.raw, self.headers, self.method = request, request.headers, request.method
         self.user, self.shown = "-", "-"
         self.show("-", False)
 
@@ -484,7 +483,7 @@ class IncomingRequest:
 
     def read_target(self) -> tuple[str, str]:
         """Return path and query as they were sent. Raises Denied if they are not UTF-8."""
-        scope = self.request.scope
+        scope = self.raw.scope
         path, query = scope["raw_path"].partition(b"?")[0], scope["query_string"]
         try:
             unquote_to_bytes(path).decode(), unquote_to_bytes(query).decode()
@@ -500,7 +499,7 @@ class IncomingRequest:
             raise Denied(413, "TooLarge", message)
         try:
             async with asyncio.timeout(limits.slow_seconds):
-                async for part in self.request.stream():
+                async for part in self.raw.stream():
                     body += part
                     if len(body) > limits.body_bytes:
                         raise Denied(413, "TooLarge", message)
@@ -556,12 +555,12 @@ async def collect_response(app: Callable[..., Any], request: IncomingRequest, bo
     sent: list[Message] = []
 
     async def receive() -> Message:
-        return parts.pop() if parts else await request.request.receive()
+        return parts.pop() if parts else await request.raw.receive()
 
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await app(request.request.scope, receive, send)
+    await app(request.raw.scope, receive, send)
     if not sent:
         raise ClientDisconnect
     response = Response(b"".join(it.get("body", b"") for it in sent), sent[0]["status"])
@@ -623,9 +622,7 @@ def listen(host: str, port: int, has_tokens: bool) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         if not has_tokens and not ipaddress.ip_address(address[0]).is_loopback:
-            raise LiveError(
-                f"{host}: is not this machine alone; without --tokens only localhost is listened on"
-            )
+            raise LiveError(f"{host}: is not this machine alone; add --tokens, or listen on localhost")
         return socket.create_server(address[:2], family=family)
     except OSError as error:
         raise LiveError(f"{host}:{port}: {error.strerror}") from None

@@ -81,7 +81,7 @@ class TransactionCache(Owner):
     last: dict[Scope, int] = {}  # the number of the last commit in a scope
     places: dict[Scope, Place] = {}  # of the commit that is being done
     rows: dict[RowKey, tuple[int, int, int]] = {}  # number of the row, version, whether it has a body
-    moved: frozenset[RowKey] = frozenset()  # facts that the commit being done moves to their other state
+    moved: frozenset[RowKey] = frozenset()  # rows whose fact the commit being done moves to its other state
     erases: bool = False  # whether texts must leave the file and its log
     erased: set[bytes] = set()  # pieces of these texts
     changes_words: bool = False  # whether their words must leave the index
@@ -238,20 +238,17 @@ class SqlStorage:
     def _carry_out(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed:
         if self.oldest_ms <= now_ms - RECEIPT_MS_MAX:
             self._prune(now_ms, known)
-        known.moved = frozenset(self._list_moved(commit, known))
+        known.moved = frozenset(
+            (self._scope(it.address.scope, known), other, it.address.id)
+            for it in commit.writes
+            if it.body is not None and (other := STATES_OF_FACT.get(it.address.kind)) is not None
+        )
         versions = tuple([(write.address, self._write(write, known)) for write in commit.writes])
         body = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
         if commit.key:
             data = None if body is None else encode_row(body)
             self._put_receipt(commit.key, now_ms, written_versions(versions), data)
         return Committed(commit.request_id, versions, body)
-
-    def _list_moved(self, commit: Commit, known: TransactionCache) -> Iterator[RowKey]:
-        """Yield the rows from which the commit moves a fact to the row of its other state."""
-        for write in commit.writes:
-            other = STATES_OF_FACT.get(write.address.kind)
-            if other is not None and write.body is not None:
-                yield self._scope(write.address.scope, known), other, write.address.id
 
     def _list_oldest(self) -> list[Any]:
         """Return number, time and versions of the oldest receipts."""

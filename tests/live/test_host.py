@@ -238,7 +238,7 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
         (["x", *lines], "no JSON"), ([newer, *lines[1:]], "cannot be read"),
         (of_another, "was changed: the line of entity fct_0.* holds entity fct_"),
         (["[" * 100_000, *lines], "no JSON"),
-        ([lines[0], *lines[:-1], TOLD % len(lines)], "stands in it twice"),
+        ([lines[0], *lines[:-1], TOLD % len(lines)], "has a row twice"),
     ):  # fmt: skip
         with pytest.raises(LiveError, match=told):
             read_export([head, *damaged])
