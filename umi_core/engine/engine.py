@@ -532,9 +532,9 @@ def put_in_place(
 
 
 def leave_out(engine: Engine, operation: Operation, row: Step) -> None:
-    """Skip a row: it leaves its `otherwise`."""
+    """Skip a row."""
     engine.mark(operation, row, "skipped")
-    operation.facts.update(row.otherwise or {})
+    operation.facts.update(row.left)
 
 
 def advance(engine: Engine, operation: Operation, skip_to: str | None) -> None:

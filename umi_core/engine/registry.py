@@ -4,7 +4,7 @@ Law 1. Every call gives a new registry that is valid as a whole, or raises and c
 Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
 Law 3. Read from the top of a table, each fact is produced before it is needed, under the type it is needed
 as, and once. Law 4. Jumps lead forward, and replanning goes back no further than to the commit before.
-Law 5. A step that may be skipped says which facts it leaves in that case.
+Law 5. A step that may be skipped leaves facts with which the steps that may follow can go on.
 """
 
 import re
@@ -103,15 +103,12 @@ def can_replan(workflow: Workflow, target: str, at: int) -> bool:
 
 
 def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
-    """Check that rows that may be skipped state what they leave, of the types under which it is read."""
+    """Check that rows that may be skipped leave what they produce, of the types under which it is read."""
     found = []
     followers = followers_of_skipped(workflow)
     for row in (step for step in workflow.steps if step.id in followers):
-        left = row.otherwise or {}
-        if lacking := tuple(sorted(row.learns.keys() - left.keys())):
-            found.append(BadWorkflow("NoOtherwise", row.id, lacking))
         readers = [later.needs for later in followers[row.id]]
-        if bad := tuple(sorted(name for name in left if is_bad(name, row, left[name], readers))):
+        if bad := tuple(sorted(name for name in row.left if is_bad(name, row, row.left[name], readers))):
             found.append(BadWorkflow("BadOtherwise", row.id, bad))
     return found
 

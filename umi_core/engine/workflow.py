@@ -11,18 +11,9 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, TypedDict, TypeVar, overload
 
+from umi_core import errors
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.errors import (
-    Conflict,
-    EmbedFailed,
-    Error,
-    ModelFailed,
-    StepFailed,
-    StorageFailed,
-    StorageFull,
-    StorageRefused,
-)
 from umi_core.ids import pack
 from umi_core.language.dates import day_of
 from umi_core.language.prompts import add_today
@@ -64,7 +55,7 @@ class Unusable(Data):
 class Rejection(Data):
     """The operation ends here: the caller's fault, nothing changed."""
 
-    error: Error
+    error: errors.Error
 
 
 Taken = Learned | Unusable | Rejection
@@ -96,17 +87,20 @@ class OnFailure(Data):
     attempts: int
     then: Degrade | None = None
     replan: str | None = None
-    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None
+    conflict_error: Callable[[Facts, EffectFailed, View], errors.Error | None] | None = None
     plans_max: int = PLAN_COUNT_MAX
 
 
-def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
+def abort_error(row: "Step", kind: str, attempts: int) -> errors.StepFailed:
     """Return the error of an operation that ended at this row; a hook refused it if it has no effect."""
     # The class says which service has failed, so that a caller need not know the names of rows.
-    by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
-    of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    by_effect |= {Commit: of_commit.get(kind, StorageFailed), Read: StorageFailed}
-    return by_effect.get(row.effect, StepFailed)(row.id, kind, attempts)
+    by_effect: dict[type[Asked] | None, type[errors.StepFailed]] = {
+        AskModel: errors.ModelFailed,
+        Embed: errors.EmbedFailed,
+    }
+    of_commit = {"refused": errors.StorageRefused, "full": errors.StorageFull, "conflict": errors.Conflict}
+    by_effect |= {Commit: of_commit.get(kind, errors.StorageFailed), Read: errors.StorageFailed}
+    return by_effect.get(row.effect, errors.StepFailed)(row.id, kind, attempts)
 
 
 def backoff_ms(count: int) -> int:
@@ -122,7 +116,7 @@ class Step(Data, dict=True):
     """A row. `effect`, `ask` and `on_failure` are given together, by `asks` below, or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
-    what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
+    what the units gave. A row whose `when` is false is skipped and leaves `left`. A damaged row of a
     kind that is in `spares` reaches `take` without a body; any other one makes the read fail. The next commit
     expects each row that was read to be as it was, unless its kind is in `loose`: the plan is right whatever
     becomes of such a row. A later operation of this memory that `claims` the same waits until this one has
@@ -155,6 +149,11 @@ class Step(Data, dict=True):
         """Return its options; one that asks a model or an embedder has a profile, whatever it declares."""
         profile = {"profile": "default"} if self.effect in (AskModel, Embed) else {}
         return {**profile, **dict(self.config)}
+
+    @cached_property
+    def left(self) -> Mapping[str, object]:
+        """Return what it leaves if it is skipped: its `otherwise`, and None for its other facts."""
+        return {**dict.fromkeys(self.learns), **(self.otherwise or {})}
 
     @cached_property
     def needs(self) -> Mapping[str, Fact[Any]]:
@@ -255,7 +254,7 @@ def retry(
     attempts: int,
     then: Degrade | None = None,
     replan: str | None = None,
-    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None,
+    conflict_error: Callable[[Facts, EffectFailed, View], errors.Error | None] | None = None,
 ) -> OnFailure:
     """Make `attempts` in all, then abort or degrade; after a conflict plan again from the row `replan`."""
     assert attempts >= 1
@@ -270,11 +269,6 @@ def forever(replan: str | None = None) -> OnFailure:
 def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
     """Degrade to constants; substitutes that depend on facts or the failure are `Degrade(name, function)`."""
     return Degrade(to, lambda known, reason: facts)
-
-
-def nothing(*facts: Fact[Any]) -> dict[str, None]:
-    """Return None for each fact: what a skipped row leaves if no row that needs one of them can follow."""
-    return dict.fromkeys(fact.name for fact in facts)
 
 
 def one_read(

@@ -24,7 +24,6 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     learn_rows,
-    nothing,
     retry,
 )
 from umi_core.kelpie.domains import LOGS
@@ -93,10 +92,9 @@ def switch(name: str) -> Workflow:
         given=(SWITCH, REQUEST_KEY),
         steps=(
             SEEN,
-            Step("load", requires=(SWITCH,), produces=(ROWS,), otherwise=nothing(ROWS),
+            Step("load", requires=(SWITCH,), produces=(ROWS,),
                  **asks(Read, ask_agent, learn_rows(ROWS), retry(3))),
-            Step("plan", requires=(SWITCH, ROWS), produces=(PLAN,), otherwise=nothing(PLAN),
-                 take=take_switch),
+            Step("plan", requires=(SWITCH, ROWS), produces=(PLAN,), take=take_switch),
             commit_row(replan="load", ask=ask_if_any),
             REPLY,
         ),

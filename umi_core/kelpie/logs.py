@@ -20,22 +20,12 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     asks,
-    nothing,
     one_read,
     retry,
 )
 from umi_core.ids import log_id
+from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import NotFound
-from umi_core.kelpie.requests import (
-    AddArchival,
-    AddMessages,
-    DeleteArchival,
-    GetArchival,
-    ListArchival,
-    ListMessages,
-    SearchArchival,
-    SearchMessages,
-)
 from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, RecordsShown
 from umi_core.kelpie.rows import Archival, Log, Message
 from umi_core.language.dates import list_dated
@@ -46,7 +36,7 @@ from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.policies.term_scores import score_alone
 from umi_core.rows import Entity, bodies_of
-from umi_core.workflows import evolving, forget_resource, remember
+from umi_core.workflows import evolving, forget, remember
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -60,16 +50,16 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.drafting import DRAFTS, add_source, chain_drafts
 from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED
-from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_facts
+from umi_core.workflows.forget import RESOURCE, plan_without, report_facts
 from umi_core.workflows.recall import ASKED_ON, DATE
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
 
-APPEND: Final = Fact("request", AddMessages)
-PAGE: Final = Fact("request", ListMessages)
-GET: Final = Fact("request", GetArchival)
-LIST: Final = Fact("request", ListArchival)
-SEARCH: Final = Fact("request", SearchArchival)
-SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
+APPEND: Final = Fact("request", api.AddMessages)
+PAGE: Final = Fact("request", api.ListMessages)
+GET: Final = Fact("request", api.GetArchival)
+LIST: Final = Fact("request", api.ListArchival)
+SEARCH: Final = Fact("request", api.SearchArchival)
+SEARCH_OF_LOG: Final = Fact("request", api.SearchMessages)
 LOG: Final = Fact("log", Log)
 RECORDS: Final = Fact("records", tuple[Archival, ...])
 
@@ -107,7 +97,7 @@ def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View
     )
 
 
-def list_messages(request: AddMessages, first: int, view: View) -> Iterator[Message]:
+def list_messages(request: api.AddMessages, first: int, view: View) -> Iterator[Message]:
     for seq, parts in enumerate(request.messages, first):
         (_, role), (_, content), *details = parts
         yield Message(log_id("message", seq), seq, role, content, tuple(details), view.now_ms)
@@ -120,10 +110,8 @@ APPEND_ROWS: Final = Workflow(
         SEEN,
         Step("load", requires=(APPEND,), produces=(LOG,),
              # Appends wait for each other, since two at once would plan the same numbers.
-             otherwise=nothing(LOG), claims=lambda facts, view: ("log message",),
-             **asks(Read, ask_log, take_log, retry(3))),
-        Step("plan", requires=(APPEND, LOG), produces=(PLAN,), otherwise=nothing(PLAN),
-             take=take_append),
+             claims=lambda facts, view: ("log message",), **asks(Read, ask_log, take_log, retry(3))),
+        Step("plan", requires=(APPEND, LOG), produces=(PLAN,), take=take_append),
         commit_row(replan="load"),
         REPLY,
     ),
@@ -134,7 +122,7 @@ APPEND_ROWS: Final = Workflow(
 # Messages are read by number: they are dense, so a page is known before it is asked for.
 
 
-def span_of(request: ListMessages, log: Log) -> range:
+def span_of(request: api.ListMessages, log: Log) -> range:
     """Return the numbers of the rows on the page."""
     limit = request.limit or PAGE_ROWS_DEFAULT
     # A page never goes behind the end, though another append may have landed since the log was read.
@@ -169,8 +157,7 @@ LIST_MESSAGES: Final = Workflow(
     given=(PAGE,),
     steps=(
         Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_log, take_log, retry(3))),
-        Step("page", requires=(PAGE, LOG), produces=(OUTCOME,),
-             **asks(Read, ask_page, take_page, retry(3))),
+        Step("page", requires=(PAGE, LOG), produces=(OUTCOME,), **asks(Read, ask_page, take_page, retry(3))),
     ),
 )  # fmt: skip
 
@@ -302,8 +289,8 @@ SEARCH_ARCHIVAL: Final = Workflow(
 # deleted record takes with it what only it told.
 
 
-ADD: Final = Fact("request", AddArchival)
-DELETE: Final = Fact("request", DeleteArchival)
+ADD: Final = Fact("request", api.AddArchival)
+DELETE: Final = Fact("request", api.DeleteArchival)
 
 
 def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *steps: Step) -> Workflow:
@@ -314,12 +301,6 @@ def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *
     assert not strange, f"{name}: {workflow.name} has no row {', '.join(sorted(strange))}"
     rows = tuple(by_name.get(step.id, step) for step in workflow.steps)
     return structs.replace(workflow, name=name, given=given, steps=rows)
-
-
-def skippable(workflow: Workflow) -> Workflow:
-    """Return the table with a first step that answers a repeated request key; no other step runs then."""
-    rows = (structs.replace(step, otherwise=nothing(*step.produces)) for step in workflow.steps)
-    return structs.replace(workflow, steps=(SEEN, *rows), laws=(*workflow.laws, KNOWN_ANSWER))
 
 
 # add_archival.
@@ -373,11 +354,9 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
 ADD_ARCHIVAL: Final = replace_steps(
     remember.REMEMBER, "add_archival", (ADD, REQUEST_KEY),
     structs.replace(evolving.EXTRACT, take=take_facts),
-    Step("lookup", requires=(ADD, STATED, MENTIONS), produces=(DRAFTS, CORE, LOG),
-         otherwise=nothing(DRAFTS, CORE, LOG), claims=claim_turn,
+    Step("lookup", requires=(ADD, STATED, MENTIONS), produces=(DRAFTS, CORE, LOG), claims=claim_turn,
          **asks(Read, ask_known, take_known, retry(3))),
-    Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,),
-         otherwise=nothing(PLAN), take=take_plan),
+    Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,), take=take_plan),
 )  # fmt: skip
 
 
@@ -406,11 +385,13 @@ def take_delete(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(PLAN(structs.replace(plan_without(row, facts, view), value=value)))
 
 
+# With a first step that answers a repeated request key; no other step runs then.
+FORGOTTEN: Final = forget.FORGET_RESOURCE
 DELETE_ARCHIVAL: Final = replace_steps(
-    skippable(forget_resource.FORGET_RESOURCE), "delete_archival", (DELETE, REQUEST_KEY),
-    Step("load", requires=(DELETE,), produces=(RESOURCE,), otherwise=nothing(RESOURCE),
-         claims=forget_resource.claim_resource, **asks(Read, ask_deleted, take_record, retry(3))),
-    Step("plan", requires=forget_resource.PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN),
-         take=take_delete),
+    structs.replace(FORGOTTEN, steps=(SEEN, *FORGOTTEN.steps), laws=(*FORGOTTEN.laws, KNOWN_ANSWER)),
+    "delete_archival", (DELETE, REQUEST_KEY),
+    Step("load", requires=(DELETE,), produces=(RESOURCE,),
+         claims=forget.claim_resource, **asks(Read, ask_deleted, take_record, retry(3))),
+    Step("plan", requires=forget.PLANNED_FROM, produces=(PLAN,), take=take_delete),
     remember.REPLY,
 )  # fmt: skip

@@ -16,16 +16,10 @@ from typing import Final, Literal
 
 from msgspec import structs
 
-from umi_core import limits
+from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Blocks, Count
-from umi_core.errors import (
-    BlockNotFound,
-    CoreFull,
-    Error,
-    TooManyBlocks,
-)
 from umi_core.kelpie.errors import ReadOnly
 from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_MAX, PPM
 from umi_core.policies.eviction import EvictionCandidate, Shortage, victims
@@ -110,7 +104,7 @@ def set_block(
     scores: Scores,
     config: Config,
     author: str = MODEL,
-) -> CoreWrite | Error:
+) -> CoreWrite | errors.Error:
     """Create or replace the authored text; entries stay if there is room, importance unless it is given."""
     if error := check_author(kind, label, author):
         return error
@@ -118,7 +112,7 @@ def set_block(
     old = core.find(kind, asked.label) or Block(kind, asked.label)
     # Only a block that gets its first text counts; entries need no authored block.
     if old.text is None and core.authored_count >= BLOCK_COUNT_MAX:
-        return TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
+        return errors.TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
     kept_ppm = old.importance_ppm if importance_ppm is None else importance_ppm
     # The tier as it is wanted may be over its limits: `find_leaving` finds the entries that bring it back.
     wanted = put(core, structs.replace(old, text=asked.text, importance_ppm=kept_ppm))
@@ -128,33 +122,33 @@ def set_block(
     return CoreWrite(without(wanted, left), left)
 
 
-def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> CoreFull:
+def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> errors.CoreFull:
     """Return the error of the limit that is short: of the block beside entries of self, or of core."""
     # Entries leave for text, but for those of self: only in persona can they take the room of a text.
     kept_bytes = sum(entry.size_bytes for entry in old.entries) if old.kind == SELF_BLOCK else 0
     if kept_bytes + asked.size_bytes > BLOCK_BYTES_MAX:
-        return CoreFull(kept_bytes, BLOCK_BYTES_MAX, asked.size_bytes)
-    return CoreFull(core.used_bytes, config.core_bytes_max, asked.size_bytes)
+        return errors.CoreFull(kept_bytes, BLOCK_BYTES_MAX, asked.size_bytes)
+    return errors.CoreFull(core.used_bytes, config.core_bytes_max, asked.size_bytes)
 
 
 def set_importance(
     core: CoreTier, kind: str, importance_ppm: int, label: str = "", author: str = MODEL
-) -> CoreWrite | Error:
+) -> CoreWrite | errors.Error:
     if error := check_author(kind, label, author):
         return error
     block = core.find(kind, label)
     if block is None:
-        return BlockNotFound(slot_name(kind, label))
+        return errors.BlockNotFound(slot_name(kind, label))
     return CoreWrite(put(core, structs.replace(block, importance_ppm=importance_ppm)))
 
 
-def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL) -> CoreWrite | Error:
+def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL) -> CoreWrite | errors.Error:
     """Remove a block: its text and its entries leave, those of self too."""
     if error := check_author(kind, label, author):
         return error
     block = core.find(kind, label)
     if block is None:
-        return BlockNotFound(slot_name(kind, label))
+        return errors.BlockNotFound(slot_name(kind, label))
     left = tuple(entry.entity_id for entry in block.entries)
     # A block without text and entries is dropped when the tier is put together (`core_of`).
     return CoreWrite(put(core, Block(block.kind, block.label)), left, block.text)

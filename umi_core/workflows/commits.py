@@ -25,7 +25,6 @@ from umi_core.engine.workflow import (
     Taken,
     asks,
     degrade,
-    nothing,
     retry,
 )
 from umi_core.errors import KeyReused
@@ -138,17 +137,11 @@ def scores_of(core: CoreTier, access: AccessTable, now_ms: int) -> dict[str, int
 
 
 def key_of(facts: Facts, view: View) -> str:
-    request_key = facts.get(REQUEST_KEY)
-    if request_key is not None:
-        return commit_key(view.scope, key_space(facts), request_key)
+    request_key, request = facts.get(REQUEST_KEY), facts.get(REQUEST)
+    if request_key is not None and isinstance(request, Request):
+        return commit_key(view.scope, request.key_space, request_key)
     # Epoch and number never occur together again, not even after a restart.
     return commit_key(view.scope, view.epoch, view.number, "commit")
-
-
-def key_space(facts: Facts) -> str:
-    request = facts[REQUEST]
-    assert isinstance(request, Request)
-    return request.key_space
 
 
 def ask_if_any(facts: Facts, view: View) -> Commit | None:
@@ -297,7 +290,7 @@ def commit_row(
     replan: str, ask: Ask[Commit | None] = ask_commit, take: Take[Committed | None] = take_keyed_commit
 ) -> Step:
     return Step(
-        "commit", requires=(PLAN,), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        "commit", requires=(PLAN,), produces=(STORED, LOST),
         # Three attempts of one batch are safe: all have one key, and storage answers the second as the first.
         **asks(Commit, ask, take, retry(3, replan=replan)),
     )  # fmt: skip

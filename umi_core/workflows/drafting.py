@@ -243,13 +243,9 @@ def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
     entity = structs.replace(entity, sources=tuple(sorted((*entity.sources, source))))
     # The first telling is no reinforcement; a fact that had ended, and is told again, was known.
     is_known = draft.old is not None or draft.has_ended
-    return with_entity(draft, reinforce_fact(entity, now_ms) if is_known else entity)
-
-
-def reinforce_fact(entity: Entity, now_ms: int) -> Entity:
-    """Return the fact with one more source counted, at `now_ms`."""
     count = min(entity.reinforced_count + 1, I64_MAX)
-    return structs.replace(entity, reinforced_count=count, last_reinforced_ms=now_ms)
+    reinforced = structs.replace(entity, reinforced_count=count, last_reinforced_ms=now_ms)
+    return with_entity(draft, reinforced if is_known else entity)
 
 
 def drop_source(source: str, entity: Entity) -> Entity | None:

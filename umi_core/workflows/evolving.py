@@ -37,7 +37,6 @@ from umi_core.engine.workflow import (
     degrade,
     learn_rows,
     learn_unit_rows,
-    nothing,
     retry,
 )
 from umi_core.ids import relation_id
@@ -130,7 +129,6 @@ def notes(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 EXTRACT = Step(
     "extract", requires=(REQUEST, STATED_ON, STATED), produces=(MENTIONS, DROPPED),
-    otherwise=nothing(MENTIONS, DROPPED),
     **asks(AskModel, ask_extraction, take_extraction, retry(2, then=Degrade("notes", notes))),
 )  # fmt: skip
 
@@ -270,15 +268,12 @@ COMPARE_LAWS: Final = (
 )  # fmt: skip
 
 COMPARE_STEPS: Final = (
-    Step("compare", requires=(COMPARED, STATED, DRAFTS), produces=(FRESH,), otherwise=nothing(FRESH),
-         take=take_fresh),
-    Step("candidates", each=FRESH, requires=(DRAFTS,), produces=(CANDIDATES,), otherwise=nothing(CANDIDATES),
+    Step("compare", requires=(COMPARED, STATED, DRAFTS), produces=(FRESH,), take=take_fresh),
+    Step("candidates", each=FRESH, requires=(DRAFTS,), produces=(CANDIDATES,),
          **asks(Read, ask_candidates, take_candidates,
                 retry(2, then=degrade("none", CANDIDATES.unit(()))))),
-    Step("pairs", requires=(STATED, DRAFTS, FRESH, CANDIDATES), produces=(PAIRS,), otherwise=nothing(PAIRS),
-         take=take_pairs),
+    Step("pairs", requires=(STATED, DRAFTS, FRESH, CANDIDATES), produces=(PAIRS,), take=take_pairs),
     Step("evolve", each=PAIRS, requires=(DRAFTS, CANDIDATES), produces=(VERDICTS,),
-         otherwise=nothing(VERDICTS),
          **asks(AskModel, ask_evolution, take_evolution,
                 retry(2, then=degrade("none", VERDICTS.unit(()))))),
 )  # fmt: skip
@@ -331,13 +326,10 @@ def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
         return
     ends = relation.target, relation.source
     for (key, _), (other, version) in (ends, ends[::-1]):
-        entities[key] = add_contradiction(entities[key], f"{other}@{version}")
-
-
-def add_contradiction(entity: Entity, statement: str) -> Entity:
-    # The newest last: at the limit the oldest is dropped.
-    refs = (*(it for it in entity.contradicts if it != statement), statement)
-    return structs.replace(entity, contradicts=refs[-RELATION_COUNT_MAX:])
+        statement = f"{other}@{version}"
+        # The newest last: at the limit the oldest is dropped.
+        refs = (*(it for it in entities[key].contradicts if it != statement), statement)
+        entities[key] = structs.replace(entities[key], contradicts=refs[-RELATION_COUNT_MAX:])
 
 
 # The relations.
@@ -421,15 +413,14 @@ ENDING_LAW: Final = Law(
     lambda facts, scope: all(it.id in successors(facts) for it in facts[ENDING]),
 )  # fmt: skip
 FIND_ENDING: Final = Step(
-    "ending", requires=(DRAFTS, CANDIDATES, VERDICTS), produces=(ENDING,), otherwise=nothing(ENDING),
-    take=take_ending,
+    "ending", requires=(DRAFTS, CANDIDATES, VERDICTS), produces=(ENDING,), take=take_ending,
 )  # fmt: skip
 READ_MEMBERSHIPS: Final = Step(
-    "memberships", each=ENDING, produces=(MEMBERSHIPS,), otherwise=nothing(MEMBERSHIPS),
+    "memberships", each=ENDING, produces=(MEMBERSHIPS,),
     **asks(Read, ask_memberships, learn_unit_rows(MEMBERSHIPS), retry(3)),
 )  # fmt: skip
 READ_SHELVES: Final = Step(
-    "shelves", requires=(MEMBERSHIPS,), produces=(SHELVES,), otherwise=nothing(SHELVES),
+    "shelves", requires=(MEMBERSHIPS,), produces=(SHELVES,),
     **asks(Read, ask_shelves, learn_rows(SHELVES), retry(3)),
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Importance, Texts
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, asks, learn_vectors, nothing, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, asks, learn_vectors, retry
 from umi_core.errors import BadOption, BadType, Error
 from umi_core.ids import category_id, membership_id
 from umi_core.language.keywords import key_words
@@ -127,8 +127,7 @@ def take_homes(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 READ_HOMES: Final = Step(
-    "homes", requires=(SHELF,), produces=(HOMES,), otherwise=nothing(HOMES),
-    **asks(Read, ask_homes, take_homes, retry(3)),
+    "homes", requires=(SHELF,), produces=(HOMES,), **asks(Read, ask_homes, take_homes, retry(3)),
 )  # fmt: skip
 
 
@@ -226,7 +225,7 @@ def vector_row(row_id: str, components: Components | None, scope: Scope) -> Writ
 
 
 EMBED_SHELF: Final = Step(
-    "embed_shelf", requires=(UNSHELVED,), produces=(SHELF_VECTORS,), otherwise=nothing(SHELF_VECTORS),
+    "embed_shelf", requires=(UNSHELVED,), produces=(SHELF_VECTORS,),
     **asks(Embed, ask_shelf, take_shelf, retry(2, then=Degrade("no_vectors", none_of_shelf))),
 )  # fmt: skip
 SHELF_LAW: Final = Law(

@@ -33,7 +33,6 @@ from umi_core.engine.workflow import (
     asks,
     degrade,
     learn_rows,
-    nothing,
     retry,
 )
 from umi_core.ids import resource_id, segment_id, text_hash
@@ -65,15 +64,6 @@ from umi_core.workflows.commits import (
     index_rows,
     read_core,
 )
-from umi_core.workflows.create_entity import (
-    EMBED_FACTS,
-    TOLD,
-    TYPE_OF,
-    CategorisedFact,
-    classify_draft,
-    links_of,
-    mark_missing_vectors,
-)
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -85,6 +75,15 @@ from umi_core.workflows.drafting import (
     id_of,
     keep_ended,
     look_up_fact,
+)
+from umi_core.workflows.entities import (
+    EMBED_FACTS,
+    TOLD,
+    TYPE_OF,
+    CategorisedFact,
+    classify_draft,
+    links_of,
+    mark_missing_vectors,
 )
 from umi_core.workflows.evolving import (
     COMPARE,
@@ -111,11 +110,11 @@ from umi_core.workflows.linking import (
     list_unfound,
     write_vectors,
 )
-from umi_core.workflows.placing import show_successors
 from umi_core.workflows.remember import (
     VECTORS,
     VECTORS_LAW,
     entity_rows,
+    show_successors,
 )
 
 TYPES_DEFAULT: Final = ("profile", "event")
@@ -227,12 +226,11 @@ INGEST: Final = Step(
 )  # fmt: skip
 
 READ_PARTS: Final = Step(
-    "parts", requires=(RESOURCE,), produces=(PARTS,), otherwise=nothing(PARTS),
-    **asks(Read, ask_parts, learn_rows(PARTS), retry(3)),
+    "parts", requires=(RESOURCE,), produces=(PARTS,), **asks(Read, ask_parts, learn_rows(PARTS), retry(3)),
 )  # fmt: skip
 
 REREAD_PARTS: Final = Step(
-    "reread", requires=(REQUEST, RESOURCE, SHELF), produces=(NEWER,), otherwise=nothing(NEWER),
+    "reread", requires=(REQUEST, RESOURCE, SHELF), produces=(NEWER,),
     **asks(Read, ask_parts_again, learn_rows(NEWER), retry(3)),
 )  # fmt: skip
 
@@ -276,7 +274,6 @@ def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken
 
 PREPROCESS: Final = Step(
     "preprocess", requires=(REQUEST, RESOURCE), produces=(CONTENT, CAPTION),
-    otherwise=nothing(CONTENT, CAPTION),
     **asks(AskModel, ask_payload, take_payload, retry(2, then=degrade("none", CONTENT("") | CAPTION("")))),
 )  # fmt: skip
 
@@ -317,15 +314,11 @@ def ask_segments(facts: Facts, view: View) -> AskModel | None:
 
 def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
-        return Learned(SPANS(whole(facts)))
+        return Learned(SPANS(((0, len(lines_of(facts)) - 1),)))
     partition = parse_segments(answer.text, len(lines_of(facts)))
     if isinstance(partition, Useless):
         return Unusable(partition.reason)
     return Learned(SPANS(partition.spans), shapes=partition.mended)
-
-
-def whole(facts: Facts) -> tuple[Span, ...]:
-    return ((0, len(lines_of(facts)) - 1),)
 
 
 def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -333,7 +326,7 @@ def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 
 SEGMENT: Final = Step(
-    "segment", requires=(REQUEST, RESOURCE, PARTS, CONTENT), produces=(SPANS,), otherwise=nothing(SPANS),
+    "segment", requires=(REQUEST, RESOURCE, PARTS, CONTENT), produces=(SPANS,),
     **asks(AskModel, ask_segments, take_segments, retry(2, then=Degrade("windows", by_windows))),
 )  # fmt: skip
 
@@ -377,7 +370,7 @@ def extracted_before(key: str, known: Mapping[str, Resource], request: Memorize)
 
 LIST_UNITS: Final = Step(
     "units", requires=(REQUEST, RESOURCE, PARTS, CONTENT, SPANS), produces=(SEGMENTS, UNITS, STATED),
-    otherwise=nothing(SEGMENTS, UNITS, STATED), take=take_units,
+    take=take_units,
 )  # fmt: skip
 
 
@@ -416,8 +409,7 @@ def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
 
 
 EXTRACT: Final = Step(
-    "extract", each=UNITS, produces=(FOUND,), otherwise=nothing(FOUND),
-    **asks(AskModel, ask_unit, take_unit,
+    "extract", each=UNITS, produces=(FOUND,), **asks(AskModel, ask_unit, take_unit,
            retry(2, then=degrade("unit_missing", FOUND.unit(UnitReading((), is_missing=True))))),
 )  # fmt: skip
 
@@ -587,18 +579,14 @@ def same_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resou
     return before if before is not None and is_same_text(before, facts[REQUEST]) else None
 
 
-def read_now(facts: Facts) -> frozenset[Unit]:
-    """Return the units that this memorize has read itself."""
-    units, found_in = facts[UNITS], facts[FOUND]
-    return frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
-
-
 def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list[tuple[str, ...]]:
     """Return for each segment the memory types for which it has been read by now."""
     if lacks_description(facts):
         return [()]
     request, segments = facts[REQUEST], facts[SEGMENTS]
-    now, before = read_now(facts), bodies(tuple(shelf.values()))
+    units, found_in = facts[UNITS], facts[FOUND]
+    now = frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
+    before = bodies(tuple(shelf.values()))
     return [
         tuple(
             kind
@@ -704,9 +692,9 @@ MEMORIZE: Final = Workflow(
         SEGMENT,
         LIST_UNITS,
         EXTRACT,
-        Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
+        Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), take=take_told),
         Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD, STATED),
-             produces=(DRAFTS, SHELF, UNSHELVED, CORE), otherwise=nothing(DRAFTS, SHELF, UNSHELVED, CORE),
+             produces=(DRAFTS, SHELF, UNSHELVED, CORE),
              claims=lambda facts, view: claim_mentions((it.mention for it in facts[TOLD]), view.scope),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
@@ -714,10 +702,9 @@ MEMORIZE: Final = Workflow(
         EMBED_FACTS,
         EMBED_SHELF,
         READ_HOMES,
-        Step("plan",
-             requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, STATED, DRAFTS,
+        Step("plan", requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, STATED, DRAFTS,
                        SHELF, NEWER, *COMPARED_FROM, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
-             produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+             produces=(PLAN,), take=take_plan),
         # The units stay as they were read: a conflict does not ask the model again.
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import EPOCH, OUTCOME, Law, Learned, Step, Workflow, asks, forever, nothing
+from umi_core.engine.workflow import EPOCH, OUTCOME, Law, Learned, Step, Workflow, asks, forever
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
 from umi_core.rows import AccessRecord, Epoch, Row, bodies_of, body_as
@@ -167,16 +167,13 @@ RECOVER = Workflow(
              **asks(Read, ask_head, take_head, forever())),
         Step("claim", requires=(LAST, CLOSED), produces=(EPOCH,), otherwise=EPOCH(0),
              skips_to=("done",), **asks(Commit, ask_claim, take_claim, forever(replan="head"))),
-        Step("load", produces=(CORE,), otherwise=nothing(CORE),
-             **asks(Read, ask_load, take_load, forever())),
-        Step("access", requires=(HEAD,), produces=(LOADED,), otherwise=nothing(LOADED),
-             spares=("category", "reflection"),
-             **asks(Read, ask_access, take_access, forever())),
+        Step("load", produces=(CORE,), **asks(Read, ask_load, take_load, forever())),
+        Step("access", requires=(HEAD,), produces=(LOADED,),
+             spares=("category", "reflection"), **asks(Read, ask_access, take_access, forever())),
         Step("pending", requires=(LOADED,), spares=("resource",),
              **asks(Read, ask_pending, take_pending, forever())),
-        Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), otherwise=nothing(PLAN) | FITS(True),
-             take=take_fit),
-        Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), otherwise=FITS(True), take=take_fit),
+        Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST),
              **asks(Commit, ask_fit, take_fitted, forever(replan="load"))),
         structs.replace(SETTLE, on_failure=forever()),  # else a core that lacks room would stay
         Step("done", requires=(EPOCH, FITS), produces=(OUTCOME,),

@@ -23,7 +23,6 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     degrade,
-    nothing,
     retry,
 )
 from umi_core.errors import SessionNotFound
@@ -227,8 +226,7 @@ REFLECT: Final = Workflow(
         Step("session", requires=(REQUEST,), produces=(HOME,),
              claims=lambda facts, view: (own_id(facts, view),),
              **asks(Read, ask_session, take_session, retry(3))),
-        Step("told", requires=(REQUEST, HOME), produces=(TOLD,), otherwise=nothing(TOLD),
-             **asks(Read, ask_told, take_told, retry(3))),
+        Step("told", requires=(REQUEST, HOME), produces=(TOLD,), **asks(Read, ask_told, take_told, retry(3))),
         Step("ask", requires=(HOME, TOLD), produces=(TEXT, BEGINS),
              **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("beginning", beginning)))),
         Step("embed_reflection", requires=(HOME, TEXT), produces=(VECTOR,),

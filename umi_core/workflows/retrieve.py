@@ -30,7 +30,6 @@ from umi_core.engine.workflow import (
     learn_rows,
     learn_unit_rows,
     learn_vectors,
-    nothing,
     retry,
 )
 from umi_core.language.decisions import Decision, parse_decision
@@ -43,8 +42,7 @@ from umi_core.messages.answers import Embedded, ModelReplied
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import LevelHit, LevelTried, Resolution, Retrieved, StopReason
-from umi_core.policies.ranking import join_lists
-from umi_core.policies.sufficiency import LIST_FACTOR, ScoredRow, is_enough, union
+from umi_core.policies.ranking import LIST_FACTOR, ScoredRow, is_enough, join_lists, union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row, bodies_of
 from umi_core.text import cut, size
 from umi_core.tiers.rendering import escape
@@ -331,16 +329,14 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
     decision = parse_decision(answer.text)
     if decision.is_enough:
         return learn_stop(level, "enough", None, ())
-    # New words may come from what was found so far, not only from the conversation.
-    turns = (*shown_turns(facts[REQUEST].turns), *map(as_turn, found_until(facts, level.name)))
+    # New words may come from what was found so far, not only from the conversation: from now on both sides
+    # of it know what was found.
+    texts = (cut(text_of(it), FOUND_BYTES_MAX) for it in found_until(facts, level.name))
+    told = (Turn("tool", text) for text in texts)
+    turns = (*shown_turns(facts[REQUEST].turns), *told)
     query = query_at(facts, level.before)
     rewrite, shapes = adopt(decision, query, turns, view.config.resolve_confidence_min_ppm)
     return learn_stop(level, "", rewrite.query if rewrite is not None else None, shapes)
-
-
-def as_turn(found: ScoredRow) -> Turn:
-    """Return a found row as a turn: from now on both sides of the conversation know it."""
-    return Turn("tool", cut(text_of(found), FOUND_BYTES_MAX))
 
 
 def learn_stop(level: LevelFacts, reason: str, query: str | None, shapes: tuple[str, ...]) -> Learned:
@@ -582,7 +578,7 @@ RETRIEVE: Final = Workflow(
         Step("route", requires=(REQUEST,), produces=(NEED, OFFERED), skips_to=("missed",),
              **asks(AskModel, ask_route, take_route,
                     retry(2, then=degrade("retrieve", NEED("retrieve") | OFFERED(None))))),
-        Step("resolve", requires=(REQUEST, OFFERED), produces=(RESOLUTION,), otherwise=nothing(RESOLUTION),
+        Step("resolve", requires=(REQUEST, OFFERED), produces=(RESOLUTION,),
              **asks(AskModel, ask_resolution, take_resolution,
                     retry(2, then=Degrade("original", recall.original)))),
         *LEVEL_STEPS,

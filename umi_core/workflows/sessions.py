@@ -26,7 +26,7 @@ from umi_core.chats.values import ChatMessage
 from umi_core.conditions import Condition
 from umi_core.domains import ROLES
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, nothing, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, retry
 from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
 from umi_core.ids import session_id
 from umi_core.language.dates import day_of
@@ -194,8 +194,7 @@ SAVE_SESSION = Workflow(
     steps=(
         Step("pack", requires=(SAVE,), produces=(PACKED, INFO), take=take_packed),
         Step("plan", requires=(PACKED,), produces=(PLAN,), take=take_saved),
-        Step("commit", requires=(PLAN, INFO), produces=(STORED, LOST),
-             **asks(Commit, ask_commit, take_save,
+        Step("commit", requires=(PLAN, INFO), produces=(STORED, LOST), **asks(Commit, ask_commit, take_save,
                     retry(3, replan="plan", conflict_error=changed_by_another))),
         REPLY,
     ),
@@ -380,10 +379,9 @@ LOAD_SESSION: Final = Workflow(
         Step("facts", requires=(SESSION,), produces=(CARRIED_FACTS, MENTIONS, DROPPED, STATED, STATED_ON),
              skips_to=("swap",), **asks(Read, ask_facts, take_facts, retry(3))),
         Step("lookup", requires=(LOAD, STATED, MENTIONS, CARRIED_FACTS), produces=(DRAFTS, CORE),
-             otherwise=nothing(DRAFTS, CORE), claims=remember.claim_entities,
-             **asks(Read, remember.ask_lookup, take_lookup, retry(3))),
+             claims=remember.claim_entities, **asks(Read, remember.ask_lookup, take_lookup, retry(3))),
         *BETWEEN,
-        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
         # A fact that was forgotten meanwhile is a conflict: the new plan reads again what there is.
         commit_row(replan="facts"),
         SETTLE,

@@ -10,6 +10,7 @@ No caller may notice.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
@@ -22,7 +23,8 @@ from umi_core.messages.answers import Value
 from umi_core.messages.effects import MAIN, Asked, Commit, Effect, Read, Reply
 from umi_core.messages.requests import OF_MEMORY
 from umi_core.values import Scope
-from umi_sim.kernel.child_process import Process, ProcessBroken, show_value
+from umi_sim.kernel.child_process import Process, ProcessBroken
+from umi_sim.kernel.wording import show_value
 from umi_sim.machines import wire
 from umi_sim.machines.fence import Fence
 from umi_sim.machines.protocol import InitialStorage, Machine, Origin
@@ -168,13 +170,9 @@ class ProcessMachine(Owner):
 
 def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
     """Raises Broken at the first effect in which two steps differ."""
-    # Up to the shorter of both; if they agree so far, a further effect of the longer one is the difference.
-    number = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
-    if number < 0 and len(ours) != len(theirs):
-        number = min(len(ours), len(theirs))
-    expected, got = ours[number : number + 1], theirs[number : number + 1]
-    is_same = number < 0
-    demand(is_same, rules.SECOND_IMPLEMENTATION, f"effect {number + 1} of a step differs", expected, got)
+    for number, (expected, got) in enumerate(zip_longest(ours, theirs), 1):
+        what = f"effect {number} of a step differs"
+        demand(expected == got, rules.SECOND_IMPLEMENTATION, what, expected, got)
 
 
 # What it says.
@@ -255,11 +253,18 @@ class Server(Owner):
 
     def restart(self) -> None:
         # A life without a step has nothing to save: it begins anew in the new process.
-        saved = {life: saved_of(self, life) for life, (it, _, _) in self.lives.items() if it.is_stepped}
+        saved = {life: self.save(life) for life, (it, _, _) in self.lives.items() if it.is_stepped}
         self.process.kill()
         self.start()
         for machine, scope, config in self.lives.values():
             self.restore(machine, saved, begin_request(scope, config))
+
+    def save(self, life: int) -> Any:
+        """Return whatever it wants to have back. Raises BadStep."""
+        reply = ask_process(self, op="save", life=life)
+        if reply.get("saved") is None:
+            raise BadStep(f"saves nothing of life {life}: {show_value(reply)}")
+        return reply["saved"]
 
     def restore(self, machine: ProcessMachine, saved: Mapping[int, Any], more: Mapping[str, Any]) -> None:
         """Restore a life in a new process; one that was never stepped begins again."""
@@ -278,14 +283,6 @@ class Server(Owner):
 
 def begin_request(scope: Scope, config: Config) -> dict[str, Any]:
     return {"scope": wire.to_json(scope), "config": wire.to_json(config)}
-
-
-def saved_of(process: "Server", life: int) -> Any:
-    """Whatever it wants to have back. Raises BadStep."""
-    reply = ask_process(process, op="save", life=life)
-    if reply.get("saved") is None:
-        raise BadStep(f"saves nothing of life {life}: {show_value(reply)}")
-    return reply["saved"]
 
 
 # The target.

@@ -37,7 +37,6 @@ from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER
 
-ONLOOKER: Final = "onlooker"
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
 
 
@@ -62,14 +61,13 @@ class Revisions:
         self._count = 0
         self._tables: Registry | None = None  # all workflows as they are now, without interceptors
         self._observers = (NestedObservers("effect"), NestedObservers("step"))
-        self._doorkeeper = Doorkeeper()
 
     def change_before(self, op_id: str | None, registry: Registry) -> Registry:
         """Return the registry with which this op begins; None stands for the audit of a healed world."""
         if not self._every:
             return registry
         if op_id is None:
-            return self._doorkeeper.remove_hooks(registry)
+            return remove_doorkeeper(registry)
         self.check()
         # From the number of the op (o12, every 5: two changes), never from a count of calls: with o7 removed
         # from the record, o12 must still find the tables that it had (law 3).
@@ -84,13 +82,13 @@ class Revisions:
             # 2, 6, 10 ...: an even number brings the observers (law
             # 4), these numbers the one that refuses, too (law 5).
             if self._every % 4 == 2:
-                registry = self._doorkeeper.comes_or_goes(registry)
+                registry = change_doorkeeper(registry)
         return registry
 
     def check(self) -> None:
         """Raises Broken if they were called in another order; if one kind was, the other was too."""
-        for watch in (*self._observers, self._doorkeeper):
-            watch.check()
+        for each in self._observers:
+            each.check()
         counts = {each.site: each.call_count for each in self._observers}
         is_called = max(counts.values()) < CALL_COUNT_MIN or min(counts.values()) > 0
         demand(is_called, rules.HOOK_ORDER, "some interceptors are never called", "all of them", counts)
@@ -183,54 +181,38 @@ class Stumbled(Exception):
     """An exception as an interceptor of a user may raise it."""
 
 
-class Doorkeeper:
-    """Refuse around effects and behind commits; a hook outside of it sees that no call comes in."""
+def change_doorkeeper(registry: Registry) -> Registry:
+    """Return the registry with the interceptors that turn away, or without them if it has them."""
+    if DOORKEEPER in registry.generations[-1].named:
+        return remove_doorkeeper(registry)
+    before, after = or_stumble(turns_away), or_stumble(turns_back)
+    behind = or_stumble(turns_away_behind)
+    for hook in (
+        Interceptor(DOORKEEPER, before=before, after=after, on_raise="fail"),
+        Interceptor(USHER, on_error=makes_do, priority=-2),
+        Interceptor(BEHIND, "step", before=behind, steps=("reply",), on_raise="fail"),
+    ):
+        registry = registry.with_interceptor(hook)
+    return registry
 
-    def __init__(self) -> None:
-        self._turned_away: Place | None = None
-        self._wrong = ""
 
-    def comes_or_goes(self, registry: Registry) -> Registry:
-        if DOORKEEPER in registry.generations[-1].named:
-            return self.remove_hooks(registry)
-        before, after = partial(self._turns, turns_away), partial(self._turns, turns_back)
-        seen, missed = partial(self._looks_on, True), partial(self._looks_on, False)
-        behind = partial(self._turns, turns_away_behind)
-        for hook in (
-            Interceptor(DOORKEEPER, before=before, after=after, on_raise="fail"),
-            Interceptor(ONLOOKER, after=seen, on_error=missed, priority=-1),
-            Interceptor(USHER, on_error=makes_do, priority=-2),
-            Interceptor(BEHIND, "step", before=behind, steps=("reply",), on_raise="fail"),
-        ):
-            registry = registry.with_interceptor(hook)
-        return registry
+def remove_doorkeeper(registry: Registry) -> Registry:
+    if DOORKEEPER in registry.generations[-1].named:
+        for name in (DOORKEEPER, USHER, BEHIND):
+            registry = registry.without_interceptor(name)
+    return registry
 
-    def remove_hooks(self, registry: Registry) -> Registry:
-        if DOORKEEPER in registry.generations[-1].named:
-            for name in (DOORKEEPER, ONLOOKER, USHER, BEHIND):
-                registry = registry.without_interceptor(name)
-        return registry
 
-    def check(self) -> None:
-        """Check that no call that was refused came in all the same. Raises Broken."""
-        message = "what an interceptor has refused goes on all the same"
-        demand(not self._wrong, rules.HOOK_ORDER, message, "a refusal", self._wrong)
+def or_stumble(turns: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    """Return a hook that refuses by word, or by a mistake of its own: both ways have to end alike."""
 
-    def _turns(self, turns: Callable[..., Verdict], place: Place, *seen: object) -> Verdict:
-        """It refuses by word, or by a mistake of its own."""
+    def hook(place: Place, *seen: object) -> Verdict:
         verdict = turns(place, *seen)
-        if isinstance(verdict, Refuse):
-            self._turned_away = place
-            # A hook that raises counts as one that refuses (on_raise="fail"): both ways have to end alike.
-            if place.operation % 2:
-                raise Stumbled
+        if isinstance(verdict, Refuse) and place.operation % 2:
+            raise Stumbled
         return verdict
 
-    def _looks_on(self, is_in: bool, place: Place, *_: object) -> Pass:
-        # The observer stands outside: a refused call may come back to it as an error, never as an answer.
-        if is_in and place == self._turned_away:
-            self._wrong = self._wrong or str(place)
-        return Pass()
+    return hook
 
 
 def turns_away(place: Place, request: Asked) -> Verdict:

@@ -20,10 +20,9 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from umi_core.engine.registry import Registry
-from umi_core.engine.registry import validate_workflow
+from umi_core.engine.registry import Registry, validate_workflow
 from umi_core.engine.workflow import Step, Workflow
-from umi_sim.machines.stubs import find_renamed
+from umi_sim.machines.fence import find_renamed
 from umi_sim.mutants.edits import CannotPlant, ModuleChange
 
 ABSENT: Final = object()

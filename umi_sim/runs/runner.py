@@ -25,9 +25,9 @@ from umi_sim.judge import equivalences
 from umi_sim.judge.coverage import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.progress import NOW
+from umi_sim.machines.fence import arm_fence
 from umi_sim.machines.limits import lower_limits
 from umi_sim.machines.protocol import Target, served_part
-from umi_sim.machines.stubs import arm_fence
 from umi_sim.machines.table import target_of as chosen
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, count_rules, demand

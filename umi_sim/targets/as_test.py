@@ -65,5 +65,5 @@ def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
         if limit := telling.warn_unexplored(found.jobs):
             warnings.warn(f"{name}: {limit}", RacesNotExplored, stacklevel=2)
         return ""
-    path = seed_files.write(adapter, name, found.findings[0].seed, found.small, folder)
+    path = seed_files.write(adapter, name, found.small, folder)
     return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix()))])

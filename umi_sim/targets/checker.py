@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from umi_core.data import Data
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
@@ -29,7 +30,7 @@ from umi_sim.targets.model import (
     take,
 )
 from umi_sim.targets.promises import name_anomaly
-from umi_sim.targets.values import MISSING, key_of, same, show_value
+from umi_sim.targets.values import MISSING, key_of, same
 
 STATE_COUNT_MAX: Final = 256
 MOVE_COUNT_MAX: Final = 1_000
@@ -99,15 +100,13 @@ class Suspects(Data):
 NO_SUSPECTS: Final = Suspects()
 
 
-class CutOff(Data):
+class CutOff(Suspects, kw_only=True):
     """An operation that was cut off, and the states in which it was done or not, whatever reads said since.
 
     If one answer says that it was done, and another that it was not, this names the promise.
     """
 
-    rule: str
     op: ContractOp
-    states: Sequence[State]
 
 
 class Checker:
@@ -282,7 +281,7 @@ class Checker:
 
     def note_cut(self, rule: str, op: ContractOp, states: Sequence[State]) -> None:
         if op.name not in self.contract.reads:
-            self.cut_off.append(CutOff(rule, op, states))
+            self.cut_off.append(CutOff(rule, states, op=op))
 
     def follow_cut(self, op: ContractOp, times_ms: Sequence[int], *, is_cut: bool) -> None:
         """Follow a write in the states of what was cut off before."""
@@ -313,7 +312,7 @@ class Checker:
             return once(new for state in states for new in self.contract.follow_name(state, name, others))
 
         self.possible = each_way(self.possible)  # the answer that showed the id leaves few of them
-        self.suspects = [Suspects(each.rule, each_way(each.states)) for each in self.suspects]
+        self.suspects = [structs.replace(each, states=each_way(each.states)) for each in self.suspects]
         self.cut_off = [structs.replace(each, states=each_way(each.states)) for each in self.cut_off]
 
     # States.
@@ -413,7 +412,7 @@ class Checker:
         if self.blamed.rule in ("", "reopen-lost"):
             for each in self.cut_off:
                 if is_undecided := self.would_answer(each.states, op, got, times_ms[-1]):
-                    self.blamed = Suspects(each.rule, each.states)
+                    self.blamed = each
                     allowed += f"; by one answer {each.op}, which was cut off, was done, and by another not"
                     break
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])

@@ -18,6 +18,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+from umi_sim.kernel.dates import class_of_date
+
 START_MS = 1_767_225_600_000  # 2026-01-01, UTC
 POLLS = 2_000  # turns without any sleep, after which some time has passed
 POLLED_SECONDS_MAX = 60
@@ -101,26 +103,6 @@ def dates(clock: Clock) -> dict[Any, Any]:
         real: class_of_date(real, moments),
         day: class_of_date(day, {"today": lambda cls: local().date()}),
     }
-
-
-def class_of_date(real: Any, tellers: dict[str, Any]) -> Any:
-    """A class that makes the same as a class of dates, and tells another now."""
-
-    def make(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        return real(*args, **kwargs)
-
-    methods: dict[str, Any] = {name: classmethod(each) for name, each in tellers.items()}
-    return Same(real.__name__, (real,), {"__new__": make, **methods})
-
-
-class Same(type):
-    """Metaclass of a class that stands in for another: it says that it is the other."""
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.__bases__)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, cls.__bases__)
 
 
 def install(clock: Clock) -> AbstractContextManager[None]:

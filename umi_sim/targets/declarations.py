@@ -11,11 +11,11 @@ from inspect import CO_VARARGS, getattr_static
 from types import FunctionType
 from typing import Any, Final
 
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_of
 from umi_sim.targets.items import SITES
 from umi_sim.targets.model import Contract
 from umi_sim.targets.promises import RULES
-from umi_sim.targets.values import show_value
 
 PERCENT: Final = 100
 NEAR: Final = 82 / 100  # `durabel` is durable; `table` is not stale

@@ -49,8 +49,8 @@ class DrawingPlan(Data):
 
 def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Item, ...]:
     chance = Stream(seed, "target", adapter.contract.name)
-    plan = draw_plan(adapter, chance, Stream(seed, "target", "separators"), moments)
-    ops, pool = plan.ops, plan.pool
+    ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, Stream(seed, "target", "separators"))
+    plan = DrawingPlan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments), ops), moments)
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
         items += draw_next(plan, chance, len(items))
@@ -66,12 +66,6 @@ def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Ite
     together = (Item("op" if len(each) == 1 else "in_turn", tuple(each)) for each in crowd if each)
     items[at:at] = together
     return tuple(items)
-
-
-def draw_plan(adapter: type[Adapter], chance: Stream, own: Stream, moments: Moments) -> DrawingPlan:
-    """`own`: a stream for names of two parts, so that it moves no other draw."""
-    ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, own)
-    return DrawingPlan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments), ops), moments)
 
 
 def draw_next(plan: DrawingPlan, chance: Stream, count: int) -> Iterator[Item]:
@@ -107,6 +101,7 @@ def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]
 
 
 def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
+    """`own`: a stream for names of two parts, so that it moves no other draw."""
     is_odd = adapter.odd and chance.chance(1, 2)
     names = ["a", "b", *chance.shuffle(ODD_NAMES)[:3]] if is_odd else ["a", "ab", "b"]
     scopes = ["a", *chance.shuffle(ODD_NAMES)[:1]] if is_odd and chance.chance(1, 2) else ["u", "ub"]

@@ -18,6 +18,7 @@ from typing import Final
 
 from msgspec import structs
 
+from umi_sim.kernel import dates
 from umi_sim.runs import time_limit
 from umi_sim.targets import clocks, faults, files, loop, names, threads, world
 from umi_sim.targets.adapter import Adapter
@@ -81,6 +82,7 @@ def stand_in(name, text):
 
 
 stand_in("umi_sim", "")
+stand_in("umi_sim.kernel", "")
 stand_in("umi_sim.runs", "")
 stand_in("umi_sim.targets", STAND_IN)
 
@@ -125,7 +127,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
     replayed = world.replay(adapter, case, verdict.seed)
     if broken.rule == "erased":
         raise CannotExport("a script shows answers, not what is in files: --replay shows it")
-    if broken.rule == "hang" and not world.is_hang(replayed[-1]):
+    if broken.rule == "hang" and not replayed[-1].strip().startswith((world.ENDLESS, "raises Stuck(")):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
     source, title = source_of(adapter), f"{broken.op} breaks: {RULES[broken.rule]}."
     taken = [
@@ -146,7 +148,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
 
 
 WIDTH: Final = 110
-PARTS: Final = (time_limit, clocks, faults, files, threads, loop, names, world)
+PARTS: Final = (time_limit, dates, clocks, faults, files, threads, loop, names, world)
 
 
 def source_of(adapter: type[Adapter]) -> str:

@@ -7,11 +7,12 @@ last, around the operations between them.
 from collections.abc import Sequence
 
 from umi_sim.formats.schema import Json
+from umi_sim.kernel.wording import show_value
 from umi_sim.record.history import EventType, HistoryEvent, HistoryLog
 from umi_sim.targets.checker import NOT_ASKED, Got
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import RESTARTS
 
 

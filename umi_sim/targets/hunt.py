@@ -46,7 +46,6 @@ class Finding(Owner):
     `needed`: each item of the small run, what was changed about it alone, and how the run ended then.
     """
 
-    seed: int
     first: TargetVerdict
     small: TargetVerdict
     count: int = 1
@@ -54,7 +53,7 @@ class Finding(Owner):
 
 
 class HuntShare(Owner):
-    """Counts of some runs, and those that broke a promise, each with its seed (`broken`, of one process)."""
+    """Counts of some runs, and those that broke a promise (`broken`, of one process)."""
 
     run_count: int = 0
     op_count: int = 0
@@ -62,7 +61,7 @@ class HuntShare(Owner):
     jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
-    broken: list[tuple[int, TargetVerdict]] = []
+    broken: list[TargetVerdict] = []
 
     def take(self, other: "HuntShare") -> None:
         self.run_count += other.run_count
@@ -90,7 +89,7 @@ class Hunt(HuntShare, kw_only=True):
     def small(self) -> TargetVerdict | None:
         return self.findings[0].small if self.findings else None
 
-    def add(self, seed: int, verdict: TargetVerdict, live: Live) -> None:
+    def add(self, verdict: TargetVerdict, live: Live) -> None:
         """Run it again, and shrink it once for each kind."""
         assert verdict.broken is not None
         kind = fingerprint_of(verdict.broken)
@@ -110,7 +109,7 @@ class Hunt(HuntShare, kw_only=True):
         else:
             needed = tuple(find_needed(self.adapter, small, live))
             small = explain_bound(self.adapter, verdict, small)
-            self.kinds[smallest] = Finding(seed, verdict, small, needed=needed)
+            self.kinds[smallest] = Finding(verdict, small, needed=needed)
             self.findings.append(self.kinds[smallest])
         self.kinds[kind] = self.kinds[smallest]
 
@@ -169,8 +168,8 @@ def hunt(
         at("hunting", found.run_count, seconds=seconds or 0)
         if part.broken and parts is not None and not way.to_end:
             parts.close()
-        for seed, verdict in part.broken:
-            found.add(seed, verdict, way.live)
+        for verdict in part.broken:
+            found.add(verdict, way.live)
         is_over = until_s is not None and monotonic() >= until_s
         is_over = is_over or len(found.not_recurring) >= NOT_RECURRING_COUNT_MAX
         if is_over or (found.findings and not way.to_end):
@@ -186,7 +185,7 @@ def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Mo
         op_count = sum(len(step.item.ops) for step in verdict.steps)
         share.take(HuntShare(1, op_count, verdict.known, verdict.jobs, verdict.threads, verdict.inferred))
         if verdict.broken is not None:
-            share.broken.append((seed, verdict))
+            share.broken.append(verdict)
             if not way.to_end:
                 break
     return share

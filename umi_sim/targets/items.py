@@ -24,8 +24,9 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.formats.schema import Json, as_list, as_object, at, list_of, one_of, whole, wrong
+from umi_sim.kernel.wording import show_value
 from umi_sim.shrink.reduction import fewer, lower
-from umi_sim.targets.values import from_json, show_value, to_json
+from umi_sim.targets.values import from_json, to_json
 
 SITES: Final = (
     "statement", "commit", "open", "write", "truncate", "sync", "replace", "request", "response"

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.child_process import ProcessBroken
+from umi_sim.kernel.wording import show_value
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, TooMany
@@ -22,7 +23,7 @@ from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
 from umi_sim.targets.threads import find_own_threads
-from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, TargetWorld, world_of
 
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")
@@ -177,9 +178,10 @@ class TargetRun:
             self.world.begin()
         except NotOpened as error:
             if not isinstance(error.error, ProcessBroken):
-                raise BadAdapter(
-                    f"{self.adapter.__name__}.{error.name}: {raised_where(error.error)}"
-                ) from None
+                frame, cause = frame_of(error.error), error.error
+                where = f" ({Path(frame.filename).name}, line {frame.lineno})" if frame else ""
+                message = f"raised {type(cause).__name__}: {cause}{where}"
+                raise BadAdapter(f"{self.adapter.__name__}.{error.name}: {message}") from None
             raise
 
     def happen(self, item: Item) -> BrokenContract | None:
@@ -317,21 +319,16 @@ class TargetRun:
         refuses = self.adapter.refuses + (self.adapter.stale if op and op.name == "append" else ())
         is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
         text = self.hide_folder(show_value(str(outcome)))
-        return Got(None, type(outcome).__name__, text, is_refusal, is_busy, frame_of(outcome))
+        frame = frame_of(outcome)
+        where = f"{Path(frame.filename).name}:{frame.name}" if frame else ""  # the same on every machine
+        return Got(None, type(outcome).__name__, text, is_refusal, is_busy, where)
 
     def hide_folder(self, text: str) -> str:
         """Put FOLDER in place of the path, which is another one in each run."""
         return text.replace(str(self.world.base), "FOLDER")
 
 
-def raised_where(error: BaseException) -> str:
-    """An error in one line: what, and where."""
+def frame_of(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame on the way that is not ours."""
     frames = [it for it in traceback.extract_tb(error.__traceback__) if Path(it.filename).parent != HERE]
-    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"raised {type(error).__name__}: {error}{where}"
-
-
-def frame_of(error: BaseException) -> str:
-    """The innermost function on the way that is not ours, by file and name: the same on every machine."""
-    frames = [it for it in traceback.extract_tb(error.__traceback__) if Path(it.filename).parent != HERE]
-    return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""
+    return frames[-1] if frames else None

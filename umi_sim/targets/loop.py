@@ -369,7 +369,7 @@ class Loop(asyncio.BaseEventLoop):
         self.moment_count += 1
         if self.moment_count > MOMENTS_MAX or not threads.find_own_threads(self):
             raise Stuck("waits for something that never happens")
-        threads.sleep_really()
+        threads.REAL_SLEEP(threads.MOMENT_SECONDS)
 
     # What the store calls, wherever it runs.
 

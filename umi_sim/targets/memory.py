@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final
 from msgspec import structs
 
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     CROWD,
@@ -45,7 +46,7 @@ from umi_sim.targets.model import (
     live_for,
     marks_in,
 )
-from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.values import MISSING
 
 Scope = tuple[str | None, str | None, str | None]
 Where = Mapping[str, object]  # what the metadata of an entry must have

@@ -16,8 +16,9 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.items import ContractOp
-from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, same, show_value
+from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, same
 
 
 class Expectation(Data):

@@ -88,12 +88,6 @@ def list_adapters(source: str, file: str) -> dict[str, str]:
     return subjects
 
 
-def list_packages(source: str) -> str:
-    """Return the packages that the first lines of a module name, in the versions that are installed."""
-    head = ast.get_docstring(ast.parse(source)) or ""
-    return ", ".join(f"{each} {version_of(each)}" for each in dict.fromkeys(PACKAGE.findall(head)))
-
-
 def version_of(package: str) -> str:
     try:
         return version(package)
@@ -131,7 +125,9 @@ def unite_classes(subject: str, rows: Sequence[ScoredSubject]) -> ScoredSubject:
 
 
 def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:
-    packages = list_packages((folder / f"{name.partition(':')[0]}.py").read_text("utf-8"))
+    source = (folder / f"{name.partition(':')[0]}.py").read_text("utf-8")
+    named = dict.fromkeys(PACKAGE.findall(ast.get_docstring(ast.parse(source)) or ""))
+    packages = ", ".join(f"{each} {version_of(each)}" for each in named)
     with TemporaryDirectory() as home:
         run = AdapterRun(name, folder, Path(home))
         found, error = run.ask(seconds + GRACE_SECONDS, "--all", "--seconds", str(seconds))

@@ -21,6 +21,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     CROWD_LIMITS,
@@ -42,7 +43,6 @@ from umi_sim.targets.model import (
     fill,
     take,
 )
-from umi_sim.targets.values import show_value
 
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
@@ -81,8 +81,8 @@ class SessionsState(StoreState):
 
     def set(self, key: Key, **fields: object) -> "SessionsState":
         """Return the state after a change of a session, which is made if there is none."""
-        state = self.count_change(key)
-        return structs.replace(state, entries={key: NO_SESSION, **self.entries}).change(key, **fields)
+        session = structs.replace(self.entries.get(key, NO_SESSION), **fields)
+        return structs.replace(self.count_change(key), entries={**self.entries, key: session})
 
     def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
         before = self.entries.get(key, NO_SESSION).messages

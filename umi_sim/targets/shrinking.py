@@ -112,13 +112,10 @@ def find_needed(
     for at, item in enumerate(items if len(items) <= NEEDED_COUNT_MAX else ()):
         others = item.of.alone(item) if item.of.lesser else [()]
         changed = [(*items[:at], *each, *items[at + 1 :]) for each in others]
-        ends = dict.fromkeys(end_of(live(adapter, each, small.seed)) for each in changed if each)
+        broken = [live(adapter, each, small.seed).broken for each in changed if each]
+        ends = dict.fromkeys(f"breaks {each.rule}" if each else "passes" for each in broken)
         if ends:
             yield item, item.of.lesser or "without it", " or ".join(ends)
-
-
-def end_of(verdict: TargetVerdict) -> str:
-    return "passes" if verdict.broken is None else f"breaks {verdict.broken.rule}"
 
 
 def without_ttl(adapter: type[Adapter], items: Sequence[Item]) -> tuple[Item, ...]:
@@ -181,11 +178,11 @@ class RunShrinker:
             return
         fewer(item.pauses, lambda few: bool(few) and self.put(at, pauses=tuple(few)))
         for place in range(len(self.best.items[at].pauses)):
-            pauses = self.best.items[at].pauses
-            lower(
-                pauses[place],
-                lambda number: number > 0 and self.put(at, pauses=replace_at(pauses, place, number)),  # noqa: B023
-            )
+            lower(self.best.items[at].pauses[place], partial(self.put_pause, at, place))
+
+    def put_pause(self, at: int, place: int, number: int) -> bool:
+        pauses = self.best.items[at].pauses
+        return number > 0 and self.put(at, pauses=(*pauses[:place], number, *pauses[place + 1 :]))
 
     def simplify_ops(self, at: int, item: Item) -> None:
         if item.kind == "in_turn":  # many, and plain as they are drawn
@@ -206,10 +203,6 @@ class RunShrinker:
             ops[place].name, {each: args[each] for each in args if args[each] is not MISSING}
         )
         return self.put(at, ops=tuple(ops))
-
-
-def replace_at(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:
-    return (*values[:place], value, *values[place + 1 :])
 
 
 def shorten(name: str, value: object, works: Callable[[object], bool]) -> None:

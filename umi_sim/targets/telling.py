@@ -172,22 +172,19 @@ def report_known(found: Hunt) -> Iterator[ReportRow]:
 
 def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
     if found.small is None and found.not_recurring:
-        verdict = found.not_recurring[0]
-        document = document_of(found.adapter, name, verdict.seed, verdict)
-        return {"result": "fail", "saved": "", **document, **anomaly_of(verdict), **counts_of(found)}
+        document = verdict_as_json(found.adapter, name, found.not_recurring[0])
+        return {"result": "fail", "saved": "", **document, **counts_of(found)}
     if found.small is None:
         return {"result": "pass", "target": name, **counts_of(found)}
-    seed = found.findings[0].seed
-    return {
-        "result": "fail", "saved": saved, **document_of(found.adapter, name, seed, found.small),
-        **anomaly_of(found.small), **counts_of(found),
-        "needed": [f"{change}: {end}" for _, change, end in found.findings[0].needed],
-    }  # fmt: skip
+    needed = [f"{change}: {end}" for _, change, end in found.findings[0].needed]
+    document = verdict_as_json(found.adapter, name, found.small)
+    return {"result": "fail", "saved": saved, **document, **counts_of(found), "needed": needed}
 
 
-def anomaly_of(verdict: TargetVerdict) -> dict[str, str]:
+def verdict_as_json(adapter: type[Adapter], name: str, verdict: TargetVerdict) -> dict[str, Any]:
     broken = verdict.broken
-    return {"anomaly": broken.anomaly, "hint": broken.hint} if broken else {"anomaly": "", "hint": ""}
+    names = {"anomaly": broken.anomaly, "hint": broken.hint} if broken else {"anomaly": "", "hint": ""}
+    return {**document_of(adapter, name, verdict), **names}
 
 
 def counts_of(found: Hunt) -> dict[str, Any]:
@@ -224,12 +221,9 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
 
     def value() -> dict[str, Any]:
         documents = [
-            {
-                "saved": file, "met": each.count, **anomaly_of(each.small),
-                **document_of(found.adapter, name, each.seed, each.small),
-            }
+            {"saved": file, "met": each.count, **verdict_as_json(found.adapter, name, each.small)}
             for each, file in pairs
-        ]  # fmt: skip
+        ]
         return {"result": "fail", "target": name, **counts_of(found), "failures": documents}
 
     kinds = plural(len(pairs), "kind")
@@ -308,10 +302,8 @@ def of_replay(
 
     def value() -> dict[str, Any]:
         result = "fail" if verdict.broken else "pass"
-        document = document_of(adapter, name, verdict.seed, verdict)
-        return {
-            "result": result, "saved": file, **document, **anomaly_of(verdict), **jobs_as_json(verdict.jobs),
-        }  # fmt: skip
+        document = verdict_as_json(adapter, name, verdict)
+        return {"result": result, "saved": file, **document, **jobs_as_json(verdict.jobs)}
 
     if verdict.broken is None:
         is_new = bool(saved.fingerprint)

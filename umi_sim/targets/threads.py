@@ -101,7 +101,8 @@ class JobThread:
                     raise TimeoutError
         except BaseException as error:  # what interrupts the loop ends the job too
             if not isinstance(error, TimeoutError):  # else it does not compute, and would not see it
-                raise_in(self.ident, Abandoned)
+                thread, raised = ctypes.c_ulong(self.ident), ctypes.py_object(Abandoned)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, raised)  # as soon as it runs Python
             self.abandon()
             raise
         return self.function is None
@@ -123,16 +124,6 @@ class JobThread:
             if self.go.locked():
                 self.go.release()
             self.over.acquire(timeout=ENDING_SECONDS_MAX)
-
-
-def sleep_really() -> None:
-    """Give a thread of the store itself a moment of real time."""
-    REAL_SLEEP(MOMENT_SECONDS)
-
-
-def raise_in(ident: int, error: type[BaseException]) -> None:
-    """Raise an error in another thread, as soon as that runs code of Python."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(error))
 
 
 def trace_lines(function: Callable[[], Any], reach: Callable[[], None]) -> Callable[[], Any]:

@@ -415,11 +415,6 @@ def replay_item(world: TargetWorld, item: Sequence[Any]) -> Iterator[str]:
         yield f"check {show_outcome(error, world)}"
 
 
-def is_hang(line: str) -> bool:
-    """Return whether a line of a replay says that the store does not end."""
-    return line.strip().startswith((ENDLESS, "raises Stuck("))
-
-
 ENDLESS = "computes for seconds, and does not end"
 RESTARTS = ("reopen", "crash", "crash_in")
 

@@ -433,7 +433,7 @@ def test_what_a_skipped_step_leaves_is_taken_and_nothing_else() -> None:
     (operation,) = state.operations.values()
     facts: dict[str, Any] = {**operation.facts, "receipt": None}
     for step in table.steps[1:-1]:
-        facts |= dict(step.otherwise or {})
+        facts |= step.left
     skipped = structs.replace(operation, row=len(table.steps) - 1, facts=facts)
     assert list(wrong_facts(skipped, table, state.scope)) == []
     for name in table.steps[1].learns:

@@ -21,8 +21,7 @@ from msgspec import structs
 
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
-from umi_sim.machines.fence import EVERYTHING, Reach, step
-from umi_sim.machines.stubs import STUBS
+from umi_sim.machines.fence import EVERYTHING, STUBS, Reach, step
 from umi_sim.machines.subject import SubjectTarget
 from umi_sim.machines.umi import UmiTarget
 from umi_sim.record.verdict import Failure

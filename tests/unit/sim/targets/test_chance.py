@@ -107,9 +107,9 @@ def test_a_failure_by_chance_is_kept_with_its_seed_and_fails_again(
     monkeypatch.chdir(tmp_path)
     found = hunt(LosesByChance, range(200, 300))
     assert found.small is not None
-    path = seed_files.write(LosesByChance, "mine:Mine", found.findings[0].seed, found.small)
+    path = seed_files.write(LosesByChance, "mine:Mine", found.small)
     saved = seed_files.read(path)
-    assert saved.seed == found.findings[0].seed >= 200
+    assert saved.seed == found.findings[0].small.seed >= 200
     again = run(LosesByChance, [step.item for step in saved.steps], saved.seed)
     assert again.trace == saved.trace
     script = tmp_path / "show.py"

@@ -186,7 +186,7 @@ def test_a_replay_a_page_and_a_test_say_it_too(tmp_path: Path) -> None:
     puts = tuple(ContractOp("put", {"key": key, "value": 1}) for key in "ab")
     verdict = run(LosesInJobs, (Item("at_once", puts), op("get", key="a")))
     file = tmp_path / "run.json"
-    file.write_text(layout(document_of(LosesInJobs, "mine:Mine", 0, verdict)))
+    file.write_text(layout(document_of(LosesInJobs, "mine:Mine", verdict)))
     saved = seed_files.read(file)
     assert saved.jobs == JobCounts(count=2, whole_count=1)
     limit = "1 job ran whole while others waited, and races within them were not explored"

@@ -1,9 +1,13 @@
-"""evolve_category: the members of a category in groups that are about one thing each, with names.
+"""Categories: summarise says what the members of one say, evolve_category divides them into groups.
 
-Law 1. If no member has changed since the last division, no model is asked and nothing is written. Law 2.
-Groups follow from vectors alone; a model only names them, and if it fails the keywords do. Law 3. All rows
-change in one commit, or none does. Law 4. No member leaves the category: one without a group stays a member.
-Law 5. Members that were not used for long take no part.
+Laws of summarise. 1. `summary_sources` are the entities, with the versions, that the model was shown: no
+more, no less. 2. While members are only added the old summary is shown beside them; once one has changed or
+gone it is not, so that nothing of it is left. 3. If the model fails the old summary stays, and stays dirty.
+
+Laws of evolve_category: groups are about one thing each, with names. 1. If no member has changed since the
+last division, no model is asked and nothing is written. 2. Groups follow from vectors alone; a model only
+names them, and if it fails the keywords do. 3. All rows change in one commit, or none does. 4. No member
+leaves the category: one without a group stays a member. 5. Members that were not used for long take no part.
 """
 
 from collections import Counter
@@ -14,6 +18,7 @@ from typing import Final
 from msgspec import structs
 
 from umi_core.codec import encode
+from umi_core.conditions import Condition
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Texts, Word
 from umi_core.engine.facts import Fact, Facts, View
@@ -29,49 +34,191 @@ from umi_core.engine.workflow import (
     learn_rows,
     retry,
 )
-from umi_core.ids import subcategory_id
+from umi_core.ids import category_id, subcategory_id
 from umi_core.language.keywords import Unnamed, free_name, keywords, name_of, parse_name
-from umi_core.language.prompts import ask_name
-from umi_core.limits import EVOLVE_COMPONENT_COUNT_MAX, EVOLVE_MEMBER_COUNT_MAX, NAMED_CONTENT_COUNT_MAX
+from umi_core.language.prompts import ask_name, ask_summary
+from umi_core.language.summaries import Unwritten, parse_summary
+from umi_core.limits import (
+    EVOLVE_COMPONENT_COUNT_MAX,
+    EVOLVE_MEMBER_COUNT_MAX,
+    NAMED_CONTENT_COUNT_MAX,
+    SUMMARY_MEMBER_COUNT_MAX,
+)
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByIds, Read, Write
-from umi_core.messages.requests import EvolveCategory
-from umi_core.messages.results import Evolved, Group
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Read, Write
+from umi_core.messages.requests import EvolveCategory, Summarise
+from umi_core.messages.results import Evolved, Group, Summarised
 from umi_core.policies import clustering
-from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, Vectors
-from umi_core.policies.decay import in_use
+from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, Vectors, in_use
 from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector, bodies_of
+from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector, bodies_of, body_as
 from umi_core.text import norm
 from umi_core.tiers import dues
 from umi_core.values import Scope
-from umi_core.workflows import summarise
-from umi_core.workflows.commits import (
-    PLAN,
-    REPLY,
-    SETTLE,
-    Plan,
-    address,
-    ask_if_any,
-    commit_row,
-    put,
-)
+from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
+from umi_core.workflows.drafting import statement_of
 from umi_core.workflows.linking import (
     NOWHERE,
+    VECTOR,
     GroupPlace,
+    describe_category,
     group_addresses,
     match_keywords,
     put_into,
+    take_vector,
     vector_row,
 )
-from umi_core.workflows.summarise import (
-    HOME,
-    MEMBERS,
-    ask_home,
-    ask_members,
-    category_of,
-    claim_category,
-)
+
+# How this and evolve_category begin: with the category and its memberships.
+
+
+ABOUT: Final = Fact("request", Summarise | EvolveCategory)
+HOME: Final = Fact("home", Row | None)  # the category
+MEMBERS: Final = Fact("members", tuple[Row, ...])  # its memberships
+
+
+def own_id(facts: Facts, view: View) -> str:
+    return category_id(view.scope, facts[ABOUT].category)
+
+
+def claim_category(facts: Facts, view: View) -> tuple[str, ...]:
+    return (own_id(facts, view),)
+
+
+def ask_home(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "category", own_id(facts, view)),)))
+
+
+def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(HOME(next(iter(answer.rows), None)))
+
+
+def category_of(facts: Facts) -> Category | None:
+    return body_as(facts[HOME], Category)
+
+
+def ask_members(facts: Facts, view: View) -> Read | None:
+    if facts[HOME] is None:
+        return None
+    where = (Condition("category_id", "eq", own_id(facts, view)),)
+    return Read(ByFilter(view.scope, ("membership",), where))
+
+
+SUMMARISED: Final = Fact("request", Summarise)
+SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first
+TEXT: Final = Fact("text", str | None)  # the new summary; None if the old one stays
+
+End = tuple[str, int]
+
+
+def ask_shown(facts: Facts, view: View) -> Read | None:
+    ids = [it.entity_id for it in bodies_of(facts[MEMBERS], Membership)]
+    return Read(ByIds(tuple(address(view.scope, "entity", key) for key in ids))) if ids else None
+
+
+def take_shown(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    found = [(row, row.body) for row in answer.rows]
+    dated = [(-body.updated_ms, row.address.id, row) for row, body in found if isinstance(body, Entity)]
+    rows = [row for _, _, row in sorted(dated, key=lambda it: it[:2])]
+    left_out = max(0, len(rows) - SUMMARY_MEMBER_COUNT_MAX)
+    partial = (("partial", "too_many", left_out),) if left_out else ()
+    return Learned(SHOWN(tuple(rows[:SUMMARY_MEMBER_COUNT_MAX])), degraded=partial)
+
+
+# ask: with the old summary, if all that it was made of is still so.
+
+
+def sources_of(facts: Facts) -> dict[End, Entity]:
+    return {(it.id, it.version): it for it in bodies_of(facts[SHOWN], Entity)}
+
+
+def ask_summary_of(facts: Facts, view: View) -> AskModel | None:
+    category, current = category_of(facts), sources_of(facts)
+    if category is None or not current or current.keys() == dict.fromkeys(category.summary_sources).keys():
+        return None
+    # Only additions: then the model sees the old summary and the new facts. After a forget it would see, and
+    # repeat, what the old summary says of the fact that is gone.
+    is_added_to = bool(category.summary) and all(end in current for end in category.summary_sources)
+    known = category.summary_sources if is_added_to else ()
+    new = tuple(statement_of(it) for end, it in current.items() if end not in known)
+    old = category.summary if is_added_to else None
+    return AskModel("summarise_category", ask_summary(category.name, category.description, old, new))
+
+
+def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+    if answer is None:
+        category = category_of(facts)
+        return Learned(TEXT(category.summary if category is not None and sources_of(facts) else ""))
+    text = parse_summary(answer.text)
+    if isinstance(text, Unwritten):
+        return Unusable(text.reason)
+    return Learned(TEXT(text))
+
+
+# embed_summary: a category is found by its summary.
+
+
+def ask_vector(facts: Facts, view: View) -> Embed | None:
+    category, text = category_of(facts), facts[TEXT]
+    if category is None or text is None or text == category.summary:
+        return None
+    return Embed((describe_category(category.name, category.description, text),))
+
+
+# plan.
+
+
+def take_summary(facts: Facts, answer: None, view: View) -> Learned:
+    row, category, text = facts[HOME], category_of(facts), facts[TEXT]
+    if row is None or category is None:
+        return Learned(PLAN(Plan(view.now_ms, value=show_summary(None))))
+    if text is None:  # of what is shown, even where the row does not know of it: a remember marks no category
+        return Learned(
+            PLAN(Plan(view.now_ms, value=show_summary(structs.replace(category, summary_dirty=True))))
+        )
+    after = structs.replace(
+        category, summary=text, summary_sources=tuple(sorted(sources_of(facts))), summary_dirty=False
+    )
+    if after == category:
+        return Learned(PLAN(Plan(view.now_ms, value=show_summary(category))))
+    after = structs.replace(after, updated_ms=view.now_ms)
+    writes = [put(view.scope, "category", after.id, after)]
+    if text != category.summary:
+        writes.append(vector_row(after.id, facts[VECTOR], view.scope))
+    plan = Plan(view.now_ms, tuple(writes), value=show_summary(after))
+    return Learned(PLAN(plan))
+
+
+def show_summary(category: Category | None) -> Summarised:
+    if category is None:
+        return Summarised("", (), False)
+    return Summarised(category.summary, category.summary_sources, category.summary_dirty)
+
+
+SUMMARISE: Final = Workflow(
+    "summarise",
+    given=(SUMMARISED,),
+    steps=(
+        Step("home", requires=(SUMMARISED,), produces=(HOME,), claims=claim_category,
+             **asks(Read, ask_home, take_home, retry(3))),
+        Step("members", requires=(SUMMARISED, HOME), produces=(MEMBERS,), loose=("membership",),
+             **asks(Read, ask_members, learn_rows(MEMBERS), retry(3))),
+        Step("contents", requires=(MEMBERS,), produces=(SHOWN,), loose=("entity",),
+             **asks(Read, ask_shown, take_shown, retry(3))),
+        Step("ask", requires=(HOME, SHOWN), produces=(TEXT,),
+             **asks(AskModel, ask_summary_of, take_text, retry(2, then=degrade("old_summary", TEXT(None))))),
+        Step("embed_summary", requires=(HOME, TEXT), produces=(VECTOR,),
+             **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("no_vectors", VECTOR(None))))),
+        Step("plan", requires=(HOME, SHOWN, TEXT, VECTOR), produces=(PLAN,), take=take_summary),
+        commit_row(replan="home", ask=ask_if_any),
+        SETTLE,
+        REPLY,
+    ),
+)  # fmt: skip
+
+
+# evolve_category.
+
 
 LOOSE: Final = ("entity", "membership")  # a member that changes marks the category, which is divided anew
 SPARED: Final = ("entity", "vector", "subcategory")  # without one that is damaged the others are divided
@@ -114,9 +261,9 @@ NAMES: Final = Fact("names", tuple[str, ...])  # of these, as a model gave them;
 # home, members and contents: all that is known of the category.
 
 
-def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
+def take_due_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Take the category; if it is missing or unchanged, another operation divided it, and it is not due."""
-    learned = summarise.take_home(facts, answer, view)
+    learned = take_home(facts, answer, view)
     category = next(iter(bodies_of(answer.rows, Category)), None)
     if category is None or dues.due_ms(category, view.config) is None:
         view.tiers.dues = dues.without(view.tiers.dues, facts[REQUEST].category)
@@ -209,15 +356,11 @@ def digest_of(facts: Facts, used: Container[str], bounds: Bounds, view: View) ->
     return blake2b(encode(inputs), digest_size=12).hexdigest()
 
 
-def bounds_of(view: View) -> Bounds:
-    config = view.config
-    return Bounds(
+def take_division(facts: Facts, answer: None, view: View) -> Learned:
+    category, config, force = category_of(facts), view.config, facts[REQUEST].force
+    bounds = Bounds(
         config.cluster_ppm, config.merge_ppm, config.cluster_size_min, config.subcategory_count_max
     )  # fmt: skip
-
-
-def take_division(facts: Facts, answer: None, view: View) -> Learned:
-    category, bounds, force = category_of(facts), bounds_of(view), facts[REQUEST].force
     if category is None:
         return Learned(DIVISION(None) | NEWCOMERS(()))
     # A member that falls out of use, or comes back into it, changes the digest without any row changing.
@@ -415,7 +558,7 @@ EVOLVE_CATEGORY: Final = Workflow(
     given=(REQUEST,),
     steps=(
         Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
-             **asks(Read, ask_home, take_home, retry(3))),
+             **asks(Read, ask_home, take_due_home, retry(3))),
         Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), spares=("membership",), loose=LOOSE,
              **asks(Read, ask_members, learn_rows(MEMBERS), retry(3))),
         Step("contents", requires=(HOME, MEMBERS), produces=(CONTENTS,), spares=SPARED, loose=LOOSE,
