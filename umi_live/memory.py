@@ -28,42 +28,10 @@ from umi_core.kelpie.results import AgentSwitched
 from umi_core.language.prompts import ask_rewrite
 from umi_core.language.rewriting import judge_rewrite, resolve_without_model, shown_turns
 from umi_core.memory import Memory
-from umi_core.messages import effects
+from umi_core.messages import effects, requests
 from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone
 from umi_core.messages.effects import CountRows, Query
-from umi_core.messages.requests import (
-    Blocks,
-    Count,
-    CreateEntity,
-    CreateSession,
-    Delete,
-    EndSession,
-    EvolveCategory,
-    Forget,
-    ForgetResource,
-    Get,
-    GetEntity,
-    Incr,
-    List,
-    LoadSession,
-    Memorize,
-    Rebalance,
-    Recall,
-    Remember,
-    RemoveBlock,
-    Render,
-    Request,
-    Retrieve,
-    SaveSession,
-    Search,
-    Set,
-    SetBlock,
-    ShareArchive,
-    Summarise,
-    Touch,
-    UpdateEntity,
-    request_name,
-)
+from umi_core.messages.requests import Request, request_name
 from umi_core.messages.results import (
     ArchiveShared,
     BlockRemoved,
@@ -249,7 +217,9 @@ class LiveMemory:
             try:
                 if not (await self._read(missing)).count:
                     return
-                repaired = (await self.ask(Rebalance(0), Rebalanced, timeout=math.inf)).value.repaired
+                repaired = (
+                    await self.ask(requests.Rebalance(0), Rebalanced, timeout=math.inf)
+                ).value.repaired
             except Closed:
                 return
             except (NotDone, StoreError):
@@ -283,7 +253,7 @@ class LiveMemory:
         of older facts that a new one updates or contradicts. No search finds those; `history` has them.
         `speaker`: who says I, if not the user of the memory. `event_time_ms`: milliseconds since 1970.
         """
-        request = Remember(
+        request = requests.Remember(
             0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
             source, request_key, speaker,
         )  # fmt: skip
@@ -341,7 +311,7 @@ class LiveMemory:
         """
         # Rules cost nothing, so each question is also asked in the words of its answers.
         deep = True if deep is None and isinstance(self.model, RuleModel) else deep
-        request = Recall(
+        request = requests.Recall(
             0, query, limit, deep, arguments.as_tuples(time_range), as_tuple(types), self._list_turns(turns),
             resolve, min_score_ppm, where=arguments.as_tuples(where), shared=tuple(shared), speaker=speaker,
         )  # fmt: skip
@@ -388,7 +358,7 @@ class LiveMemory:
         name replaces it. With `modality` image, audio or video, `text` is an address or a `data:` URI, and
         the model describes it. `session_id` is a label: only `end_session` needs a session.
         """
-        request = Memorize(0, text, modality, uri, as_tuple(memory_types), happened_ms, session_id)
+        request = requests.Memorize(0, text, modality, uri, as_tuple(memory_types), happened_ms, session_id)
         return await self.ask(request, Memorized)
 
     @with_timeout
@@ -401,7 +371,7 @@ class LiveMemory:
         timeout: Seconds = None,
     ) -> Result[Stored]:
         """Store a fact as given, in these categories or in that of its memory type. No model is asked."""
-        return await self.ask(CreateEntity(0, content, memory_type, as_tuple(categories)), Stored)
+        return await self.ask(requests.CreateEntity(0, content, memory_type, as_tuple(categories)), Stored)
 
     @with_timeout
     async def update_entity(
@@ -416,7 +386,7 @@ class LiveMemory:
 
         With another content it is another fact, which ends this one.
         """
-        return await self.ask(UpdateEntity(0, entity_id, content, as_tuple(categories)), Stored)
+        return await self.ask(requests.UpdateEntity(0, entity_id, content, as_tuple(categories)), Stored)
 
     @with_timeout
     async def retrieve(
@@ -429,7 +399,7 @@ class LiveMemory:
         **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until a model has enough. `options`: fields of `Retrieve`."""
-        request = Retrieve(0, query, self._list_turns(turns), **arguments.as_tuples(options))
+        request = requests.Retrieve(0, query, self._list_turns(turns), **arguments.as_tuples(options))
         return await self.ask(request, Retrieved)
 
     @with_timeout
@@ -443,18 +413,18 @@ class LiveMemory:
         **options: Any,
     ) -> Result[Retrieved]:
         """Search categories, facts and texts until scores are high enough. `options`: fields of `Search`."""
-        request = Search(0, query, self._list_turns(turns), **arguments.as_tuples(options))
+        request = requests.Search(0, query, self._list_turns(turns), **arguments.as_tuples(options))
         return await self.ask(request, Retrieved)
 
     @with_timeout
     async def summarise(self, category: str, *, timeout: Seconds = None) -> Result[Summarised]:
         """Return a summary of a category; it is written anew if facts were added or removed."""
-        return await self.ask(Summarise(0, category), Summarised)
+        return await self.ask(requests.Summarise(0, category), Summarised)
 
     @with_timeout
     async def end_session(self, session_id: str, *, timeout: Seconds = None) -> Result[Reflected]:
         """Return the reflection of a session, a text about it; it is written anew if more was memorized."""
-        return await self.ask(EndSession(0, session_id), Reflected)
+        return await self.ask(requests.EndSession(0, session_id), Reflected)
 
     # Working keys: of this process alone, until they are saved as a session.
 
@@ -463,34 +433,34 @@ class LiveMemory:
         self, key: str, value: bytes, *, ttl_ms: int | None = None, timeout: Seconds = None
     ) -> None:
         """Store a value under a key for `ttl_ms`, or for the time of the settings."""
-        await self.ask(Set(0, key, value, ttl_ms), object)
+        await self.ask(requests.Set(0, key, value, ttl_ms), object)
 
     @with_timeout
     async def get(self, key: str, *, timeout: Seconds = None) -> bytes | None:
         """Return the value of a key; None if there is none, or it has expired."""
-        value = (await self.ask(Get(0, key), object)).value
+        value = (await self.ask(requests.Get(0, key), object)).value
         assert value is None or isinstance(value, bytes)
         return value
 
     @with_timeout
     async def incr(self, key: str, delta: int = 1, *, timeout: Seconds = None) -> int:
         """Add to the number that a key holds, 0 if it holds nothing, and return the sum."""
-        return (await self.ask(Incr(0, key, delta), int)).value
+        return (await self.ask(requests.Incr(0, key, delta), int)).value
 
     @with_timeout
     async def touch(self, key: str, *, timeout: Seconds = None) -> None:
         """Let the time of a key begin anew. Raises RequestRefused if there is no such key."""
-        await self.ask(Touch(0, key), object)
+        await self.ask(requests.Touch(0, key), object)
 
     @with_timeout
     async def delete(self, key: str, *, timeout: Seconds = None) -> bool:
         """Delete a key, and return whether it was there."""
-        return (await self.ask(Delete(0, key), bool)).value
+        return (await self.ask(requests.Delete(0, key), bool)).value
 
     @with_timeout
     async def create_session(self, members: Sequence[str] = (), *, timeout: Seconds = None) -> str:
         """Begin a session with no keys and return its id; `members`: agents of the user that may load it."""
-        created = (await self.ask(CreateSession(0, tuple(members)), SessionCreated)).value
+        created = (await self.ask(requests.CreateSession(0, tuple(members)), SessionCreated)).value
         self.turns = ()
         return created.session_id
 
@@ -500,13 +470,13 @@ class LiveMemory:
     ) -> SessionSaved:
         """Save the session; `hand_to`: more agents of the user that may load it from now on, and get what it
         `carries`: `keys`, `messages` (of conversations memorized in it), `facts` (stated in it)."""
-        return (await self.ask(SaveSession(0, tuple(hand_to), tuple(carries)), SessionSaved)).value
+        return (await self.ask(requests.SaveSession(0, tuple(hand_to), tuple(carries)), SessionSaved)).value
 
     @with_timeout
     async def load_session(self, session_id: str, *, timeout: Seconds = None) -> SessionLoaded:
         """Replace the current session by a saved one, and remember the facts that it carries; questions
         without `turns` then have those of the session."""
-        loaded = (await self.ask(LoadSession(0, session_id), SessionLoaded)).value
+        loaded = (await self.ask(requests.LoadSession(0, session_id), SessionLoaded)).value
         self.turns = tuple((turn.role, turn.text) for turn in loaded.turns)
         return loaded
 
@@ -514,14 +484,14 @@ class LiveMemory:
     async def share(self, agents: Sequence[str] | None = None, *, timeout: Seconds = None) -> tuple[str, ...]:
         """Let these agents of the user, and no others, `recall` from this archive; None changes nothing.
         Returns those that may."""
-        return (await self.ask(ShareArchive(0, as_tuple(agents)), ArchiveShared)).value.agents
+        return (await self.ask(requests.ShareArchive(0, as_tuple(agents)), ArchiveShared)).value.agents
 
     @with_timeout
     async def evolve_category(
         self, category: str, *, force: bool = False, timeout: Seconds = None
     ) -> Result[Evolved]:
         """Divide the facts of a category into groups about one thing each; `force`: all groups anew."""
-        return await self.ask(EvolveCategory(0, category, force), Evolved)
+        return await self.ask(requests.EvolveCategory(0, category, force), Evolved)
 
     @with_timeout
     async def forget(
@@ -531,7 +501,7 @@ class LiveMemory:
 
         `entity_id`: the id of the fact, as `recall` and `history` have it.
         """
-        return await self.ask(Forget(0, entity_id, request_key), Forgotten)
+        return await self.ask(requests.Forget(0, entity_id, request_key), Forgotten)
 
     @with_timeout
     async def forget_all_about(self, entity: str, *, timeout: Seconds = None) -> tuple[str, ...]:
@@ -548,7 +518,7 @@ class LiveMemory:
         self, resource_id: str, *, timeout: Seconds = None
     ) -> Result[ResourceForgotten]:
         """Remove a memorized text, and the facts that only it states."""
-        return await self.ask(ForgetResource(0, resource_id), ResourceForgotten)
+        return await self.ask(requests.ForgetResource(0, resource_id), ResourceForgotten)
 
     @with_timeout
     async def clear(self, *, timeout: Seconds = None) -> None:
@@ -581,7 +551,7 @@ class LiveMemory:
     @with_timeout
     async def entity(self, entity_id: str, *, timeout: Seconds = None) -> Entity | Ended | None:
         """Return the fact of this id, or what is known of it if it has ended."""
-        found = (await self.ask(GetEntity(0, entity_id), object)).value
+        found = (await self.ask(requests.GetEntity(0, entity_id), object)).value
         return found if isinstance(found, Entity | Ended) else None
 
     @arguments.checking
@@ -592,7 +562,7 @@ class LiveMemory:
     @with_timeout
     async def count(self, types: Sequence[str] | None = None, *, timeout: Seconds = None) -> int:
         """Return how many current facts there are, of all types or of these."""
-        return (await self.ask(Count(0, as_tuple(types)), int)).value
+        return (await self.ask(requests.Count(0, as_tuple(types)), int)).value
 
     @with_timeout
     async def stats(self, *, timeout: Seconds = None) -> Mapping[str, int]:
@@ -676,7 +646,7 @@ class LiveMemory:
         timeout: Seconds = None,
     ) -> Result[Listed]:
         """Return a page of the entities, ended facts, resources, categories, memberships or others, by id."""
-        return await self.ask(List(0, kind, limit, cursor, arguments.as_tuples(where)), Listed)
+        return await self.ask(requests.List(0, kind, limit, cursor, arguments.as_tuples(where)), Listed)
 
     @with_timeout
     async def recent(self, /, *, timeout: Seconds = None, **options: Any) -> Result[Listed]:
@@ -688,7 +658,7 @@ class LiveMemory:
     @with_timeout
     async def blocks(self, *, timeout: Seconds = None) -> tuple[Block, ...]:
         """Return the blocks of the core tier, in their order."""
-        found: Any = (await self.ask(Blocks(0), object)).value
+        found: Any = (await self.ask(requests.Blocks(0), object)).value
         return tuple(found)
 
     @with_timeout
@@ -697,7 +667,7 @@ class LiveMemory:
 
         The number is read from the database; if that fails, the text mentions that there may be more facts.
         """
-        text = (await self.ask(Render(0, form), str)).value
+        text = (await self.ask(requests.Render(0, form), str)).value
         shown = sum(len(block.entries) for block in await self.blocks())
         try:
             more = await self.count() - shown
@@ -712,14 +682,14 @@ class LiveMemory:
         self, kind: str, text: str, *, label: str = "", author: str = MODEL, timeout: Seconds = None
     ) -> Result[BlockSet]:
         """Write a block. The system block is the user's: `author="user"`, never for what a model wrote."""
-        return await self.ask(SetBlock(0, kind, text, label, author=author), BlockSet)
+        return await self.ask(requests.SetBlock(0, kind, text, label, author=author), BlockSet)
 
     @with_timeout
     async def remove_block(
         self, kind: str, *, label: str = "", author: str = MODEL, timeout: Seconds = None
     ) -> Result[BlockRemoved]:
         """Remove a block, the system block only with `author="user"`."""
-        return await self.ask(RemoveBlock(0, kind, label, author), BlockRemoved)
+        return await self.ask(requests.RemoveBlock(0, kind, label, author), BlockRemoved)
 
     # Everything else.
 

@@ -622,7 +622,9 @@ def listen(host: str, port: int, has_tokens: bool) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         if not has_tokens and not ipaddress.ip_address(address[0]).is_loopback:
-            raise LiveError(f"{host}: is not this machine alone; add --tokens, or listen on localhost")
+            raise LiveError(
+                f"{host}: is not this machine alone; without --tokens only localhost is listened on"
+            )
         return socket.create_server(address[:2], family=family)
     except OSError as error:
         raise LiveError(f"{host}:{port}: {error.strerror}") from None
