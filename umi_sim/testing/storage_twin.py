@@ -105,7 +105,6 @@ def rank_of(hit: Row) -> tuple[int, str]:
     return -(hit.score_ppm or 0), hit.address.id
 
 
-
 def holds(where: Where, body: Body | None) -> bool:
     """Return True if the body has the fields of all conditions, and they are as a memory asks."""
     known = FIELDS.get(type(body), ())  # not its properties: a text has a time that no condition asks for
@@ -115,7 +114,6 @@ def holds(where: Where, body: Body | None) -> bool:
 def is_as_asked(condition: Condition, found: Any) -> bool:
     value: Any = condition.value
     match condition.operator:
-
         case "in":
             return bool(found in value)
         case "not_in":
