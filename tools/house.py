@@ -68,7 +68,6 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "umi_live": (
         (
-            "addresses",
             "english",
             "errors",
             "fact_order",
@@ -88,6 +87,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "conditions",
             "local",
             "payloads",
+            "reads",
             "recorder",
             "remains",
             "schema",
@@ -98,7 +98,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ),
         ("storage",),
         ("postgres", "sqlite"),
-        ("deletion", "doctor", "store", "transfer"),
+        ("doctor", "store", "transfer"),
         ("openai", "contents"),
         ("anthropic",),
         ("host",),

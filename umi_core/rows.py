@@ -7,7 +7,7 @@ Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, u
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, TypeVar, overload
 
 from msgspec import structs
 
@@ -214,6 +214,10 @@ def body_as(row: Row | None, cls: type[B]) -> B | None:
     return row.body if row is not None and isinstance(row.body, cls) else None
 
 
+@overload
+def fact_of(body: Entity | Ended) -> Entity: ...
+@overload
+def fact_of(body: "Body | None") -> Entity | None: ...
 def fact_of(body: "Body | None") -> Entity | None:
     """Return the fact that a row holds, whether it is current or has ended."""
     return body.fact if isinstance(body, Ended) else body if isinstance(body, Entity) else None

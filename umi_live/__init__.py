@@ -1,45 +1,54 @@
 """umi_live: the memory of umi_core on a real database and a real model, in asyncio.
 
-    memory.py      open_memory: what a person writes
+    memory.py      open_memory, and the methods of a memory
+    blocking.py    open_blocking: the same for code that is not asynchronous
     command.py     the command `umi-live`
     mcp.py         a server of the Model Context Protocol
     serve.py       a server over HTTP, for many users
     access.py      the tokens of a server, and its limits
     openapi.py     the description of a server
-    doctor.py      a look at every row of a file
-    blocking.py    open_blocking: the same for code that is not asynchronous
     integrations/  the memory in LangGraph, the OpenAI Agents SDK, Pydantic AI and LlamaIndex
-    transfer.py    a scope as a file of lines, and back
-    contents.py    what concerns a file and not one memory: rows that come in, a user who goes
-    deletion.py    all that is kept of a user, taken out of the file
-    fact_order.py  when facts happened, and when they ended
-    arguments.py   what callers give, checked by its types
-    batches.py     many statements, each conversation in its order
-    deadlines.py   how long a call may take
-    host.py        performs what a memory asks of the world, wakes it when it is due
-    recorder.py    all that goes into a memory, as a file that `umi-sim replay` lives again
+    chats.py       conversations of other programs, imported
+    readable.py    messages and facts, exported for other programs and people
+    transfer.py    all rows of a scope, exported and imported
+    contents.py    changes of a whole file: an import, the end of a user, a seal
+    doctor.py      a check of every row of a file
+
+    host.py        carries out the effects of a memory, and wakes it when it is due
+    deadlines.py   time limits of calls
+    recorder.py    the inputs of a memory in a file, for `umi-sim replay`
+    arguments.py   the types of arguments, checked
+    batches.py     many statements, each conversation in order
+    reads.py       reads of several pages
     topics.py      categories and groups by their paths
-    results.py     what calls return beside facts
-    references.py  what `she` means, where one name fits and no model is asked
+    fact_order.py  when facts happened, and when they ended
+    results.py     results of calls
+    usage.py       tokens and their cost
+    errors.py      errors, each with one sentence
+
+    services.py    protocols of a model and an embedder, and their failures
     local.py       rules and hashes in place of a model and an embedder, without a network
-    services.py    what a model and an embedder are, and how they fail
-    openai.py      a model and an embedder at any endpoint that speaks as OpenAI does
-    anthropic.py   a model at one that speaks as Anthropic does
-    usage.py       tokens and their cost, of each request and in all
-    store.py       one file for all memories of a process, worked on by one thread
+    openai.py      a model and an embedder at an endpoint with the API of OpenAI
+    anthropic.py   a model at an endpoint with the API of Anthropic
+    payloads.py    images, audios and videos in prompts of both
+
+    store.py       one database for all memories of a process, used in one thread
     claims.py      one live memory for each scope
-    storage.py     what storages on SQLite and PostgreSQL have in common
-    sqlite.py      storage on SQLite
-    postgres.py    storage on PostgreSQL
-    search.py      what is kept of each scope in memory, so that searches are quick
+    storage.py     what storages on SQLite and PostgreSQL share
+    sqlite.py      a storage on SQLite
+    postgres.py    a storage on PostgreSQL
+    columns.py     rows as the tables have them
     conditions.py  conditions as SQL
-    seal.py        changes that another program made to a file, found with a key
-    anchor.py      what a sealed file has outside: its key, and its newest commit
+    search.py      an index of each scope in memory
+    remains.py     copies of deleted rows, found in a file
+    seal.py        changes by other programs, found with a key
+    anchor.py      the key of a sealed file, and its newest commit outside of it
     schema.py      the tables, and their versions
-    upgrade.py     the rows of an older release, statement by statement
-    addresses.py   addresses of databases, and how they are shown
-    files.py       files that only their owner may read
-    errors.py      what goes wrong, each in one sentence
+    upgrade.py     rows of an older release, converted
+    files.py       private files, and addresses of databases
+
+`local.py` reads texts by rules: rules.py, changes.py, phrases.py, english.py, first_person.py,
+questions.py and references.py.
 
 Needs the extra `live`: `pip install 'umi-sim[live]'`; on PostgreSQL also `postgres`.
 """
@@ -69,7 +78,7 @@ if TYPE_CHECKING:
     from umi_live.topics import Topic
     from umi_live.usage import Usage, report_usage
 
-# Where each exported name lives. Written out, as importing the modules to ask them is what must not happen.
+# The module of each exported name. Importing the modules to find out would make every import slow.
 _MODULES: Final = {
     "batches": "BatchResult BatchStatement",
     "blocking": "BlockingMemory open_blocking",
@@ -97,7 +106,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Return an exported name from its module, which is imported only now.
 
-    So the command can say in one line that the extra is not installed.
+    Without the extra this raises ModuleNotFoundError with the name of the extra.
     """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

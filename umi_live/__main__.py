@@ -1,4 +1,4 @@
-"""The command `umi-live`, also `python -m umi_live`: without its extra it is one line, and status 2."""
+"""Run the command `umi-live`, also as `python -m umi_live`; without its extra print one line, status 2."""
 
 import sys
 

@@ -1,12 +1,12 @@
-"""Access to a server: who may ask what, by a file with the hashes of tokens, and how much of it.
+"""Access to a server: the callers that it serves, by a file with the hashes of their tokens, and its limits.
 
-"9f86d081884c7d65...": the SHA-256 of a token, with the user for whom it acts:
+A line of the file has the SHA-256 of a token, and the user for whom the token acts:
 
     "9f86d081..." = { user = "ann", agents = ["helper"], author = "user" }
 
 Law 1. No token is stored. Law 2. A token is compared with every row, each in constant time. Law 3. A file
-that others than its owner may read or write is refused. Law 4. A file that changes is read again within a
-second; if it cannot be read the tokens before it stay.
+that others than its owner may read or write raises LiveError. Law 4. A changed file is read again within a
+second; if it cannot be read, the earlier tokens stay valid.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from umi_live.files import create_file
 
 HASH: Final = re.compile("[0-9a-f]{64}")
 TOKEN_BYTES: Final = 32
-LOOK_S: Final = 1  # between two looks at the file
+LOOK_S: Final = 1  # between two checks whether the file has changed
 LOG: Final = logging.getLogger("umi_live.serve")
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -50,7 +50,7 @@ class ServeLimits(Data):
 
 
 class Caller(Data):
-    """For whom a token acts. `agents`: the only ones it may name; None: any. `author`: as whom it writes."""
+    """The user of a token. `agents`: the only ones it may name; None: any. `author`: of what it writes."""
 
     user: str
     agents: tuple[str, ...] | None = None
@@ -70,22 +70,23 @@ class Caller(Data):
 
 
 class TokenTable(Data):
-    """The callers by the hashes of their tokens."""
+    """Callers by the hashes of their tokens."""
 
     rows: tuple[tuple[str, Caller], ...]
 
     def find(self, token: str) -> Caller | None:
         given, found = hash_token(token), None
-        for known, caller in self.rows:  # all of them: how long it takes tells nothing
+        for known, caller in self.rows:  # all of them, so that the time does not depend on the token
             if hmac.compare_digest(given, known):
                 found = caller
         return found
 
 
 class TokenFile:
-    """The callers of a file, as it is now. Raises LiveError, OSError for one that has no tokens at first.
+    """The callers in a file, as it is now.
 
-    One without any later on means that all tokens are revoked.
+    Raises LiveError or OSError for a file that cannot be read, or has no token. If it loses its last token
+    later, all tokens are revoked.
     """
 
     def __init__(self, path: str) -> None:
@@ -97,13 +98,13 @@ class TokenFile:
         self.next_s = time.monotonic() + LOOK_S
 
     def find(self, token: str) -> Caller | None:
-        """Return the caller with this token; the file is looked at once in a second at most."""
+        """Return the caller with this token; at most once a second the file is checked for a change."""
         if time.monotonic() >= self.next_s:
             self.refresh()
         return self.table.find(token)
 
     def refresh(self) -> None:
-        """Read the file if it has changed. If it cannot be read, one line of the log says so."""
+        """Read the file if it has changed. If it cannot be read, one line of the log has the reason."""
         self.next_s = time.monotonic() + LOOK_S
         state = self.look()
         if state == self.state:
@@ -113,12 +114,12 @@ class TokenFile:
             self.table = read_tokens(self.path)
         except (LiveError, OSError) as error:
             reason = f"{self.path}: {error.strerror}" if isinstance(error, OSError) else error
-            LOG.error("the tokens were not read again, and those before stay: %s", reason)
+            LOG.error("the tokens were not read again, and the earlier ones stay valid: %s", reason)
         else:
             LOG.info("%s was read again: %d tokens", self.path, len(self.table.rows))
 
     def look(self) -> tuple[int, ...]:
-        """Return what is different once the file has changed; nothing if it is not there."""
+        """Return numbers that differ once the file has changed; none if it is absent."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -158,7 +159,7 @@ def check_private(path: str, found: os.stat_result) -> None:
 
 
 def read_caller(where: str, key: str, row: Any) -> Caller:
-    """Return the caller of a row. Raises LiveError, which says where."""
+    """Return the caller of a row. Raises LiveError, whose text begins with `where`."""
     if not HASH.fullmatch(key):
         raise LiveError(f"{where}: is no SHA-256; `umi-live token USER` prints a line")
     known = list(Caller.__struct_fields__)
@@ -178,14 +179,14 @@ def read_caller(where: str, key: str, row: Any) -> Caller:
 
 
 def check_names(caller: Caller) -> None:
-    """Raise LiveError for a user or an agent that no memory can have."""
+    """Raise LiveError for a name of a user or an agent that no memory can have."""
     for agent in caller.agents or ("agent",):
         if (error := bad_scope(Scope(caller.user, agent))) is not None:
             raise LiveError(str(error))
 
 
 def append_token(path: str, line: str) -> None:
-    """Add a line to the file of tokens, which is made if there is none. Raises LiveError, OSError."""
+    """Add a line to the file of tokens, which is created if absent. Raises LiveError, OSError."""
     try:
         os.close(create_file(path))
     except FileExistsError:

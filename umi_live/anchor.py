@@ -1,7 +1,7 @@
-"""What a sealed file has outside: its key, and its anchor, a small file that names its newest commit.
+"""The key of a sealed file, and its anchor, a small file elsewhere that names its newest commit.
 
-Law 1. An anchor has two lines, and the older one is written over: a crash in the middle leaves the newer one.
-Law 2. An anchor never goes back, however many processes share it.
+Law 1. An anchor has two lines, and the older one is overwritten: a crash in the middle leaves the newer one.
+Law 2. The commit in an anchor never becomes older, however many processes share it.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ KEY_BYTES_MIN: Final = 32
 SALT_BYTES: Final = 16
 TAG_BYTES: Final = 16
 LINE: Final = "{} {:020} {} {}\n"  # salt, number, tag of the seal, tag of the line
-OTHER: Final = "is the anchor of another file"
+
 LINE_BYTES: Final = len(LINE.format("0" * 32, 0, "0" * 32, "0" * 32))
 
 
@@ -27,8 +27,10 @@ class SealOptions(Data):
     """The key of a file, and the path of its anchor if it has one. Raises StoreError for a short key."""
 
     key: bytes
-    beside = ("key",)
     anchor: str | None = None
+
+    def __repr__(self) -> str:
+        return f"SealOptions(anchor={self.anchor!r})"  # a traceback or a log must not show the key
 
     def __post_init__(self) -> None:
         if len(self.key) < KEY_BYTES_MIN:
@@ -37,7 +39,7 @@ class SealOptions(Data):
             )
 
     def derive_key(self, salt: bytes) -> bytes:
-        """Return the key of the file with this salt: what one file holds is worth nothing in another."""
+        """Return the key of the file with this salt, so that rows of one file are not valid in another."""
         return blake2b(self.key, salt=salt[:SALT_BYTES], person=b"umi-live seal").digest()
 
 
@@ -49,7 +51,7 @@ def seal_options(key: bytes | None, anchor: str | os.PathLike[str] | None) -> Se
 
 
 class AnchorLine(Data):
-    """A commit, by its number, of the file with this salt; `tag` is that of its seal."""
+    """A commit of the file with this salt: its number, and the tag of its seal."""
 
     salt: bytes
     number: int
@@ -81,7 +83,7 @@ def read_line(data: bytes, options: SealOptions) -> AnchorLine | None:
 
 
 def read_anchor(options: SealOptions) -> AnchorLine | None:
-    """Return the newest commit that the anchor names; None without one. Raises FileTampered, OSError."""
+    """Return the newest commit in the anchor; None if it is absent. Raises FileTampered, OSError."""
     assert options.anchor is not None
     try:
         file = os.open(options.anchor, os.O_RDONLY | os.O_CLOEXEC)
@@ -95,7 +97,7 @@ def read_anchor(options: SealOptions) -> AnchorLine | None:
 
 
 def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
-    """Name this commit, unless a later one is named already. Raises FileTampered, OSError."""
+    """Write this commit into the anchor, unless it has a later one. Raises FileTampered, OSError."""
     assert options.anchor is not None
     file = os.open(options.anchor, os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -103,7 +105,7 @@ def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
         lines = read_lines(file, options)
         newest = find_newest(lines, options)
         if newest.salt != line.salt:
-            raise FileTampered(f"{options.anchor}: {OTHER}")
+            raise FileTampered(f"{options.anchor}: is the anchor of another file")
         if newest.number < line.number:
             os.pwrite(file, line.write(options), LINE_BYTES * (1 - lines.index(newest)))
             os.fsync(file)
@@ -112,11 +114,11 @@ def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
 
 
 def create_anchor(options: SealOptions, line: AnchorLine) -> None:
-    """Make an anchor. Raises FileTampered if there is one that names a commit, and StoreError."""
+    """Create an anchor. Raises FileTampered if there is one with a commit, and StoreError."""
     assert options.anchor is not None
     with anchor_errors(options):
         found = read_anchor(options)
-        # One without a commit was made for a file that was never sealed: the process ended in between.
+        # One without a commit belongs to a file that was never sealed, as the process ended in between.
         if found is not None and found.number:
             message = f"names commit {found.number:,} of a file that is not there any more; restore that file"
             raise FileTampered(f"{options.anchor}: {message}, or name another anchor")

@@ -10,19 +10,19 @@ from typing import Any, Final
 
 from umi_core.text import is_text
 from umi_live.openai import NO_PARAMETERS, Endpoint, make_failure, read_parameters
-from umi_live.payloads import EMBEDDED, UNSENDABLE, Part, message
+from umi_live.payloads import EMBEDDED, UNSENDABLE, Part, write_content
 from umi_live.services import ServiceFailed
 
 PREFIX: Final = "anthropic+"  # of an address: anthropic+https://HOST/v1#MODEL
 VERSION: Final = "2023-06-01"
-TOKENS_MAX: Final = 16_000  # of an answer, which the API must be told; REPLY_BYTES_MAX is about as long
+TOKENS_MAX: Final = 16_000  # of an answer; the API needs this limit, and REPLY_BYTES_MAX is about as long
 FAILED_STOPS: Final = {
     "max_tokens": "cut_off", "model_context_window_exceeded": "cut_off", "refusal": "declined",
 }  # fmt: skip
 
 
 class AnthropicModel(Endpoint):
-    """Answers prompts by `messages`. `parameters` and `prices` as ChatModel has them."""
+    """Answers prompts by `messages`. `parameters` and `prices`: as for ChatModel."""
 
     def __init__(
         self, url: str, key: str | None = None, *,
@@ -33,8 +33,8 @@ class AnthropicModel(Endpoint):
         self.parameters = read_parameters({"max_tokens": TOKENS_MAX, "temperature": 0, **parameters})
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
-        prompt_parts = message(task, prompt)
-        content = prompt_parts if isinstance(prompt_parts, str) else [as_block(part) for part in prompt_parts]
+        content = write_content(task, prompt)
+        content = content if isinstance(content, str) else list(map(as_block, content))
         messages = [{"role": "user", "content": content}]
         body = {**self.parameters, "model": self.name, "messages": messages}
         answer = await self.post("messages", body, timeout_ms)
@@ -62,7 +62,7 @@ def text_of_blocks(answer: Any) -> str:
         raise make_failure("no_form")
     if (case := FAILED_STOPS.get(str(answer.get("stop_reason")))) is not None:
         raise make_failure(case)
-    texts = [it.get("text") for it in blocks if it.get("type") == "text"]  # beside those of its reasoning
+    texts = [it.get("text") for it in blocks if it.get("type") == "text"]  # other blocks are reasoning
     if not all(is_text(it) for it in texts) or not (text := "".join(texts)).strip():
         raise make_failure("no_form")
     return text

@@ -1,12 +1,12 @@
-"""Arguments: what a caller gives, checked against the types that a method or a request declares.
+"""Check the arguments of a caller against the types that a method or a request declares.
 
     memory.remember(5)
         text: 5 is not allowed, expected a text, got int
     memory.recall("tea", turns=[("user",)])
         turns[0]: ('user',) is not allowed, expected (a text, a text), got tuple
 
-Law 1. A value of another type raises RequestRefused, which names it, what is expected and what was given.
-Law 2. A type that no value can be compared with, such as a protocol, admits every value.
+Law 1. A value of another type raises RequestRefused, which names the argument, the value and the type.
+Law 2. A type that cannot be checked, such as a protocol, admits every value.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,14 +32,14 @@ WORDS: Final[Mapping[Any, str]] = {
     str: "a text", bytes: "bytes", bool: "true or false", int: "a whole number", NoneType: "none",
     Given: "(field, operator, value), as `umi_core.conditions.filter_of` makes it",
 }  # fmt: skip
-PAIRS: Final = (list, tuple)  # what may stand for a tuple of a certain length
+PAIRS: Final = (list, tuple)  # the types that a caller may give for a tuple of a certain length
 TIMES: Final = ("event_time_ms", "happened_ms")
 TIME: Final = f"milliseconds since 1970, at most {LAST_MS}, the end of the year 9999"
 SPEAKER: Final = f"a name of at most {ENTITY_NAME_BYTES_MAX} bytes, without control characters"
 
 
 def describe_kind(kind: Any) -> str:
-    """Return what a type admits, for a person."""
+    """Return the values that a type admits, in words."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind in WORDS:
         return WORDS[kind]
@@ -61,21 +61,21 @@ def is_list_kind(kind: Any) -> bool:
 
 
 def find_misfit(name: str, value: Any, kind: Any, pairs: tuple[type, ...] = PAIRS) -> Error | None:
-    """Return the error of a value that is not of this type, or of the first part of it that is not.
+    """Return the error of a value, or of a part of it, that is not of this type; None without one.
 
-    `pairs`: the types that may stand for a tuple.
+    `pairs`: the types that are admitted for a tuple.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         found = [find_misfit(name, value, part, pairs) for part in parts]
-        # `types[1]: 5`, not `types: ['person', 5]`: the error of a part says most.
+        # `types[1]: 5`, not `types: ['person', 5]`: the error of a part is the clearest.
         inner = [it for it in found if isinstance(it, BadOption) and it.option != name]
         return (inner[0] if inner else misfit(name, value, kind)) if all(found) else None
     if is_list_kind(kind):
         is_list = isinstance(value, pairs if origin is tuple else Iterable)
         if not is_list or isinstance(value, str | bytes | Mapping):
             return misfit(name, value, kind)
-        # What can be read only once is not read here.
+        # An iterator can be read only once, so its items are not checked.
         items = enumerate(value) if isinstance(value, Collection) else ()
         return first_of(find_misfit(f"{name}[{at}]", it, parts[0], pairs) for at, it in items)
     if origin is tuple:
@@ -92,7 +92,7 @@ def find_misfit(name: str, value: Any, kind: Any, pairs: tuple[type, ...] = PAIR
 
 
 def is_instance(value: object, kind: Any) -> bool:
-    """Check a value against a class; a bool is no number, and what is no class admits every value."""
+    """Check a value against a class. A bool is no number; a protocol, or what is no class, admits all."""
     if kind is int and isinstance(value, bool):
         return False
     is_open = not isinstance(kind, type) or kind is float or getattr(kind, "_is_protocol", False)
@@ -113,7 +113,7 @@ def refuse(error: Error | None) -> None:
         raise RequestRefused(error, str(error))
 
 
-# What a method takes.
+# Arguments of a method.
 
 
 def check_arguments(
@@ -127,7 +127,7 @@ def check_arguments(
 
 
 def checking(function: Callable[P, T]) -> Callable[P, T]:
-    """Return the function with a check of its arguments before it begins."""
+    """Return the function with a check of its arguments before each call."""
 
     @wraps(function)
     def call_checked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -138,24 +138,24 @@ def checking(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def read_turns(turns: Iterable[Sequence[str]]) -> tuple[Turn, ...]:
-    """Return pairs of a role and a text as turns. Raises RequestRefused for a role that there is not."""
+    """Return pairs of a role and a text as turns. Raises RequestRefused for an unknown role."""
     spoken = tuple(Turn(role, text) for role, text in turns)
     refuse(bad_turns("turns", spoken))
     return spoken
 
 
 def as_tuples(value: Any) -> Any:
-    """Return lists as tuples, which requests hold, also those in a dict; any other value as it is."""
+    """Return a value with tuples, which requests hold, in place of lists, also inside a dict."""
     if isinstance(value, dict):
         return {name: as_tuples(part) for name, part in value.items()}
     return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
-# What a request holds.
+# Fields of a request.
 
 
 def check_values(request: Request) -> None:
-    """Refuse what the memory would take and no caller can mean: microseconds, or a name of two lines."""
+    """Raise RequestRefused for a time behind the year 9999, such as microseconds, or a name of two lines."""
     for name in TIMES:
         at_ms: object = getattr(request, name, None)
         if isinstance(at_ms, int) and at_ms > LAST_MS:
@@ -166,6 +166,6 @@ def check_values(request: Request) -> None:
 
 
 def explain_refusal(request: Request, error: Error) -> Error:
-    """Return the error of a value that is not of the type that the request declares; else the one given."""
+    """Return the error of a field that is not of its declared type; `error` if there is none."""
     given = ((it.name, getattr(request, it.name), it.type) for it in arguments_of(type(request)))
     return first_of(find_misfit(*it, (tuple,)) for it in given) or error

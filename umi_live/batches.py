@@ -1,7 +1,7 @@
 """Batches: many statements, remembered side by side, each conversation in its order.
 
-Law 1. Of one conversation a statement begins when the one before it has ended, so the later one holds. Of two
-       conversations the statement that a model reads first goes first.
+Law 1. A statement begins when the one before it in its conversation has ended, so the later one is true.
+       Statements of two conversations have no order.
 Law 2. The same batch again does nothing twice: the request key of a statement is a digest of its fields, its
        conversation and its place there.
 Law 3. A statement that fails is named, and the others go on; a database that fails ends the batch.
@@ -30,7 +30,7 @@ NO_METADATA: Final[Mapping[str, str]] = {}
 
 
 class BatchStatement(Data):
-    """A statement with the options of `remember`. `conversation`: those of one are in order."""
+    """A statement with the options of `remember`. Statements of one `conversation` are stored in order."""
 
     text: str
     conversation: str = ""
@@ -69,7 +69,7 @@ Task = TypeVar("Task")
 async def run_lanes(
     lanes: Iterable[Iterable[Task]], work: Callable[[Task], Awaitable[None]], count_max: int = OP_COUNT_MAX
 ) -> None:
-    """Do what each lane holds in its order, and so many lanes at a time; an exception ends all of them."""
+    """Do the tasks of each lane in order, `count_max` lanes at a time; an exception ends all of them."""
     left = iter(lanes)
 
     async def run() -> None:
@@ -101,7 +101,7 @@ def list_items(statements: Iterable[str | BatchStatement], failed: dict[int, Not
 
 
 def find_wrong_part(given: object) -> Error | None:
-    """Return the error of what is neither a text nor a statement with fields of their types."""
+    """Return the error of a value that is neither a text nor a statement with fields of their types."""
     if not isinstance(given, BatchStatement):
         return find_misfit("statement", given, str | BatchStatement)
     kinds = types_of(BatchStatement).items()
@@ -115,7 +115,8 @@ async def remember_batch(
 ) -> dict[int, NotDone]:
     """Remember the statements, as many at a time as a memory works on, and return what failed, by place.
 
-    `report`: is told each time how many have ended. Raises RequestRefused for what is no list, as one text.
+    `report` is called with the number of statements that have ended, after each. Raises RequestRefused if
+    `statements` is one text, or no list.
     """
     if isinstance(statements, str | bytes) or not isinstance(statements, Iterable):
         refuse(misfit("statements", statements, Iterable[str | BatchStatement]))

@@ -25,7 +25,7 @@ T = TypeVar("T")
 def waiting(
     method: Callable[Concatenate[LiveMemory, P], Awaitable[T]],
 ) -> Callable[Concatenate["BlockingMemory", P], T]:
-    """Return the method, called and waited for in the loop of the memory."""
+    """Return the method as one that runs in the loop of the memory, and waits for the result."""
 
     @wraps(method)
     def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -40,7 +40,7 @@ def waiting(
 def listing(
     method: Callable[Concatenate[LiveMemory, P], AsyncIterator[T]],
 ) -> Callable[Concatenate["BlockingMemory", P], list[T]]:
-    """Return all that the method gives, as a list."""
+    """Return the method as one that waits for all its results, and returns them as a list."""
 
     @wraps(method)
     def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> list[T]:
@@ -61,8 +61,8 @@ class BlockingMemory:
     def __init__(self, memory: LiveMemory) -> None:
         self.memory = memory
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.process = 0  # which has the thread of the loop
-        self.under_way = dict[asyncio.Task[Any] | None, None]()
+        self.process = 0  # the id of the process that runs the thread of the loop
+        self.running = dict[asyncio.Task[Any], None]()
 
     def __enter__(self) -> Self:
         if self.loop is not None:
@@ -82,9 +82,9 @@ class BlockingMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.process != os.getpid():
-            return  # a fork has no thread for the loop, and closing what both share would harm its parent
+            return  # a forked process has no thread for the loop, and closing would harm its parent
         if self.loop is not None and kind is not None and not issubclass(kind, Exception):
-            # Ctrl-C may come after a call has begun and before its caller waits, who would have withdrawn it.
+            # Ctrl-C may arrive after a call has begun and before `run` waits for it, which would cancel it.
             self.loop.call_soon_threadsafe(self.withdraw)
         try:
             self.run(self.memory.__aexit__(kind, error, trace))
@@ -93,23 +93,24 @@ class BlockingMemory:
 
     @property
     def usage(self) -> Usage:
-        """Return what was used of models and embedders so far, also by the upkeep of the memory."""
+        """Return the usage of models and embedders so far, also by the upkeep of the memory."""
         return self.memory.usage
 
     def entity_id_of(self, name: str) -> str:
-        """Return the id under which facts say that they are about this name."""
+        """Return the id of an entity by its name; `me` is the user."""
         return self.memory.entity_id_of(name)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do work in the loop of the memory, and cancel it if this call is interrupted."""
         begun = self.begin(work)
         try:
             return begun.result()
         except BaseException:
-            begun.cancel()  # its caller is interrupted: the request is withdrawn
+            begun.cancel()
             raise
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin work in the loop of the memory, and return what it will come to."""
+        """Begin work in the loop of the memory, and return the future of its result. Raises Closed."""
         if self.loop is None or self.process != os.getpid():
             work.close()
             is_fork = self.loop is not None
@@ -119,17 +120,17 @@ class BlockingMemory:
     async def follow(self, work: Coroutine[Any, Any, T]) -> T:
         """Await work that `withdraw` can cancel meanwhile."""
         task = asyncio.current_task()
-        self.under_way[task] = None
+        assert task is not None
+        self.running[task] = None
         try:
             return await work
         finally:
-            del self.under_way[task]
+            del self.running[task]
 
     def withdraw(self) -> None:
-        """Cancel all calls that are under way."""
-        for task in self.under_way:
-            if task is not None:
-                task.cancel()
+        """Cancel all calls that are running."""
+        for task in self.running:
+            task.cancel()
 
     def stop(self) -> None:
         loop, self.loop = self.loop, None
@@ -184,13 +185,13 @@ class BlockingMemory:
     ask = waiting(LiveMemory.ask)
 
 
-def twin(make: Callable[P, LiveMemory]) -> Callable[P, BlockingMemory]:
+def make_blocking(make: Callable[P, LiveMemory]) -> Callable[P, BlockingMemory]:
     @wraps(make)
-    def make_blocking(*args: P.args, **kwargs: P.kwargs) -> BlockingMemory:
+    def call(*args: P.args, **kwargs: P.kwargs) -> BlockingMemory:
         return BlockingMemory(make(*args, **kwargs))
 
-    return make_blocking
+    return call
 
 
-open_blocking = twin(open_memory)
-"""Return the memory for code that is not asynchronous. It takes what `open_memory` takes."""
+open_blocking = make_blocking(open_memory)
+"""Return a memory for code that is not asynchronous. The parameters are those of `open_memory`."""

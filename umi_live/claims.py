@@ -1,10 +1,10 @@
 """Claims: one live memory for each scope of a database, in this process and in all others that may open it.
 
-Law 1. A second one is refused, not deposed in silence. Law 2. A process that ends, however it ends, leaves
-no claim behind: the system holds it, or the server of the database.
+Law 1. Opening a second one raises an error; the first one goes on. Law 2. A process that ends, however it
+ends, leaves no claim behind: the operating system holds it, or the server of the database.
 
-A claim is a lock on a number that the scope says: on that byte of a file beside the database, or on that
-advisory lock of PostgreSQL.
+A claim is a lock on a number that follows from the scope: on that byte of a file beside the database, or on
+that advisory lock of PostgreSQL.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ SUFFIX: Final = "-live"
 class Locks(Protocol):
     """Locks by number, which no other process can hold at the same time."""
 
-    def acquire(self, number: int) -> bool: ...
+    def acquire(self, number: int) -> bool: ...  # False if another process has it
     def release(self, number: int) -> None: ...
     def close(self) -> None: ...
 
@@ -34,7 +34,7 @@ class FileLocks:
     """Locks on the bytes of a file beside the database."""
 
     def __init__(self, path: str) -> None:
-        """Raises StoreError."""
+        """Open the file of locks of the database at this path. Raises StoreError."""
         try:
             self.file = create_beside(path + SUFFIX, path)
         except OSError as error:
@@ -58,18 +58,18 @@ class Claims:
     """The claims of this process on one database."""
 
     def __init__(self, locks: Locks | None) -> None:
-        """No locks: a database in memory, which no other process sees."""
+        """Begin without claims; `locks` is None for a database that no other process can open."""
         self.holders: dict[int, AbstractEventLoop] = {}  # the loop in which each memory works
         self.locks = locks
 
     def take(self, scope: Scope, loop: AbstractEventLoop) -> bool:
         """Take a claim for a memory in a loop. Raises ScopeTaken.
 
-        Returns whether another memory of this process had it, whose loop has ended without closing it: that
-        one does nothing any more, and cannot be closed.
+        Returns whether another memory of this process had the claim, whose loop ended without closing it:
+        that memory does nothing any more, and cannot be closed.
         """
-        number = place(scope)
-        # asked here: neither a lock of POSIX nor one of PostgreSQL is in the way of its own process
+        number = derive_number(scope)
+        # Here, as a lock of POSIX or of PostgreSQL does not keep out another memory of its own process.
         holder = self.holders.get(number)
         if holder is not None and not holder.is_closed():
             raise ScopeTaken(describe_holder(scope, "this process"))
@@ -79,7 +79,7 @@ class Claims:
         return holder is not None
 
     def give_up(self, scope: Scope) -> None:
-        number = place(scope)
+        number = derive_number(scope)
         del self.holders[number]
         if self.locks is not None:
             self.locks.release(number)
@@ -91,19 +91,17 @@ class Claims:
 
 @contextmanager
 def hold_unclaimed(path: str, message: str) -> Iterator[None]:
-    """While no memory of this file is open in another process, and none can be.
+    """Keep other processes from opening a memory of the file. Raises StoreError with `message` if one has.
 
-    Raises StoreError with `message` if one is.
-
-    Not for a process that has claims on the file itself: it would lose them.
+    A process that has claims on the file itself must not call this: it would lose them.
     """
     if not os.path.exists(path + SUFFIX):
         yield
         return
     file = os.open(path + SUFFIX, os.O_RDWR | os.O_CLOEXEC)
     try:
-        # all bytes, so that a claim on any one of them is in the way. Locks of POSIX belong to a process and
-        # its file: closing `file` also drops the locks that this process holds by other descriptors
+        # All bytes, so that a claim on any of them conflicts. Locks of POSIX belong to a process and its
+        # file: closing `file` also drops the locks that this process holds by other descriptors.
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
@@ -114,13 +112,13 @@ def hold_unclaimed(path: str, message: str) -> Iterator[None]:
         os.close(file)
 
 
-def place(scope: Scope) -> int:
-    # a lock may lie far behind the end of a file, so there are 2**56 bytes to choose from; a sign bit would
-    # make the eighth byte of a digest useless. repr keeps ("a", "bc") apart from ("ab", "c")
+def derive_number(scope: Scope) -> int:
+    """Return the number of the lock of a scope: the byte of a file, which may lie far behind its end."""
+    # 7 bytes, as the number of an advisory lock has a sign. repr keeps ("a", "bc") apart from ("ab", "c").
     digest = blake2b(repr((scope.user, scope.agent)).encode(), digest_size=7).digest()
     return int.from_bytes(digest)
 
 
-def describe_holder(scope: Scope, who: str) -> str:
+def describe_holder(scope: Scope, place: str) -> str:
     memory = f"the memory of user {scope.user!r} and agent {scope.agent!r}"
-    return f"{memory} is open in {who}; close it there first"
+    return f"{memory} is open in {place}; close it there first"

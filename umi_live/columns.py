@@ -1,4 +1,4 @@
-"""Rows as tables keep them: their bytes, and beside them what conditions ask for.
+"""Write rows into tables: their bytes, and beside them the values that conditions compare.
 
 columns   one value of a row each: type, time, whether the vector is missing
 ties      the ids that a row names: the entities of a fact, its sources, the ends of a relation; hashed tags
@@ -23,13 +23,13 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Category, Core, Entity, Reflection, Row, Vector
 from umi_core.values import Scope
 
-KEPT_COUNT_MAX: Final = 4_096  # bodies of rows
-KEPT_BYTES_MAX: Final = 2_000  # longer ones are not kept
-COUNTED_COUNT_MAX: Final = 256  # rows of which the terms are kept
+CACHED_COUNT_MAX: Final = 4_096  # bodies of rows
+CACHED_BYTES_MAX: Final = 2_000  # longer ones are not cached
+COUNTED_COUNT_MAX: Final = 256  # rows whose terms are cached
 
 PUT: Final = """
-insert into row (scope, kind, id, version, body, changed, type, time_ms, vector_missing, term_count,
-    components) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+insert into row (number, scope, kind, id, version, body, changed, type, time_ms, vector_missing, term_count,
+    components) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 on conflict (scope, id, kind) do update set version = excluded.version, body = excluded.body,
     changed = excluded.changed, type = excluded.type, time_ms = excluded.time_ms,
     vector_missing = excluded.vector_missing, term_count = excluded.term_count,
@@ -45,38 +45,39 @@ Versions = tuple[tuple[Address, int], ...]
 
 
 class SqlConnection(Protocol):
-    """A connection to a database; in its statements the places of values are `?`."""
+    """A connection to a database; its statements have `?` for each value."""
 
     def execute(self, statements: str, bindings: Any = None, /) -> Any: ...
-    def data_version(self) -> int: ...  # another one whenever something may have been committed
+    def data_version(self) -> int: ...  # a different number whenever something may have been committed
 
 
 def put_row(
     connection: apsw.Connection, key: RowKey, version: int, body: Body | None, changed: int, row: int
 ) -> int:
     """Write a row with its ties and terms, and return its number; `row` is that, or 0 for a new row."""
-    connection.execute(PUT, (*key, version, bytes_of(body), changed, *columns(body)))
+    # Without a number: SQLite chooses one for a new row, and finds a known row by its key.
+    connection.execute(PUT, (None, *key, version, bytes_of(body), changed, *columns(body)))
     if row:
         connection.execute(UNTIE, (row,))
-    row = row or connection.last_insert_rowid()
+    number = row or connection.last_insert_rowid()
     scope, kind, _ = key
     if ties := ties_of(body):
-        connection.executemany(TIE, [(scope, kind, *tie, row) for tie in ties])
+        connection.executemany(TIE, [(scope, kind, *tie, number) for tie in ties])
     if kind == Entity.row_kind:
-        put_terms(connection, scope, row, None if body is None else counted_terms(*body.name_and_text()))
-    return row
+        put_terms(connection, scope, number, None if body is None else counted_terms(*body.name_and_text()))
+    return number
 
 
 def bytes_of(body: Body | None) -> bytes | None:
-    """The components of a vector stand in a column of their own, as one byte each."""
+    """Return the bytes of a body; the components of a vector are left out, as they have their own column."""
     if isinstance(body, Vector):
         return encode_row(structs.replace(body, components=()))
     return None if body is None else encode_row(body)
 
 
 def body_of(data: bytes, components: bytes | None) -> Body | None:
-    """None if the bytes are damaged, or of a newer release. Bodies are shared: they never change."""
-    return kept_body(data, components) if len(data) <= KEPT_BYTES_MAX else read_body(data, components)
+    """Return the body that these bytes hold; None if they are damaged, or of a newer release."""
+    return cached_body(data, components) if len(data) <= CACHED_BYTES_MAX else read_body(data, components)
 
 
 def read_body(data: bytes, components: bytes | None) -> Body | None:
@@ -89,7 +90,7 @@ def read_body(data: bytes, components: bytes | None) -> Body | None:
     return body
 
 
-kept_body: Final = lru_cache(maxsize=KEPT_COUNT_MAX)(read_body)  # the same rows are found again and again
+cached_body: Final = lru_cache(maxsize=CACHED_COUNT_MAX)(read_body)  # the same rows are found repeatedly
 counted_terms: Final = lru_cache(COUNTED_COUNT_MAX)(count_terms)  # a row that is written needs them twice
 
 
@@ -121,7 +122,7 @@ def ties_of(body: Body | None) -> list[tuple[str, str]]:
 
 
 def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping[str, int] | None) -> None:
-    """Index the terms of a row; None if it has gone."""
+    """Index the terms of a row by their `counts`; None if the row was deleted."""
     if counts is None:
         connection.execute("delete from word where rowid = ?", (row,))
         return
@@ -130,12 +131,12 @@ def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping
 
 
 def list_tokens(scope: int, counts: Mapping[str, int]) -> list[str]:
-    """Return what the index of words holds of a row with these terms."""
+    """Return the tokens of the word index for a row with these terms."""
     return [token(scope, term, n) for term, count in counts.items() for n in sorted({1, cap_count(count)})]
 
 
 def token(scope: int, term: str, count: int) -> str:
-    """Return a term as SQLite keeps it: plain letters, with the scope, and the count if it is not 1."""
+    """Return the token of a term in the word index: letters and digits, with the scope and a count over 1."""
     return f"{scope}x{term.encode().hex()}" + (f"n{count}" if count > 1 else "")
 
 
@@ -144,7 +145,7 @@ def cap_count(count: int) -> int:
 
 
 def texts_of(body: Body | None) -> frozenset[str]:
-    """Return the texts of a row that are gone when a newer body of it does not hold them."""
+    """Return the texts that must be erased when a newer body of the row does not hold them."""
     match body:
         case Core():
             return frozenset(block.text for block in body.blocks if block.text)

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import wraps
 from typing import Any, Final, Self, TextIO, get_args
 
@@ -42,9 +42,9 @@ from umi_live.doctor import describe_seal, examine_file
 from umi_live.errors import LiveError, StoreError, needs_extra, own_version
 from umi_live.fact_order import list_end_times
 from umi_live.files import create_file
-from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory
+from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory, read_changes
 from umi_live.readable import FORMS, is_list_of_facts
-from umi_live.schema import sentence
+from umi_live.schema import describe_error
 from umi_live.services import ServiceFailed
 from umi_live.store import Store, open_storage
 from umi_live.transfer import export_lines, find_head, split_lines
@@ -58,11 +58,12 @@ PROGRAMS: Final = (*FORMATS, UMI)
 UNREAD_SHOWN_MAX: Final = 10
 NO_FIELDS: Final[Mapping[str, object]] = {}
 
-Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+Decorator = Callable[[Callable[..., Any]], Callable[..., None]]
+Use = Callable[[LiveMemory], Awaitable[None]]
 
 
 class MemoryOptions(Data):
-    """Which memory a command works on, as its options name it."""
+    """The options of a command that say which memory it works on, and how."""
 
     db: str
     user: str = ""
@@ -78,19 +79,16 @@ class MemoryOptions(Data):
     as_json: bool = False
 
     def show(self, line: str, row: Mapping[str, object]) -> None:
-        """Print a line for people, or with --json the same as an object of JSON."""
+        """Print a line, or with --json the `row` as an object of JSON."""
         click.echo(json.dumps(row, ensure_ascii=False) if self.as_json else line)
 
-    def must_exist(self) -> None:
+    async def read(self, use: Use) -> None:
+        """Call `use` with the memory open for reading, which may be open elsewhere, or write-protected."""
         contents.check_there(self.db)
-
-    async def read(self, use: Callable[[LiveMemory], Awaitable[None]]) -> None:
-        """Like `work`, and nothing is written: also where that is not allowed, and beside others."""
-        self.must_exist()
         await self.work(use, read_only=True)
 
-    async def work(self, use: Callable[[LiveMemory], Awaitable[None]], *, read_only: bool = False) -> None:
-        """Work with the memory open. Model and embedder must answer first: nothing changes without them."""
+    async def work(self, use: Use, *, read_only: bool = False) -> None:
+        """Call `use` with the memory open, once its model and its embedder have answered a probe."""
         memory = self.make_memory(self.user, self.agent, read_only)
         await self.probe_services(memory)
         async with memory:
@@ -116,6 +114,9 @@ class MemoryOptions(Data):
     @property
     def seal(self) -> SealOptions | None:
         return seal_options(read_key(self.seal_key_file), self.seal_anchor)
+
+
+Work = Callable[[MemoryOptions, Use], Coroutine[Any, Any, None]]
 
 
 def read_key(path: str | None) -> bytes | None:
@@ -227,14 +228,21 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def taking(*options: Decorator) -> Decorator:
-    """Return a decorator that gives a command these options, as its first argument."""
+def taking(*options: Decorator, work: Work | None = None) -> Decorator:
+    """Return a decorator that gives a command the values of these options as its first argument.
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    With `work`, a method of MemoryOptions, the command is asynchronous and has the open memory as its second.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., None]:
         @wraps(command)
         def call_command(**given: Any) -> None:
             names = [name for name in MemoryOptions.__struct_fields__ if name in given]
-            command(MemoryOptions(**{name: given.pop(name) for name in names}), **given)
+            target = MemoryOptions(**{name: given.pop(name) for name in names})
+            if work is None:
+                command(target, **given)
+            else:
+                asyncio.run(work(target, lambda memory: command(target, memory, **given)))
 
         decorated: Callable[..., None] = call_command
         for option in reversed(options):
@@ -247,7 +255,10 @@ def taking(*options: Decorator) -> Decorator:
 JSON_OPTION: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 on_target: Final = taking(*OPTIONS, *FILE_OPTIONS)
 on_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION)
-on_file: Final = taking(OPTIONS[0], *FILE_OPTIONS)  # of which `--db` is the first
+on_file: Final = taking(OPTIONS[0], *FILE_OPTIONS)  # `--db` is the first option
+reading: Final = taking(*OPTIONS, *FILE_OPTIONS, work=MemoryOptions.read)
+reading_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.read)
+writing_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.work)
 
 
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
@@ -262,33 +273,25 @@ def cli() -> None:
 
 
 @cli.command()
-@on_shown
+@writing_shown
 @click.option("--speaker", help="The person who says `I` in the text. Default: the user.")
 @click.argument("text")
-def remember(target: MemoryOptions, text: str, speaker: str | None) -> None:
+async def remember(target: MemoryOptions, memory: LiveMemory, text: str, speaker: str | None) -> None:
     """Store what a text says."""
-
-    async def use(memory: LiveMemory) -> None:
-        remembered = await memory.remember(text, speaker=speaker)
-        changes = [(stored.change, stored.id) for stored in remembered.value.entities]
-        for change, key in (*changes, *(("ended", key) for key in remembered.value.ended)):
-            row = await memory.entity(key)
-            target.show(f"{change:<9}  {line_of(row, key)}", {"change": change, **describe_fact(row, key)})
-        tell(remembered.degraded)
-
-    asyncio.run(target.work(use))
+    remembered = await memory.remember(text, speaker=speaker)
+    for key, change, fact in await read_changes(memory, remembered.value):
+        target.show(f"{change:<9}  {line_of(fact, key)}", {"change": change, **describe_fact(fact, key)})
+    show_degraded(remembered.degraded)
 
 
-def describe_fact(row: Entity | Ended | None, key: str) -> dict[str, object]:
+def describe_fact(fact: Entity | None, key: str) -> dict[str, object]:
     """Return a fact as an object of JSON; only its id if it was forgotten meanwhile."""
-    fact = fact_of(row)
     shown = () if fact is None else ("type", "name", "content", "time_ms")
     return {"id": key, **{name: getattr(fact, name) for name in shown}}
 
 
-def line_of(row: Entity | Ended | None, key: str) -> str:
+def line_of(fact: Entity | None, key: str) -> str:
     """Return a fact in one line; only its id if it was forgotten meanwhile."""
-    fact = fact_of(row)
     return key if fact is None else statement_of(fact.name, fact.content)
 
 
@@ -298,43 +301,40 @@ def statement_of(name: str, content: str) -> str:
 
 
 @cli.command()
-@on_shown
+@reading_shown
 @click.option("--limit", type=int, help="At most this many hits.")
 @click.option("--shared", multiple=True, help="Also search the archive that this agent shares. Repeatable.")
 @click.option("--speaker", help="The person who says `I` in the question. Default: the user.")
 @click.argument("query")
-def recall(
-    target: MemoryOptions, query: str, limit: int | None, shared: tuple[str, ...], speaker: str | None
+async def recall(
+    target: MemoryOptions,
+    memory: LiveMemory,
+    query: str,
+    limit: int | None,
+    shared: tuple[str, ...],
+    speaker: str | None,
 ) -> None:
     """Find facts: how well each answers, its name, and its text. Nothing is written."""
-
-    async def use(memory: LiveMemory) -> None:
-        hits = await memory.recall(query, limit=limit, shared=shared, speaker=speaker)
-        paths = await memory.paths_of([hit.id for hit in hits])
-        for hit in hits:
-            line = statement_of(hit.name, hit.content) + (f"  ({hit.agent})" if hit.agent else "")
-            lines = [f"{hit.score_ppm // 10_000:>3} %  {line}{topics_of(paths[hit.id])}"]
-            lines += [f"       was:  {content}" for _, content in hit.replaced]
-            lines += [f"       then: {hit.next_content}"] if hit.next_id else []
-            row = structs.asdict(hit)
-            target.show("\n".join(lines), {**row, "topics": paths[hit.id]})
-        tell(hits.degraded)
-
-    asyncio.run(target.read(use))
+    hits = await memory.recall(query, limit=limit, shared=shared, speaker=speaker)
+    paths = await memory.paths_of([hit.id for hit in hits])
+    for hit in hits:
+        line = statement_of(hit.name, hit.content) + (f"  ({hit.agent})" if hit.agent else "")
+        lines = [f"{hit.score_ppm // 10_000:>3} %  {line}{topics_of(paths[hit.id])}"]
+        lines += [f"       was:  {content}" for _, content in hit.replaced]
+        lines += [f"       then: {hit.next_content}"] if hit.next_id else []
+        row = structs.asdict(hit)
+        target.show("\n".join(lines), {**row, "topics": paths[hit.id]})
+    show_degraded(hits.degraded)
 
 
 @cli.command()
-@on_shown
+@writing_shown
 @click.option("--none", is_flag=True, help="Share with no agent.")
 @click.argument("agents", nargs=-1)
-def share(target: MemoryOptions, agents: tuple[str, ...], none: bool) -> None:
+async def share(target: MemoryOptions, memory: LiveMemory, agents: tuple[str, ...], none: bool) -> None:
     """Let AGENTS, and no others, search this archive, and list them. Without AGENTS: list them only."""
-
-    async def use(memory: LiveMemory) -> None:
-        for agent in await memory.share(agents if agents or none else None):
-            target.show(agent, {"agent": agent})
-
-    asyncio.run(target.work(use))
+    for agent in await memory.share(agents if agents or none else None):
+        target.show(agent, {"agent": agent})
 
 
 @cli.command()
@@ -360,13 +360,13 @@ def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types:
         ids = [stored.id for stored in memorized.value.entities]
         paths = await memory.paths_of(ids)
         for stored in memorized.value.entities:
-            fact = await memory.entity(stored.id)
+            fact = fact_of(await memory.entity(stored.id))
             row = {"change": stored.change, **describe_fact(fact, stored.id), "topics": paths[stored.id]}
             target.show(f"{stored.change:<9}  {line_of(fact, stored.id)}{topics_of(paths[stored.id])}", row)
         resource, count = memorized.value.resource_id, len(ids)
         line = f"{memorized.value.change:<9}  {resource}, {count} fact{'s' * (count != 1)}"
         target.show(line, {"change": memorized.value.change, "id": resource, "fact_count": count})
-        tell(memorized.degraded)
+        show_degraded(memorized.degraded)
 
     asyncio.run(target.work(use))
 
@@ -376,59 +376,45 @@ def topics_of(paths: tuple[str, ...]) -> str:
 
 
 @cli.command()
-@on_shown
+@reading_shown
 @click.argument("path", required=False)
-def topics(target: MemoryOptions, path: str | None) -> None:
+async def topics(target: MemoryOptions, memory: LiveMemory, path: str | None) -> None:
     """Show the categories and groups, or the facts of one: `category` or `category/group`.
 
     Nothing is written.
     """
-
-    async def use(memory: LiveMemory) -> None:
-        if path is not None:
-            for fact in await memory.facts_in(path):
-                show_fact(target, fact)
-            return
-        for it in await memory.topics():
-            about = f"  {show_line(it.text)}" if it.text else ""
-            mark = "" if it.is_listed else " (not listed)"
-            target.show(f"{it.fact_count:>5}  {show_line(it.path)}{mark}{about}", msgspec.to_builtins(it))
-
-    asyncio.run(target.read(use))
-
-
-@cli.command()
-@on_shown
-@click.argument("name")
-def facts(target: MemoryOptions, name: str) -> None:
-    """Show the current facts about a name with their ids, the oldest first. Nothing is written."""
-
-    async def use(memory: LiveMemory) -> None:
-        for fact in await memory.facts(name):
+    if path is not None:
+        for fact in await memory.facts_in(path):
             show_fact(target, fact)
-
-    asyncio.run(target.read(use))
+        return
+    for it in await memory.topics():
+        about = f"  {show_line(it.text)}" if it.text else ""
+        mark = "" if it.is_listed else " (not listed)"
+        target.show(f"{it.fact_count:>5}  {show_line(it.path)}{mark}{about}", msgspec.to_builtins(it))
 
 
 @cli.command()
-@on_shown
+@reading_shown
 @click.argument("name")
-def history(target: MemoryOptions, name: str) -> None:
+async def facts(target: MemoryOptions, memory: LiveMemory, name: str) -> None:
+    """Show the current facts about a name with their ids, the oldest first. Nothing is written."""
+    for fact in await memory.facts(name):
+        show_fact(target, fact)
+
+
+@cli.command()
+@reading_shown
+@click.argument("name")
+async def history(target: MemoryOptions, memory: LiveMemory, name: str) -> None:
     """Show all facts about a name, also ended ones: when, and by which fact. Nothing is written."""
-
-    async def use(memory: LiveMemory) -> None:
-        rows = await memory.history(name)
-        ends_ms = list_end_times(rows)
-        for row in rows:
-            fact = fact_of(row)
-            assert fact is not None
-            end, more = "", dict[str, object]()
-            if isinstance(row, Ended):
-                more = {"ended_ms": ends_ms[row.id], "how": row.how, "by": row.by}
-                end = f"  (ended {day_of(ends_ms[row.id])}, {row.how} by {row.by})"
-            show_fact(target, fact, end, more)
-
-    asyncio.run(target.read(use))
+    rows = await memory.history(name)
+    ends_ms = list_end_times(rows)
+    for row in rows:
+        end, more = "", dict[str, object]()
+        if isinstance(row, Ended):
+            more = {"ended_ms": ends_ms[row.id], "how": row.how, "by": row.by}
+            end = f"  (ended {day_of(ends_ms[row.id])}, {row.how} by {row.by})"
+        show_fact(target, fact_of(row), end, more)
 
 
 def show_fact(
@@ -439,57 +425,45 @@ def show_fact(
 
 
 def day_of(at_ms: int) -> str:
-    """Return the day of a time, of one after the year 9999 the last one in it."""
+    """Return the day of a time in milliseconds since 1970; after the year 9999 its last day."""
     return (format_time(at_ms) or "1970-01-01")[:10]
 
 
 @cli.command()
-@on_shown
-def stats(target: MemoryOptions) -> None:
+@reading_shown
+async def stats(target: MemoryOptions, memory: LiveMemory) -> None:
     """Count what the memory holds. Nothing is written."""
-
-    async def use(memory: LiveMemory) -> None:
-        for name, count in (await memory.stats()).items():
-            target.show(f"{count:>7}  {name}", {"name": name, "count": count})
-
-    asyncio.run(target.read(use))
+    for name, count in (await memory.stats()).items():
+        target.show(f"{count:>7}  {name}", {"name": name, "count": count})
 
 
 @cli.command()
-@on_shown
+@writing_shown
 @click.argument("key")
-def forget(target: MemoryOptions, key: str) -> None:
+async def forget(target: MemoryOptions, memory: LiveMemory, key: str) -> None:
     """Remove a fact by its id, or by an `ent_` id all facts about that entity, ended ones too.
 
     The status is 2 if there is no such fact.
     """
-
-    async def use(memory: LiveMemory) -> None:
-        if key.startswith(ENTITY_PREFIX):
-            removed = await memory.forget_all_about(key)
-        else:
-            removed = (key,) if (await memory.forget(key)).value.existed else ()
-        if not removed:
-            what = "no fact about this entity" if key.startswith(ENTITY_PREFIX) else "no fact of this id"
-            raise LiveError(f"{show_value(key)}: there is {what}; `facts NAME` shows ids")
-        target.show(f"forgotten  {len(removed)}", {"forgotten": removed})
-
-    asyncio.run(target.work(use))
+    if key.startswith(ENTITY_PREFIX):
+        removed = await memory.forget_all_about(key)
+    else:
+        removed = (key,) if (await memory.forget(key)).value.existed else ()
+    if not removed:
+        what = "no fact about this entity" if key.startswith(ENTITY_PREFIX) else "no fact of this id"
+        raise LiveError(f"{show_value(key)}: there is {what}; `facts NAME` shows ids")
+    target.show(f"forgotten  {len(removed)}", {"forgotten": removed})
 
 
 @cli.command()
-@on_target
-def blocks(target: MemoryOptions) -> None:
+@reading
+async def blocks(target: MemoryOptions, memory: LiveMemory) -> None:
     """Show the core tier: what the model of the agent always sees. Nothing is written."""
-
-    async def use(memory: LiveMemory) -> None:
-        click.echo(await memory.render("markdown"), nl=False)
-
-    asyncio.run(target.read(use))
+    click.echo(await memory.render("markdown"), nl=False)
 
 
 @cli.command()
-@on_target
+@reading
 @click.option(
     "--out",
     type=click.Path(dir_okay=False),
@@ -499,24 +473,20 @@ def blocks(target: MemoryOptions) -> None:
     "--as", "form", type=click.Choice((ROWS, *FORMS)), default=ROWS, show_default=True,
     help="rows: all, for `import`; the others: a part, for other programs and people.",
 )  # fmt: skip
-def export(target: MemoryOptions, out: str | None, form: str) -> None:
+async def export(target: MemoryOptions, memory: LiveMemory, out: str | None, form: str) -> None:
     """Write everything that the memory holds, one row per line; or only its messages or facts."""
-
-    async def use(memory: LiveMemory) -> None:
-        assert memory.store is not None
-        storage = memory.store.storage
-        if form == ROWS:
-            rows = await memory.store.call(lambda: list(export_lines(storage, memory.scope)))
-        else:
-            rows = [line async for line in FORMS[form](memory)]
-        lines = "\n".join(rows)
-        if out is None:
-            click.echo(lines)
-        else:
-            with open(out, "x", encoding="utf-8", opener=create_file) as file:
-                file.write(lines + "\n")
-
-    asyncio.run(target.read(use))
+    assert memory.store is not None
+    storage = memory.store.storage
+    if form == ROWS:
+        rows = await memory.store.call(lambda: list(export_lines(storage, memory.scope)))
+    else:
+        rows = [line async for line in FORMS[form](memory)]
+    lines = "\n".join(rows)
+    if out is None:
+        click.echo(lines)
+    else:
+        with open(out, "x", encoding="utf-8", opener=create_file) as file:
+            file.write(lines + "\n")
 
 
 @cli.command("serve-mcp")
@@ -526,7 +496,7 @@ def serve_mcp(target: MemoryOptions) -> None:
     try:
         from umi_live.mcp import server_of
     except ModuleNotFoundError as error:
-        raise LiveError(f"{error.name} is not installed: pip install 'umi-sim[mcp]'") from None
+        raise LiveError(needs_extra(error, "mcp")) from None
 
     async def use(memory: LiveMemory) -> None:
         await server_of(memory).run_stdio_async()
@@ -554,7 +524,7 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
     try:
         from umi_live.serve import MemoryServer, listen, run_server
     except ModuleNotFoundError as error:
-        raise LiveError(f"{error.name} is not installed: pip install 'umi-sim[serve]'") from None
+        raise LiveError(needs_extra(error, "serve")) from None
 
     table = None if tokens is None else TokenFile(tokens)
     check_names(Caller(target.user))
@@ -565,9 +535,8 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
     async def run() -> None:
         if table is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, table.refresh)
-        store = await Store.open(
-            target.db, seal=target.seal
-        )  # so that memories open fast, and a wrong file soon
+        # Kept open, so that memories open fast, and an unusable file fails before the first request.
+        store = await Store.open(target.db, seal=target.seal)
         try:
             memory = target.make_memory(target.user, "probe")
             await target.probe_services(memory)
@@ -581,7 +550,7 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
         finally:
             await store.leave()
 
-    for number in (signal.SIGINT, signal.SIGTERM):  # which the server sends again after its end
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again after it has ended
         signal.signal(number, lambda *_: None)
     asyncio.run(run())
 
@@ -655,7 +624,7 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet:
             done = await import_chats(memory, documents, report)
 
     asyncio.run(target.work(use))
-    tell(tuple(Degraded(*key, count) for key, count in done.degraded.items()))
+    show_degraded(tuple(Degraded(*key, count) for key, count in done.degraded.items()))
     messages, chats = count_of(message_count, "message"), count_of(len(found.chats), "conversation")
     lines = [f"{found.format}: {messages} in {chats}, {count_of(done.fact_count, 'new fact')}"]
     lines += [f"{change:<9}  {count_of(count, 'text')}" for change, count in done.documents.items()]
@@ -667,11 +636,11 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet:
         "failed": done.failed, "unread": unread, "unread_times": times,
     }  # fmt: skip
     target.show("\n".join(lines), row)
-    messages = count_of(sum(chat.message_count for chat in found.chats), "message")
-    tell_unread(f"{len(unread)} of {messages} could not be read", unread)
-    tell_unread(f"the times of {len(times)} of {messages} could not be read", times)
+    given = count_of(sum(chat.message_count for chat in found.chats), "message")
+    show_failures(f"{len(unread)} of {given} could not be read", unread)
+    show_failures(f"the times of {len(times)} of {given} could not be read", times)
     failed = [f"{uri}: {why}" for uri, why in done.failed.items()]
-    tell_unread(f"{len(failed)} of {count_of(len(documents), 'text')} could not be kept", failed)
+    show_failures(f"{len(failed)} of {count_of(len(documents), 'text')} could not be kept", failed)
     sys.exit(1 if unread or times or failed else 0)
 
 
@@ -705,8 +674,8 @@ class ProgressLine:
             click.echo(f"\r{line}\x1b[K", nl=False, err=True)
 
 
-def tell_unread(summary: str, lines: list[str]) -> None:
-    """Write what could not be done, the first lines in full; nothing without any."""
+def show_failures(summary: str, lines: list[str]) -> None:
+    """Print a summary and the first lines of what could not be done; nothing if there are none."""
     if lines:
         click.echo(f"umi-live: {summary}:", err=True)
         for line in lines[:UNREAD_SHOWN_MAX]:
@@ -724,7 +693,7 @@ def count_of(count: int, noun: str) -> str:
 @click.argument("user")
 def delete_user(target: MemoryOptions) -> None:
     """Remove all that is stored of a user, for every agent, down to the last byte."""
-    target.must_exist()
+    contents.check_there(target.db)
     key = read_key(target.seal_key_file)
     count = asyncio.run(contents.delete_user(target.db, target.user, key, target.seal_anchor))
     click.echo(f"{count} rows of user {target.user!r} are gone")
@@ -734,7 +703,7 @@ def delete_user(target: MemoryOptions) -> None:
 @on_file
 def rewrite(target: MemoryOptions) -> None:
     """Rewrite the file: an older release may have left deleted text in it. No memory may be open."""
-    target.must_exist()
+    contents.check_there(target.db)
     asyncio.run(contents.rewrite(target.db, target.seal))
 
 
@@ -744,12 +713,12 @@ def doctor(target: MemoryOptions) -> None:
     """Read every page and every row of the file, and say what is there, and what is damaged or was changed by
     another program; status 1 then.
     """
-    target.must_exist()
+    contents.check_there(target.db)
     storage = open_storage(target.db, read_only=True, seal=target.seal, is_trusted=True)
     try:
         lines, damaged_count = examine_file(storage)
     except storage.errors as error:
-        raise StoreError(f"{storage.path}: {storage.sentence(error)}") from error
+        raise StoreError(f"{storage.path}: {storage.describe_error(error)}") from error
     finally:
         storage.close()
     click.echo("\n".join(lines))
@@ -765,7 +734,7 @@ def seal_command(target: MemoryOptions) -> None:
     head -c 32 /dev/urandom > agent.key
     umi-live seal --db agent.db --seal-key-file agent.key
     """
-    target.must_exist()
+    contents.check_there(target.db)
     if target.seal is None:
         raise LiveError("a seal needs a key; name its file with --seal-key-file")
     click.echo(describe_seal(contents.seal_file(target.db, target.seal)))
@@ -775,18 +744,18 @@ def seal_command(target: MemoryOptions) -> None:
 @click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
 def unseal(db: str) -> None:
     """Remove the seal of the file without a check: run `doctor` first. No memory may be open."""
-    MemoryOptions(db).must_exist()
+    contents.check_there(db)
     contents.unseal_file(db)
 
 
-def tell(degraded: tuple[Degraded, ...]) -> None:
-    """Write a line for each thing that was done with less."""
+def show_degraded(degraded: tuple[Degraded, ...]) -> None:
+    """Print a line for each step that was done with less than it should have."""
     for it in degraded:
         click.echo(f"umi-live: with less than asked for: {it.name} ({it.reason})", err=True)
 
 
 def show_line(text: str) -> str:
-    """Write a line without what would move the cursor of a terminal or colour it."""
+    """Return a text as one line, without characters that move the cursor of a terminal or colour it."""
     return "".join(it if it.isprintable() else "\ufffd" for it in " / ".join(text.splitlines()))
 
 
@@ -800,7 +769,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         reason = needs_extra(error)
     except apsw.Error as error:
-        reason = f"the file: {sentence(error)}"
+        reason = f"the file: {describe_error(error)}"
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "umi-live"
         reason = f"{error.format_message().removesuffix('.')}; see `{path} --help`"

@@ -1,4 +1,4 @@
-"""Conditions as SQL: which of them a table can answer, so that not every row is decoded to decide.
+"""Write conditions as SQL where a table has the values, so that not every row must be decoded.
 
 Law 1. SQL narrows down; `umi_core.conditions.admits` decides wherever a condition has no column.
 Law 2. A condition that becomes SQL means exactly what `admits` means.
@@ -24,11 +24,13 @@ VALUES_MAX: Final = 500  # bindings of one statement
 
 
 def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], bool]:
-    """Return the conditions as ` and ...` with its bindings, and whether that is all of them."""
+    """Return the conditions as ` and ...` with its bindings, and whether it has all of them.
+
+    `kind`: of the rows; `scope`: its number.
+    """
     sql, bindings, is_all = "", list[Binding](), True
     for condition in where:
-        # Rows of this kind lack the field, so none can hold
-        # the condition: no row has to be read to know that.
+        # No row of this kind can hold a condition on a field that the kind does not have.
         if kind not in BODIES or condition.field not in FIELDS[BODIES[kind]]:
             return " and false", [], True
         found = translate_condition(condition, kind, scope)
@@ -41,20 +43,19 @@ def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], boo
 
 
 def excluded_ids(condition: Condition) -> tuple[object, ...] | None:
-    """Return the ids that it leaves out; None if it is another one. An index knows ids without their rows."""
+    """Return the ids that a condition excludes, which needs no rows; None for any other condition."""
     is_one = condition.field == "id" and condition.operator == "not_in"
     return condition.value if is_one and isinstance(condition.value, tuple) else None
 
 
 def translate_condition(condition: Condition, kind: str, scope: int) -> Clause | None:
-    """None if no column can say it."""
+    """Return a condition as SQL with its bindings; None if no column has the value."""
     match condition:
         case Condition("type" | "id" as field, "in" | "not_in" as operator, tuple(values)):
-            # A value that is no text equals no column of texts
-            # in Python, but SQLite would convert a number.
+            # Only texts: SQLite would convert a number, which equals no text in Python.
             is_plain = kind in TEXTS[field] and len(values) <= VALUES_MAX
             if is_plain and all(type(value) is str for value in values):
-                if not values:  # an empty list is no SQL
+                if not values:  # SQL has no empty list
                     return str(operator == "not_in").lower(), ()
                 marks = ", ".join("?" * len(values))
                 return f"{field} {LISTED[operator]} ({marks})", tuple(map(str, values))
@@ -75,7 +76,7 @@ def translate_condition(condition: Condition, kind: str, scope: int) -> Clause |
             return NAMING, (scope, kind, "tags", text_hash(value))
         case Condition("sources", "contains", str(value)) if kind == "entity":
             return NAMING, (scope, kind, "touches", value)
-        # Without a source means without a tie of the field `touches`, which has the sources of a fact.
+        # A fact without a source is a row without a tie of the field `touches`, which has the sources.
         case Condition("sources", "eq" | "ne" as operator, ()) if kind == "entity":
             return f"number {SOURCE_LISTS[operator]} {SOURCED}", (scope,)
     return None

@@ -1,31 +1,46 @@
-"""What concerns a file, not one memory of it: rows that come in, a user that goes, its bytes, its seal."""
+"""Change a whole file, not one memory of it: import an export, delete a user, rewrite it, seal it."""
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import apsw
 
 from umi_core.values import Scope
-from umi_live import deletion
-from umi_live.addresses import is_address, show_path
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.arguments import checking
 from umi_live.claims import hold_unclaimed
 from umi_live.errors import StoreError
-from umi_live.schema import OpenOptions, open_connection, sentence, transaction
+from umi_live.files import is_address, show_path
+from umi_live.schema import OpenOptions, describe_error, open_connection, transaction
 from umi_live.seal import TABLES, Seal, SealState, find_seal
+from umi_live.storage import SqlStorage, TransactionCache
 from umi_live.store import UNSEALED, Path, Store
 from umi_live.transfer import import_rows, read_export
 
 IN_USE: Final = "a memory of it is open; close it first"
+OF_USER: Final = 'scope in (select number from scope where "user" = ?)'
+COUNT: Final = f"select count(*) from row where body is not null and {OF_USER}"
+NUMBERS: Final = f"select number from row where kind = 'entity' and {OF_USER}"
+KEYS: Final = f"select id from row where kind = 'receipt' and {OF_USER}"
+# Words and receipts first: rows say which of them are the user's, so rows are deleted afterwards.
+DELETES: Final = (
+    f"delete from word where rowid in ({NUMBERS})",
+    f"delete from receipt where key in ({KEYS})",
+    f"delete from tie where {OF_USER}",
+    f"delete from row where {OF_USER}",
+    'delete from scope where "user" = ?',
+)
 
 
 async def import_lines(
     path: Path, lines: Sequence[str], seal: SealOptions | None = None
 ) -> tuple[Scope, int]:
-    """Take the lines of an export into this file: whose they are, and how many rows. Raises LiveError."""
+    """Write the lines of an export into this file. Return their scope and how many rows there are.
+
+    Raises LiveError.
+    """
     export = read_export(lines)
     store = await Store.open(path, seal=seal)
     try:
@@ -48,8 +63,8 @@ async def rewrite(path: Path, seal: SealOptions | None = None) -> None:
 
 
 def check_there(path: Path) -> None:
-    """Raise StoreError for a file that is not there: to open it would make it."""
-    # Of a database at an address, opening it says what is not there.
+    """Raise StoreError for a file that is absent or empty: opening it would create a memory."""
+    # For an address, opening the database raises what is missing there.
     if not is_address(path) and not (os.path.exists(path) and os.path.getsize(path)):
         raise StoreError(f"{os.fspath(path)}: is not there, or empty; `umi-live remember` makes it")
 
@@ -67,18 +82,39 @@ async def delete_user(
     store = await Store.open(path, seal=seal_options(seal, seal_anchor))
     claimed: list[Scope] = []
     try:
-        for scope in await store.call(deletion.scopes_of, store.storage, user):
+        for scope in await store.call(list_scopes, store.storage, user):
             await store.claim(scope)
             claimed.append(scope)
-        return await store.call(deletion.delete_user, store.storage, user)
+        return await store.call(delete_rows_of_user, store.storage, user)
     finally:
         for scope in claimed:
             await store.give_up(scope)
         await store.leave()
 
 
+def list_scopes(storage: SqlStorage, user: str) -> list[Scope]:
+    rows: Any = storage.connection.execute('select agent from scope where "user" = ? order by agent', (user,))
+    return [Scope(user, agent) for (agent,) in rows]
+
+
+def delete_rows_of_user(storage: SqlStorage, user: str) -> int:
+    """Delete all rows of a user and return how many. No memory of this user may be open.
+
+    Nothing is left in the tables, in free pages of the file or in the index of words.
+    """
+    with storage.writing():
+        storage.lock_scopes(list_scopes(storage, user), TransactionCache())
+        found: Any = storage.connection.execute(COUNT, (user,)).fetchone()
+        for statement in DELETES:
+            storage.connection.execute(statement, (user,))
+    storage.indexes.clear()
+    storage.rewrite()
+    storage.acknowledge()
+    return int(found[0])
+
+
 def seal_file(path: str, options: SealOptions) -> SealState:
-    """Seal a file as it is; of one that is sealed with this key, write the anchor if it is missing.
+    """Seal a file as it is, or write the missing anchor of one that is sealed with this key.
 
     Raises StoreError, also while a memory of the file is open.
     """
@@ -109,7 +145,7 @@ def unseal_file(path: str) -> None:
 
 @contextmanager
 def open_alone(path: str, options: SealOptions | None = None) -> Iterator[apsw.Connection]:
-    """Open a file of which no memory is open anywhere."""
+    """Open a file of which no memory is open anywhere. Raises StoreError if one is, and for an address."""
     if is_address(path):
         raise StoreError(f"{show_path(path)}: {UNSEALED}")
     if os.path.realpath(path) in Store.known:
@@ -119,6 +155,6 @@ def open_alone(path: str, options: SealOptions | None = None) -> Iterator[apsw.C
         with hold_unclaimed(path, IN_USE):
             yield connection
     except apsw.Error as error:
-        raise StoreError(f"{path}: {sentence(error)}") from error
+        raise StoreError(f"{path}: {describe_error(error)}") from error
     finally:
         connection.close()

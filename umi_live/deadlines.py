@@ -1,8 +1,8 @@
-"""Deadlines: how long a call may take, and what is known of it when its time is over.
+"""Deadlines: how long a call may take, and whether it may have changed something when its time is over.
 
 The memory has no clock and withdraws no request, so time limits are the host's. A call that is out of time is
-a task of asyncio that is cancelled; `Host.ask` then ends its request (law 2 there), and notes here whether
-that came too late.
+a task of asyncio that is cancelled; `Host.ask` then ends its request (law 2 there), and notes here if the
+request may have changed something before.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ CURRENT: ContextVar[Deadline | None] = ContextVar("deadline of the call", defaul
 
 
 def check_seconds(seconds: Seconds) -> None:
-    """Raise RequestRefused for a time limit that is none."""
+    """Raise RequestRefused for a time limit that is not None or a number of more than 0 seconds."""
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and seconds > 0):
         error = BadOption("timeout", show_value(seconds), "seconds, more than 0; math.inf for no limit")
@@ -38,27 +38,27 @@ def check_seconds(seconds: Seconds) -> None:
 
 
 def choose_seconds(owner: object, seconds: Seconds, default: Seconds) -> Seconds:
-    """Return the limit of a call of `owner`: its own, or the default, or None inside another call of it."""
+    """Return the limit of a call of `owner`: `seconds`, or `default`, or None inside another call of it."""
     current = CURRENT.get()
     return default if seconds is None and (current is None or current.owner is not owner) else seconds
 
 
 def note_begun() -> None:
-    """Note that the call at hand may have changed something."""
+    """Note that the current call may have changed something."""
     if (current := CURRENT.get()) is not None:
         current.may_be_done = True
 
 
 @asynccontextmanager
 async def limit_time(operation: str, seconds: Seconds, owner: object = None) -> AsyncIterator[None]:
-    """Raise TimedOut if what is inside takes longer. `seconds`: None or infinite for no limit."""
+    """Raise TimedOut if the code inside takes longer. `seconds`: None or infinite for no limit."""
     outer, own = CURRENT.get(), Deadline(owner)
     token = CURRENT.set(own)
     try:
         async with asyncio.timeout(None if seconds == math.inf else seconds) as timer:
             yield
     except TimeoutError:
-        if seconds is None or not timer.expired():  # of something inside
+        if seconds is None or not timer.expired():  # raised by the code inside
             raise
         raise TimedOut(operation, seconds, own.may_be_done) from None
     finally:

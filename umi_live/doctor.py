@@ -1,11 +1,10 @@
-"""A look at every page and every row of a file."""
+"""Check every page and every row of a file."""
 
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, Final
 
-from umi_core.messages.effects import ByFilter
 from umi_core.rows import BODIES, Entity
 from umi_core.values import Scope
 from umi_live.columns import body_of, counted_terms, list_tokens, ties_of
@@ -23,7 +22,7 @@ TIES_OF_NONE: Final = (
 
 def examine_file(storage: SqlStorage) -> tuple[list[str], int]:
     """Describe a file in lines, and count what is damaged or was changed. Changes nothing."""
-    # SQLite checks pages and indexes; whether a body can be read only decoding it tells, below.
+    # The database checks pages and indexes; `count_rows` decodes each body.
     size, damaged = storage.describe_pages()
     lines = [size, *(f"damaged  {line}" for line in damaged)]
     sql = 'select "user", agent, embedder from scope order by 1, 2'
@@ -61,7 +60,7 @@ def describe_seal(state: SealState) -> str:
 
 
 def find_seal_changes(storage: SqlStorage) -> list[str]:
-    """Return what another program changed in a file, if it is sealed."""
+    """Return a line for each change of another program to a sealed file; none for any other file."""
     if storage.seal is None:
         return []
     found = list[str]()
@@ -75,9 +74,9 @@ def find_seal_changes(storage: SqlStorage) -> list[str]:
 
 
 def find_index_changes(storage: SqlStorage) -> Iterator[str]:
-    """Compare the indexes of references and of words with the rows. No row may be damaged."""
+    """Yield how the indexes of references and of words differ from the rows. No row may be damaged."""
     connection = storage.connection
-    # Index of words: sums of digests, as it lists all rows of a word and not all words of a row.
+    # By sums of digests, as the index of words lists the rows of a word and not the words of a row.
     sums = Counter[int]()
     with storage.reading():
         names = dict[int, str]()
@@ -104,16 +103,11 @@ def digest_term(term: str) -> int:
 
 
 def count_rows(storage: SqlStorage, scope: Scope) -> tuple[dict[str, int], int, list[str]]:
-    """Rows by kind, entities without a vector that want one, and the places of damaged rows."""
+    """Return the rows by kind, how many facts wait for a vector, and kind and id of each damaged row."""
     counts, missing_count, bad = dict.fromkeys(BODIES, 0), 0, list[str]()
-    cursor, is_left = None, True
-    while is_left:
-        page = storage.read(0, ByFilter(scope, tuple(BODIES), cursor=cursor))
-        for row in page.rows:
-            counts[row.address.kind] += 1
-            missing_count += isinstance(row.body, Entity) and row.body.vector_missing
-            if row.body is None:
-                bad.append(f"{row.address.kind} {row.address.id}")
-        cursor = page.cursor
-        is_left = cursor is not None
+    for row in storage.read_all(scope, tuple(BODIES)):
+        counts[row.address.kind] += 1
+        missing_count += isinstance(row.body, Entity) and row.body.vector_missing
+        if row.body is None:
+            bad.append(f"{row.address.kind} {row.address.id}")
     return counts, missing_count, bad

@@ -5,10 +5,10 @@ LiveError
 |   `-- FileTampered    another program changed the file, which is sealed
 |-- ScopeTaken          another process or object has the memory of this user and agent open already
 |-- NotDone             a request was not done
-|   |-- RequestRefused  the caller's fault; nothing changed
-|   |-- RequestFailed   the world's fault; nothing changed
-|   |-- InDoubt         it may have happened: ask again with the same `request_key`
-|   `-- TimedOut        its time was over; `may_be_done` says which of the two above it is
+|   |-- RequestRefused  the request is invalid; nothing changed
+|   |-- RequestFailed   a model, an embedder or the database failed; nothing changed
+|   |-- InDoubt         it may have been done: ask again with the same `request_key`
+|   `-- TimedOut        it took too long; `may_be_done`: as InDoubt, else nothing changed
 `-- Closed              the memory was closed before
 """
 
@@ -20,7 +20,7 @@ from umi_core.errors import Error, Rejected
 
 
 class LiveError(Exception):
-    """Base of all; its text is one sentence for the person who sees it."""
+    """Base of all errors; its text is one sentence for users."""
 
 
 class StoreError(LiveError):
@@ -40,7 +40,7 @@ class Closed(LiveError):
 
 
 class NotDone(LiveError):
-    """A request that did not end as done; `error` is the value that the memory gave, if there is one."""
+    """A request was not done; `error` is the value that the memory returned, if it did."""
 
     def __init__(self, error: Error | None, sentence: str) -> None:
         super().__init__(sentence)
@@ -48,7 +48,7 @@ class NotDone(LiveError):
 
 
 class RequestRefused(NotDone):
-    """The request is wrong; nothing changed. `error` says how."""
+    """The request is invalid, and `error` has the reason; nothing changed."""
 
 
 class RequestFailed(NotDone):
@@ -60,9 +60,9 @@ class InDoubt(NotDone):
 
 
 class TimedOut(NotDone, TimeoutError):
-    """A request that took longer than `seconds`.
+    """A request took longer than `seconds`.
 
-    `may_be_done` False: nothing was changed, and nothing will be. True: as InDoubt.
+    `may_be_done` False: nothing was changed, and nothing will be changed later. True: as InDoubt.
     """
 
     def __init__(self, operation: str, seconds: float, may_be_done: bool) -> None:
@@ -70,14 +70,14 @@ class TimedOut(NotDone, TimeoutError):
         super().__init__(None, self.describe("ask again with the same request_key"))
 
     def describe(self, advice: str) -> str:
-        """Return the sentence for a caller. `advice`: what to do if it may be done yet."""
+        """Return the sentence for a caller. `advice`: what to do if the request may still be done."""
         rest = f"it may be done yet: {advice}" if self.may_be_done else "nothing was changed"
         return f"{self.operation}: not done within {self.seconds:g} seconds; {rest}"
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turn a rejected scope or configuration into one error for a host."""
+    """Turn the rejection of a scope or configuration into RequestRefused."""
     try:
         yield
     except Rejected as rejected:
@@ -85,9 +85,9 @@ def refusing() -> Iterator[None]:
 
 
 def needs_extra(error: ModuleNotFoundError, extra: str = "live") -> str:
-    """Return the sentence for a user who runs this package without what it needs."""
-    extra = "postgres" if error.name == "psycopg" else extra
-    return f"{error.name} is not installed: pip install 'umi-sim[{extra}]'"
+    """Return the sentence for a package that is missing. `extra`: which one of this project installs it."""
+    needed = "postgres" if error.name == "psycopg" else extra
+    return f"{error.name} is not installed: pip install 'umi-sim[{needed}]'"
 
 
 def own_version() -> str:

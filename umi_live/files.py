@@ -1,17 +1,34 @@
-"""Files of a memory: made so that only their owner may read them, whatever the umask says.
+"""Where memories are stored: private files, and addresses of databases, which may stand in place of a path.
 
-Law 1. A file that is made here is never readable by others, not even for an instant.
+Law 1. A file that is made here is never readable by others, not even for an instant, whatever the umask is.
 """
 
 import os
+import re
 from typing import Final
 
+SCHEMES: Final = ("postgresql://", "postgres://")
+SECRET: Final = re.compile(r"(?<=://)([^/?#@:]*):[^/?#]*@|([?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
 PRIVATE: Final = 0o600
 PERMISSIONS: Final = 0o777
 
 
+def is_address(path: str | os.PathLike[str]) -> bool:
+    """Check whether a path is the address of a database on a server."""
+    return isinstance(path, str) and path.startswith(SCHEMES)
+
+
+def show_path(path: str | os.PathLike[str]) -> str:
+    """Return a path without the passwords of an address.
+
+    postgresql://ann:secret@host/db    postgresql://ann@host/db
+    """
+    shown = os.fspath(path)
+    return SECRET.sub(lambda it: it[2] or f"{it[1]}@", shown) if is_address(path) else shown
+
+
 def create_file(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> int:
-    """Create a private file and return its descriptor. Raises FileExistsError, OSError."""
+    """Create a file that only its owner may read; return its descriptor. Raises FileExistsError, OSError."""
     # With its permissions from the first instant: a chmod afterwards would leave a moment in between.
     file = os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
     os.fchmod(file, PRIVATE)  # a umask may have taken more away
@@ -19,7 +36,7 @@ def create_file(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> int:
 
 
 def sync_file(path: str) -> None:
-    """Make durable what a file holds, and its length; one that is not there holds nothing. Raises OSError."""
+    """Make durable what a file or folder holds; one that is not there holds nothing. Raises OSError."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

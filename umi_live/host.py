@@ -1,12 +1,11 @@
-"""Host: performs what a memory asks of the world, in one loop of asyncio, and wakes it when it is due.
+"""Host: carries out the effects of a memory in one loop of asyncio, and wakes the memory when it is due.
 
-Law 1. The memory is stepped in the loop alone, one value at a time; files and networks are waited for.
-Law 2. A request that is cancelled, or out of time, ends before its commit is sent, or goes on to its end:
-never half of it.
-Law 3. Each question is answered once, by whatever happens; what raises is a failure of the service.
+Law 1. Only the loop steps the memory, one value at a time; files and networks are awaited.
+Law 2. A request that is cancelled, or out of time, ends before its commit is sent, or goes on to its end.
+Law 3. Each question gets one answer; an exception of a service is its failure.
 Law 4. After `close` nothing steps the memory any more.
-Law 5. What the memory is told has bytes, so it can be recorded: a wrong request is refused before it gets
-there, and an answer that is none is a mistake of its service.
+Law 5. Each value that steps the memory can be encoded, so it can be recorded: a request that cannot is
+refused first, and an answer that cannot is a failure of its service.
 """
 
 import asyncio
@@ -36,13 +35,13 @@ from umi_live.store import Store, StoreAnswer
 from umi_live.usage import NO_USAGE, Usage, collect_usage, end_span, start_span
 
 MODEL_CALLS_MAX: Final = 8  # at a time
-WAKE_MS_MAX: Final = 60_000  # a clock that was set back is noticed after so long
+WAKE_MS_MAX: Final = 60_000  # within which a clock that was set back is noticed
 
 LOG: Final = logging.getLogger("umi_live")
 
 
 class Host:
-    """One memory at work. To be made and used in one loop."""
+    """Runs one memory. It is made and used in one loop."""
 
     def __init__(
         self, memory: Memory, store: Store, model: Model, embedder: Embedder, recorder: Recorder | None = None
@@ -57,15 +56,15 @@ class Host:
         self.calls = asyncio.Semaphore(MODEL_CALLS_MAX)
         self.numbers = itertools.count(1)
         self.waiting: dict[int, asyncio.Future[tuple[Reply, Usage]]] = {}
-        self.used: dict[int, Usage] = {}  # by requests that wait, which have used any
-        self.usage = NO_USAGE  # by all of them, and by the memory itself
+        self.used: dict[int, Usage] = {}  # by each waiting request that has used any
+        self.usage = NO_USAGE  # by all requests, and by the memory itself
         self.withdrawn: dict[int, None] = {}  # requests whose questions are refused from now on
         self.tasks: dict[asyncio.Task[None], int] = {}  # each with the question that it asks
         self.timer: asyncio.TimerHandle | None = None
-        self.timer_ms = 0  # when it rings
-        self.is_closed = self.is_ended = False  # takes no request; takes nothing any more
+        self.timer_ms = 0  # when the timer fires
+        self.is_closed = self.is_ended = False  # no request is taken; no value at all
         self.broken: BaseException | None = None
-        self.stepped: asyncio.Future[None] | None = None  # for what waits until the memory has moved
+        self.stepped: asyncio.Future[None] | None = None  # done with the next step
 
     # Requests.
 
@@ -74,7 +73,7 @@ class Host:
 
         Waits while too many are in flight. A caller that is cancelled withdraws the request (law 2).
         """
-        if not self.is_closed and (error := wrong(request)) is not None:
+        if not self.is_closed and (error := find_misuse(request)) is not None:
             return Reply(request.op_id, Refused(error)), NO_USAGE
         await self.room.acquire()
         if self.is_closed:
@@ -83,15 +82,14 @@ class Host:
         number = next(self.numbers)
         reply: asyncio.Future[tuple[Reply, Usage]] = self.loop.create_future()
         self.waiting[number] = reply
-        # On the reply, not at the end of this call: a cancelled
-        # caller leaves, and the operation keeps its place.
+        # On the reply, not at the end of this call: after a cancelled call the operation may still run.
         reply.add_done_callback(lambda _: self.room.release())
         try:
             self.step(structs.replace(request, op_id=number))
         except BaseException:
             self.waiting.pop(number, None)
             if not reply.cancel():
-                reply.exception()  # which is raised here
+                reply.exception()  # marked as retrieved, since it is raised here
             raise
         is_begun = True
         try:
@@ -106,26 +104,26 @@ class Host:
         return structs.replace(outcome, op_id=request.op_id), used
 
     def withdraw(self, number: int) -> bool:
-        """Let a request end at its next question, unless its commit was sent; return whether it will."""
+        """Let a request end at its next question, unless its commit was sent; return whether it will end."""
         operations = self.memory.state.operations.values()
         operation = next((it for it in operations if it.op_id == number), None)
         is_sent = operation and (operation.may_have_happened or isinstance(operation.sent, Commit))
-        if is_sent or number not in self.waiting:  # the reply came just now
+        if is_sent or number not in self.waiting:  # not waiting: it has its reply
             return False
         self.withdrawn[number] = None
-        asked = None if operation is None else operation.waiting
-        for task in [it for it, question in self.tasks.items() if question == asked]:
-            task.cancel()  # a model is not waited for
+        current = None if operation is None else operation.waiting
+        for task in [it for it, question in self.tasks.items() if question == current]:
+            task.cancel()  # the answer of the model is not awaited
             self.refuse(self.tasks[task])
         return True
 
     def is_withdrawn(self, question: int) -> bool:
-        """Check whether a withdrawn request asks this."""
+        """Check whether a question is that of a withdrawn request."""
         operation = self.memory.state.waiting_for(question)
         return operation is not None and operation.op_id in self.withdrawn
 
     def refuse(self, question: int) -> None:
-        # Not at once: this is called out of a step, and a step must not begin inside another one.
+        # Later: a step calls this, and no step may begin inside another one.
         self.loop.call_soon(self.take_answer, EffectFailed(question, "refused"))
 
     def begin(self) -> None:
@@ -133,29 +131,23 @@ class Host:
         self.step(Wake())
 
     async def drain(self) -> None:
-        """Wait until every request that was begun has its reply, also one that no caller awaits any more."""
+        """Wait until every request that has begun has its reply, also one whose caller was cancelled."""
         while self.waiting:
             await asyncio.wait(list(self.waiting.values()))
 
-    async def finish_purge(self) -> None:
-        """Wait until the rows of a deleted agent are gone, or removing them fails.
-
-        Else they would stay in the file until this agent is opened again, which may be never.
-        """
-        while not (self.is_ended or self.store.is_read_only) and self.memory.is_purging():
-            self.stepped = self.loop.create_future()
-            await self.stepped
-
     async def close(self) -> None:
-        """Let requests that were begun end, and a purge if it can; refuse later ones.
+        """Refuse new requests, and wait for those that have begun and for a purge.
 
-        Other background work ends where it is, and all of it if this is cancelled while it waits.
+        Other background work stops where it is, and all of it if this call is cancelled.
         """
         try:
             if not self.is_closed:
                 self.is_closed = True
                 await self.drain()
-                await self.finish_purge()
+                # Rows of a deleted agent would stay in the file until it is opened again, which may be never.
+                while not (self.is_ended or self.store.is_read_only) and self.memory.is_purging():
+                    self.stepped = self.loop.create_future()
+                    await self.stepped
         finally:
             self.end()
             for task in list(self.tasks):
@@ -166,16 +158,15 @@ class Host:
     # The one way in.
 
     def step(self, value: Value) -> None:
-        """Step the memory and carry out its effects. If it raises, all callers are told, and it ends."""
+        """Step the memory and carry out its effects. An exception ends the memory, and all callers get it."""
         now_ms = wall_ms()
         try:
             if self.recorder is not None:
-                # Before the step: if it raises, its input is the
-                # last line of the file, and a replay raises as well.
-                self.recorder.took(now_ms, value)
+                # First: if the step raises, its input is the last line of the file, and a replay raises, too.
+                self.recorder.write_input(now_ms, value)
             effects = self.memory.step(now_ms, value)
             if self.recorder is not None:
-                self.recorder.gave(effects)
+                self.recorder.write_effects(effects)
         except BaseException as error:
             self.break_off(error)
             raise
@@ -189,7 +180,7 @@ class Host:
             elif isinstance(effect, AskModel | Embed):
                 self.ask_service(effect)
             else:
-                self.store.start(effect, self.hear, self.embedder_for(effect))
+                self.store.start(effect, self.receive_answer, self.embedder_for(effect))
         self.set_timer()
 
     def embedder_for(self, effect: Read | Commit) -> str | None:
@@ -222,13 +213,13 @@ class Host:
 
     # The world.
 
-    def hear(self, answer: StoreAnswer | BaseException) -> None:
+    def receive_answer(self, answer: StoreAnswer | BaseException) -> None:
         """Hand an answer to the loop. Called in the thread of the store."""
-        with suppress(RuntimeError):  # the loop is gone, and all callers with it
+        with suppress(RuntimeError):  # the loop has ended, and so have all callers
             self.loop.call_soon_threadsafe(self.take_answer, answer)
 
     def take_answer(self, answer: Answer | BaseException) -> None:
-        """Step the memory with an answer; a mistake of the storage ends it, as nothing is sure then."""
+        """Step the memory with an answer; an unknown exception of the storage ends the memory."""
         if self.is_ended:
             return
         if isinstance(answer, BaseException):
@@ -247,11 +238,10 @@ class Host:
             self.tasks[task] = effect.request_id
             task.add_done_callback(self.tasks.pop)
         else:
-            # Not at once: this is called out of a step, and a step must not begin inside another one.
-            self.loop.call_soon(self.serve_at_once, effect, ask)
+            self.loop.call_soon(self.serve_at_once, effect, ask)  # later, as in `refuse`
 
     async def serve(self, effect: AskModel | Embed, number: OpLabel | None) -> None:
-        """Ask a service, and note what the request of this number has used; None: the memory itself."""
+        """Ask a service, and add what it used to the request of this number; None: to the memory alone."""
         is_chat = isinstance(effect, AskModel)
         named = ("chat", self.model.name) if is_chat else ("embeddings", self.embedder.name)
         with collect_usage() as reported, start_span(*named) as span:
@@ -264,7 +254,7 @@ class Host:
         self.take_answer(answer)
 
     async def ask_model(self, effect: AskModel) -> Answer:
-        """Return the answer to a question that no request asks; what it uses counts for the memory."""
+        """Return the answer to a question of no request; what it used counts for the memory."""
         with collect_usage() as reported:
             answer = await self.get_answer(effect)
         self.usage += sum(reported, NO_USAGE)
@@ -272,28 +262,29 @@ class Host:
 
     async def get_answer(self, effect: AskModel | Embed) -> Answer:
         try:
-            # The time runs while a call waits for its turn, too: the memory counts from its question.
+            # The time includes the wait for a place among the calls: the memory counts from its question.
             async with asyncio.timeout(effect.timeout_ms / 1_000), self.calls:
                 if isinstance(effect, AskModel):
-                    asked = effect.task, self.question_of(effect), effect.timeout_ms
-                    return whole(effect, await self.model.ask(*asked))
-                return whole(effect, await self.embedder.embed(effect.texts, effect.timeout_ms))
+                    prompt = self.write_prompt(effect)
+                    return make_answer(effect, await self.model.ask(effect.task, prompt, effect.timeout_ms))
+                return make_answer(effect, await self.embedder.embed(effect.texts, effect.timeout_ms))
         except BaseException as error:
             return self.handle_failure(effect, error)
 
     def serve_at_once(self, effect: AskModel | Embed, ask: Callable[..., Any]) -> None:
-        given = (effect.task, self.question_of(effect)) if isinstance(effect, AskModel) else (effect.texts,)
+        given = (effect.task, self.write_prompt(effect)) if isinstance(effect, AskModel) else (effect.texts,)
         try:
-            answer = whole(effect, ask(*given))
+            answer = make_answer(effect, ask(*given))
         except BaseException as error:
             answer = self.handle_failure(effect, error)
         self.take_answer(answer)
 
     def handle_failure(self, effect: AskModel | Embed, error: BaseException) -> Answer:
-        """Return what the memory is told of an exception of a service: a question without an answer never
-        ends. Raises the cancellation of its task, and the interrupt of a user.
+        """Return the answer for an exception of a service, without which its question would never end.
+
+        Raises the cancellation of this task, and the interrupt of a user.
         """
-        # A service may raise CancelledError itself: a task that it waits for was cancelled.
+        # A service may raise CancelledError itself, if a task that it awaits was cancelled.
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task in self.tasks and task.cancelling():
             raise error
@@ -303,12 +294,12 @@ class Host:
             raise error
         return answer
 
-    def question_of(self, asked: AskModel) -> str:
-        """Return the prompt of a question, in a conversation with the name of its user."""
-        return tell_user(asked.task, asked.prompt, self.memory.state.scope.user)
+    def write_prompt(self, effect: AskModel) -> str:
+        """Return the prompt of a question; one about a conversation names the user."""
+        return tell_user(effect.task, effect.prompt, self.memory.state.scope.user)
 
     def set_timer(self) -> None:
-        """Set a timer no later than the memory is due; one that rings sooner stays, and wakes it."""
+        """Set a timer for the time when the memory is due, unless one fires earlier."""
         due_ms = self.memory.deadline_ms()
         if due_ms is None or (self.timer is not None and self.timer_ms <= due_ms):
             return
@@ -316,23 +307,23 @@ class Host:
             self.timer.cancel()
         now_ms = wall_ms()
         self.timer_ms = min(max(due_ms, now_ms), now_ms + WAKE_MS_MAX)
-        self.timer = self.loop.call_later((self.timer_ms - now_ms) / 1_000, self.ring)
+        self.timer = self.loop.call_later((self.timer_ms - now_ms) / 1_000, self.wake)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         self.timer = None
         self.step(Wake())
 
 
 def is_reading(request: Request) -> bool:
-    """Return whether a request leaves nothing in the file: it only shows what is there."""
+    """Check whether a request only reads, and writes nothing into the file."""
     return isinstance(request, CoreRead | WorkingRequest) or (request.shows and not request.stores)
 
 
-def whole(effect: AskModel | Embed, value: Any) -> Answer:
-    """Return an answer of a service as an answer to the memory. Raises if it is no text, or no vectors."""
+def make_answer(effect: AskModel | Embed, value: Any) -> Answer:
+    """Return what a service returned as an answer to the memory. Raises if it is no text, or no vectors."""
     is_text = isinstance(effect, AskModel)
     answer = ModelReplied(effect.request_id, value) if is_text else Embedded(effect.request_id, value)
-    # A lone surrogate has no bytes: it would break the recording, and the row that it ends up in (law 5).
+    # Raises for a lone surrogate, too, which neither a recording nor a row could hold (law 5).
     encode(answer)
     return answer
 
@@ -347,6 +338,6 @@ def failure_answer(effect: AskModel | Embed, error: BaseException) -> EffectFail
     return EffectFailed(effect.request_id, "unavailable")
 
 
-def wrong(request: Request) -> Error | None:
-    """Return the error with which a memory refuses a request at sight, whatever it holds."""
+def find_misuse(request: Request) -> Error | None:
+    """Return the error for which a memory refuses a request, whatever its state; None if there is none."""
     return next(list_misuses(0, request), None) or bad_request(request)

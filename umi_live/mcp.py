@@ -21,9 +21,9 @@ from umi_core.values import BLOCK_KINDS
 from umi_live.deadlines import Seconds, limit_time
 from umi_live.errors import LiveError, TimedOut, own_version
 from umi_live.fact_order import list_end_times
-from umi_live.memory import LiveMemory
+from umi_live.memory import LiveMemory, read_changes
 
-TOLD: Final = (
+INSTRUCTIONS: Final = (
     "A memory of the user that outlives this conversation. Recall before you answer, remember what the user "
     "tells of themselves, and look at the blocks at the beginning."
 )
@@ -42,40 +42,43 @@ REPLACES: Final = ToolAnnotations(
 )
 
 
+HINTS: Final = dict[str, ToolAnnotations]()  # of each tool, in the order in which a client sees them
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def tool(hints: ToolAnnotations) -> Callable[[Method], Method]:
+    """Return a decorator that offers a method of `Tools` to clients, with these hints."""
+
+    def offer(method: Method) -> Method:
+        HINTS[method.__name__] = hints
+        return method
+
+    return offer
+
+
 def server_of(memory: LiveMemory) -> MCPServer:
-    """The memory must be open as long as the server runs. What goes wrong is told as the error of a tool."""
+    """Return a server for a memory that stays open while the server runs."""
     return make_server(lambda: memory, str)
 
 
 def make_server(
     find_memory: Callable[[], LiveMemory], describe: Callable[[LiveError], str], seconds: Seconds = None
 ) -> MCPServer:
-    """Make a server that looks for the memory at each call; `describe` tells a client what went wrong.
+    """Return a server whose tools work on the memory that `find_memory` returns at each call.
 
-    `seconds`: the most time of a call.
+    `describe`: the text of an error, as a client gets it. `seconds`: the longest time of a call.
     """
     tools = Tools(find_memory)
-    offered = (
-        (tools.remember, ADDS),
-        (tools.recall, READS),
-        (tools.search, READS),
-        (tools.memorize, REPLACES),
-        (tools.facts, READS),
-        (tools.history, READS),
-        (tools.topics, READS),
-        (tools.facts_in, READS),
-        (tools.forget, REPLACES),
-        (tools.forget_all_about, REPLACES),
-        (tools.blocks, READS),
-        (tools.set_block, REPLACES),
-    )
-    strict = [make_strict_tool(explain_errors(tool, describe, seconds), hints) for tool, hints in offered]
-    return MCPServer("umi", instructions=TOLD, version=own_version(), tools=strict)
+    offered = [
+        make_strict_tool(explain_errors(getattr(tools, name), describe, seconds), hints)
+        for name, hints in HINTS.items()
+    ]
+    return MCPServer("umi", instructions=INSTRUCTIONS, version=own_version(), tools=offered)
 
 
-def make_strict_tool(tool: Callable[..., Awaitable[Any]], hints: ToolAnnotations) -> Tool:
-    """Return a tool that refuses arguments it does not know; by default they would be left out in silence."""
-    made = Tool.from_function(tool, annotations=hints)
+def make_strict_tool(function: Callable[..., Awaitable[Any]], hints: ToolAnnotations) -> Tool:
+    """Return a tool that refuses unknown arguments, which the library would ignore."""
+    made = Tool.from_function(function, annotations=hints)
     arguments = made.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
@@ -84,15 +87,15 @@ def make_strict_tool(tool: Callable[..., Awaitable[Any]], hints: ToolAnnotations
 
 
 def explain_errors(
-    tool: Callable[P, Awaitable[T]], describe: Callable[[LiveError], str], seconds: Seconds
+    method: Callable[P, Awaitable[T]], describe: Callable[[LiveError], str], seconds: Seconds
 ) -> Callable[P, Awaitable[T]]:
-    """Turn every error of a tool into its sentence; a client would see anything else only as a crash."""
+    """Return the method with each LiveError as an error of a tool, which a client gets as a sentence."""
 
-    @wraps(tool)
+    @wraps(method)
     async def call_tool(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            async with limit_time(tool.__name__, seconds):
-                return await tool(*args, **kwargs)
+            async with limit_time(method.__name__, seconds):
+                return await method(*args, **kwargs)
         except TimedOut as error:
             raise ToolError(error.describe("look for it before you ask again")) from error
         except LiveError as error:
@@ -113,7 +116,6 @@ def hit_line(hit: Hit, paths: tuple[str, ...]) -> Line:
 def past_line(row: Entity | Ended, ends_ms: Mapping[str, int]) -> Line:
     """Return a fact, with how it ended if it has."""
     fact = fact_of(row)
-    assert fact is not None
     line: Line = {"id": fact.id, "content": fact.content, "time_ms": fact.time_ms}
     return {**line, "ended_ms": ends_ms[row.id], "ended_by": row.by} if isinstance(row, Ended) else line
 
@@ -127,22 +129,20 @@ class Tools(Data):
     def memory(self) -> LiveMemory:
         return self.find_memory()
 
+    @tool(ADDS)
     async def remember(self, text: str, speaker: str | None = None) -> list[Line]:
         """Keep what a text says, for later conversations. `speaker`: who says "I" in it, if not the user.
 
         Facts that it says are true no more have the change "ended".
         """
-        remembered = (await self.memory.remember(text, speaker=speaker)).value
-        changes = [(it.id, it.change) for it in remembered.entities] + [
-            (key, "ended") for key in remembered.ended
+        memory = self.memory
+        changes = await read_changes(memory, (await memory.remember(text, speaker=speaker)).value)
+        return [
+            {"id": key, "change": change, **({"name": it.name, "content": it.content} if it else {})}
+            for key, change, it in changes
         ]
-        return [await self.line(key, change) for key, change in changes]
 
-    async def line(self, key: str, change: str) -> Line:
-        fact = fact_of(await self.memory.entity(key))
-        fields = {} if fact is None else {"name": fact.name, "content": fact.content}
-        return {"id": key, "change": change, **fields}
-
+    @tool(READS)
     async def recall(self, query: str, limit: int = 10, shared: list[str] | None = None) -> list[Line]:
         """Find what is remembered about a question, the best first, each with the fact that was stated
         directly after it (`then`), and the categories and groups that it is in (`topics`). `shared`: other
@@ -151,48 +151,58 @@ class Tools(Data):
         paths = await self.memory.paths_of([hit.id for hit in hits])
         return [hit_line(hit, paths[hit.id]) for hit in hits]
 
+    @tool(READS)
     async def search(self, query: str) -> str:
         """Find more than single facts: summaries of categories, facts, and whole texts, as far as needed."""
         return (await self.memory.search(query)).value.context
 
+    @tool(REPLACES)
     async def memorize(self, text: str, uri: str) -> str:
         """Keep a whole document, and the facts in it; the same `uri` again takes its place."""
         kept = (await self.memory.memorize(text, uri=uri)).value
         return f"{kept.change}, {len(kept.entities)} facts read"
 
+    @tool(READS)
     async def facts(self, name: str) -> list[Line]:
         """All that is true of a name now, the oldest first, each with its id; `me` is the user."""
         found = await self.memory.facts(name)
         return [{"id": it.id, "content": it.content, "time_ms": it.time_ms} for it in found]
 
+    @tool(READS)
     async def history(self, name: str) -> list[Line]:
         """The same with what is true no more: it has `ended_ms`, and `ended_by`, the fact in its place."""
         rows = await self.memory.history(name)
         ends_ms = list_end_times(rows)
         return [past_line(row, ends_ms) for row in rows]
 
+    @tool(READS)
     async def topics(self) -> list[Line]:
         """The categories and their groups, with what they are about and how many facts are in each."""
         found = await self.memory.topics()
         return [{"path": it.path, "facts": it.fact_count, "about": it.text} for it in found]
 
+    @tool(READS)
     async def facts_in(self, path: str) -> list[Line]:
         """All that is true now in a category or a group, by its path, the oldest first, each with its id."""
         found = await self.memory.facts_in(path)
         return [{"id": it.id, "name": it.name, "content": it.content} for it in found]
 
+    @tool(REPLACES)
     async def forget(self, fact_id: str) -> bool:
         """Forget one fact for good, by the id that recall gave; False if there was none."""
         return (await self.memory.forget(fact_id)).value.existed
 
+    @tool(REPLACES)
     async def forget_all_about(self, name: str) -> int:
         """Forget all facts about a name for good, ended ones too; how many there were."""
         return len(await self.memory.forget_all_about(name))
 
+    @tool(READS)
     async def blocks(self) -> str:
         """The core of the memory: what should always be in your context."""
         return await self.memory.render("markdown")
 
+    @tool(REPLACES)
     async def set_block(self, kind: Kind, text: str) -> str:
         """Write a block of the core, in place of what its kind held before."""
         await self.memory.set_block(kind, text)

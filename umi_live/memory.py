@@ -1,4 +1,4 @@
-"""What a person writes: one memory of one agent of one user, on a file that survives the process.
+"""Open one memory of one agent of one user, on a file that survives the process.
 
     async with open_memory("agent.db", user="ann", agent="helper") as memory:
         await memory.remember("Ann likes tea.")
@@ -27,44 +27,11 @@ from umi_core.kelpie.requests import DeleteAgent, OpenAgent, RecentEntities
 from umi_core.kelpie.results import AgentSwitched
 from umi_core.language.prompts import ask_rewrite
 from umi_core.language.rewriting import judge_rewrite, resolve_without_model, shown_turns
-from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
-from umi_core.messages import effects
-from umi_core.messages.answers import EffectFailed, ModelReplied
-from umi_core.messages.effects import ByFilter, CountRows
-from umi_core.messages.requests import (
-    Blocks,
-    Count,
-    CreateEntity,
-    CreateSession,
-    Delete,
-    EndSession,
-    EvolveCategory,
-    Forget,
-    ForgetResource,
-    Get,
-    GetEntity,
-    Incr,
-    List,
-    LoadSession,
-    Memorize,
-    Rebalance,
-    Recall,
-    Remember,
-    RemoveBlock,
-    Render,
-    Request,
-    Retrieve,
-    SaveSession,
-    Search,
-    Set,
-    SetBlock,
-    ShareArchive,
-    Summarise,
-    Touch,
-    UpdateEntity,
-    request_name,
-)
+from umi_core.messages import effects, requests
+from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone
+from umi_core.messages.effects import CountRows, Query
+from umi_core.messages.requests import Request, request_name
 from umi_core.messages.results import (
     ArchiveShared,
     BlockRemoved,
@@ -86,12 +53,11 @@ from umi_core.messages.results import (
     Stored,
     Summarised,
 )
-from umi_core.rows import Category, Ended, Entity, Row
+from umi_core.rows import Body, Category, Ended, Entity, Row, fact_of
 from umi_core.text import show_value
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live import arguments
-from umi_live.addresses import show_path
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.batches import BatchResult, BatchStatement, remember_batch
 from umi_live.deadlines import Seconds, check_seconds, choose_seconds, limit_time
@@ -105,10 +71,12 @@ from umi_live.errors import (
     StoreError,
     refusing,
 )
-from umi_live.fact_order import order_by_time, read_followed
+from umi_live.fact_order import order_by_time
+from umi_live.files import show_path
 from umi_live.first_person import name_speaker, resolve_name
 from umi_live.host import Host, is_reading
 from umi_live.local import HashEmbedder, RuleModel
+from umi_live.reads import FACTS, read_bodies, read_followed, read_rows
 from umi_live.recorder import Recorder
 from umi_live.results import Hits, Result, find_references
 from umi_live.services import AbsentEmbedder, Embedder, Model, check_service
@@ -118,8 +86,9 @@ from umi_live.usage import NO_USAGE, Usage
 
 P = ParamSpec("P")
 T = TypeVar("T")
+B = TypeVar("B", bound=Body)
 ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
-COUNTED: Final = {  # kinds of rows, by what people call them
+COUNTED: Final = {  # kinds of rows, by the names that users see
     "facts": "entity", "ended facts": "ended", "texts": "resource", "categories": "category",
     "groups": "subcategory", "reflections": "reflection", "messages": "message", "records": "archival",
 }  # fmt: skip
@@ -131,9 +100,9 @@ EMBED_AGAIN_MS_MAX: Final = 60_000
 def with_timeout(
     method: Callable[Concatenate["LiveMemory", P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["LiveMemory", P], Coroutine[Any, Any, T]]:
-    """Return the method with a limit on its time: its argument `timeout`, or the default of the memory.
+    """Return the method with a time limit, after which it raises TimedOut.
 
-    It raises TimedOut (deadlines.py).
+    The limit is its argument `timeout`, or the default of the memory.
     """
 
     @wraps(method)
@@ -151,10 +120,10 @@ def with_timeout(
 
 
 class LiveMemory:
-    """The memory of an agent about a user. Open it inside `async with`; closing waits for what was begun.
+    """The memory of an agent about a user. Open it inside `async with`; closing waits for running requests.
 
-    Methods with a `timeout` raise TimedOut when they take longer, in seconds. None: the default of the
-    memory; `math.inf`: as long as it takes.
+    Methods with a `timeout`, in seconds, raise TimedOut when they take longer. None: the default of the
+    memory; `math.inf`: no limit.
     """
 
     def __init__(
@@ -175,116 +144,88 @@ class LiveMemory:
         self.model, self.embedder, self.record = model, embedder, record
         self.store: Store | None = None
         self.host: Host | None = None
-        self.used = NO_USAGE  # until it was closed last
+        self.used = NO_USAGE  # until the memory was last closed
         self.turns: Sequence[tuple[str, str]] = ()  # of the session that was loaded
-        self.recorder: Recorder | None = None
+        self.ending = AsyncExitStack()  # what closes the memory
+        self.repairing: asyncio.Task[None] | None = None  # of a memory that may write
 
     async def __aenter__(self) -> Self:
-        """Raises StoreError, ScopeTaken."""
+        """Open the memory. Raises StoreError, ScopeTaken, RequestRefused, LiveError."""
         if self.host is not None and not self.host.loop.is_closed():
             raise LiveError(OPEN_ALREADY)
         with refusing():
             memory = Memory(self.scope, self.config, self.registry)
-        if self.read_only:
-            return await self.open_reading()
-        store = await Store.open(self.path, seal=self.seal)
-        try:
-            await store.claim(self.scope)
-            try:
-                if self.record is not None:  # before anything changes in the file
-                    self.recorder = Recorder(self.record, self.scope, self.config)
-                embedder = f"{self.embedder.name}:{self.embedder.dims}"
-                # After the claim: it deletes vectors, which another life of this scope may be using.
-                await store.call(store.storage.adopt, self.scope, embedder)
-                host = Host(memory, store, self.model, self.embedder, self.recorder)
-                host.begin()
-            except BaseException:
-                if self.recorder is not None:
-                    self.recorder.discard()
-                    self.recorder = None
-                await store.give_up(self.scope)
-                raise
-        except BaseException:
-            await store.leave()
-            raise
-        self.store, self.host = store, host
-        self.mending = asyncio.create_task(self.embed_again())
-        return self
-
-    async def open_reading(self) -> Self:
-        """Open the file without a claim and without a write, beside others that have this memory open.
-
-        Vectors of another embedder cannot be compared with those of this one, so then words alone find.
-        """
-        store = await Store.open(self.path, read_only=True, seal=self.seal)
-        try:
-            stored = await store.call(store.storage.embedder_of, self.scope)
-            own = f"{self.embedder.name}:{self.embedder.dims}"
-            # The dimensions must be those of the stored vectors,
-            # or the memory would take each of them for damaged.
-            embedder = self.embedder if stored in (None, own) else AbsentEmbedder(stored)
-            config = structs.replace(
-                self.config, embedding_dims=embedder.dims, auto_rebalance=False, upkeep_interval_ms=0
-            )
-            memory = Memory(self.scope, config, self.registry)
-            if self.record is not None:
-                self.recorder = Recorder(self.record, self.scope, config)
-            host = Host(memory, store, self.model, embedder, self.recorder)
+        store = await Store.open(self.path, read_only=self.read_only, seal=self.seal)
+        config, embedder = self.config, self.embedder
+        async with AsyncExitStack() as ending:  # ends what was opened so far, if what follows raises
+            ending.push_async_callback(store.leave)
+            if self.read_only:
+                embedder = await self._choose_embedder(store)
+                config = structs.replace(
+                    config, embedding_dims=embedder.dims, auto_rebalance=False, upkeep_interval_ms=0
+                )
+                memory = Memory(self.scope, config, self.registry)
+            else:
+                await store.claim(self.scope)
+                ending.push_async_callback(store.give_up, self.scope)
+            recorder = None
+            if self.record is not None:  # before anything changes in the file
+                recorder = Recorder(self.record, self.scope, config)
+                ending.callback(recorder.close)
+            if not self.read_only:
+                # After the claim: it deletes vectors, which another incarnation of this scope may be using.
+                await store.call(store.storage.adopt, self.scope, name_embedder(embedder))
+            host = Host(memory, store, self.model, embedder, recorder)
             host.begin()
-        except BaseException:
-            if self.recorder is not None:
-                self.recorder.discard()
-                self.recorder = None
-            await store.leave()
-            raise
+            self.ending = ending.pop_all()
         self.store, self.host = store, host
-        # Something to cancel and await at the end, as in the other case.
-        self.mending = asyncio.create_task(asyncio.sleep(0))
+        self.repairing = None if self.read_only else asyncio.create_task(self._embed_again())
         return self
+
+    async def _choose_embedder(self, store: Store) -> Embedder:
+        """Return the embedder of a memory that is only read.
+
+        Vectors of another embedder cannot be compared with those of this one, so then only words find facts.
+        The dimensions must still be those of the stored vectors, or each of them would count as damaged.
+        """
+        stored = await store.call(store.storage.embedder_of, self.scope)
+        return self.embedder if stored in (None, name_embedder(self.embedder)) else AbsentEmbedder(stored)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        host, store = self.host, self.store
-        if host is None or store is None:
+        if self.host is None:
             return
-        self.check_loop()
-        self.mending.cancel()
-        async with AsyncExitStack() as ending:  # each of these, whatever the others raise
-            ending.push_async_callback(store.leave)
-            if not self.read_only:
-                ending.push_async_callback(store.give_up, self.scope)
-            ending.callback(self.end_recording)
+        host, _ = self._find_opened()
+        async with self.ending as ending:  # each of these, whatever the others raise
             ending.push_async_callback(self.embedder.close)
             ending.push_async_callback(self.model.close)
-            ending.push_async_callback(asyncio.wait, [self.mending])
-            # Before the wait below: a caller that comes meanwhile is told that the memory is closed.
+            if self.repairing is not None:
+                self.repairing.cancel()
+                ending.push_async_callback(asyncio.wait, [self.repairing])
+            # Before the wait below: later calls raise Closed.
             self.host = self.store = None
             await host.close()
             self.used += host.usage
 
-    def end_recording(self) -> None:
-        if self.recorder is not None:
-            self.recorder.close()
-            self.recorder = None
-
-    async def embed_again(self) -> None:
-        """Embed entities without a vector, beside other work: after another embedder, or a failure."""
-        assert self.store is not None
+    async def _embed_again(self) -> None:
+        """Embed facts without a vector, beside other work: after another embedder, or a failure."""
         where = (Condition("vector_missing", "eq", True),)
         missing, wait_ms = CountRows(self.scope, ("entity",), where), EMBED_AGAIN_MS_MIN
         while True:
             repaired: tuple[str, ...] = ()
             try:
-                if not (await self.store.read(missing)).count:
+                if not (await self._read(missing)).count:
                     return
-                repaired = (await self.ask(Rebalance(0), Rebalanced, timeout=math.inf)).value.repaired
+                repaired = (
+                    await self.ask(requests.Rebalance(0), Rebalanced, timeout=math.inf)
+                ).value.repaired
             except Closed:
                 return
             except (NotDone, StoreError):
-                pass  # later
-            # A rebalance repairs one page: while it finds any it goes on
-            # quickly, and an embedder that fails is asked ever more seldom.
+                pass  # tried again after the wait
+            # A rebalance repairs one page: the next one follows soon, but an embedder that fails is asked
+            # less and less often.
             wait_ms = EMBED_AGAIN_MS_MIN if repaired else min(2 * wait_ms, EMBED_AGAIN_MS_MAX)
             await asyncio.sleep(wait_ms / 1_000)
 
@@ -312,7 +253,7 @@ class LiveMemory:
         of older facts that a new one updates or contradicts. No search finds those; `history` has them.
         `speaker`: who says I, if not the user of the memory. `event_time_ms`: milliseconds since 1970.
         """
-        request = Remember(
+        request = requests.Remember(
             0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
             source, request_key, speaker,
         )  # fmt: skip
@@ -325,11 +266,11 @@ class LiveMemory:
         report: Callable[[int], None] = lambda _: None,
         timeout: Seconds = None,
     ) -> BatchResult:
-        """Remember many statements: those of one conversation in their order, 64 conversations at a time.
+        """Remember many statements: those of one conversation in order, 64 conversations at a time.
 
-        The same statements again do nothing twice, so a batch that was interrupted can be repeated. One that
-        fails is named in the result by its place, and the others go on. `report`: is told how many have
-        ended. `timeout`: of each. Raises StoreError, Closed.
+        A repeated statement changes nothing, so an interrupted batch can be repeated. A statement that
+        fails is named in the result by its place, and the others go on. `report` is called with the number
+        that have ended. `timeout`: of each, in seconds. Raises StoreError, Closed.
         """
         result = BatchResult()
 
@@ -362,20 +303,17 @@ class LiveMemory:
     ) -> Hits:
         """Return the facts that fit a question, the best first.
 
-        `turns`: (role, text), oldest first, say who `he` is; None: those of the loaded session. `limit`,
-        `min_score_ppm`: of the settings if None. `deep`: search paraphrases, too; if None, as the query asks.
+        `turns`: (role, text), oldest first, show who `he` is; None: those of the loaded session. `limit`,
+        `min_score_ppm`: of the settings if None. `deep`: search paraphrases; None: if the query needs it.
         `time_range`: (start, end), milliseconds since 1970. `where`: of `umi_core.conditions.filter_of`.
         `shared`: agents of this user whose archives are searched, too; each must share it with this one.
         `speaker`: who says I, if not the user of the memory.
         """
-        spoken = self.list_turns(turns)
-        wanted = None if types is None else tuple(types)
         # Rules cost nothing, so each question is also asked in the words of its answers.
         deep = True if deep is None and isinstance(self.model, RuleModel) else deep
-        between = arguments.as_tuples(time_range)
-        request = Recall(
-            0, query, limit, deep, between, wanted, spoken, resolve, min_score_ppm,
-            where=arguments.as_tuples(where), shared=tuple(shared), speaker=speaker,
+        request = requests.Recall(
+            0, query, limit, deep, arguments.as_tuples(time_range), as_tuple(types), self._list_turns(turns),
+            resolve, min_score_ppm, where=arguments.as_tuples(where), shared=tuple(shared), speaker=speaker,
         )  # fmt: skip
         result = await self.ask(request, Recalled)
         found = result.value
@@ -384,24 +322,21 @@ class LiveMemory:
     @with_timeout
     async def resolve(self, query: str, turns: Sequence[tuple[str, str]] | None = None) -> Resolution:
         """Return what a question means after these turns, (role, text), oldest first. Nothing is searched."""
-        spoken = shown_turns(self.list_turns(turns), self.config.resolve_turn_count_max)
+        spoken = shown_turns(self._list_turns(turns), self.config.resolve_turn_count_max)
         known = resolve_without_model(query, spoken, True)
         if known is not None:
             return known
-        if self.host is None:
-            raise Closed("the memory is not open; use it inside `async with`")
-        self.check_loop()
-        asked = effects.AskModel(
-            "rewrite", ask_rewrite(query, spoken), timeout_ms=self.config.model_timeout_ms
-        )
-        answer = await self.host.ask_model(asked)
+        host, _ = self._find_opened()
+        prompt = ask_rewrite(query, spoken)
+        question = effects.AskModel("rewrite", prompt, timeout_ms=self.config.model_timeout_ms)
+        answer = await host.ask_model(question)
         if isinstance(answer, ModelReplied):
             return judge_rewrite(answer.text, query, spoken, self.config.resolve_confidence_min_ppm)
         reason = answer.kind if isinstance(answer, EffectFailed) else ""
         references = find_references(query, self.turns if turns is None else turns)
         return Resolution("failed", query, references, reason, turn_count=len(spoken))
 
-    def list_turns(self, turns: Sequence[tuple[str, str]] | None) -> tuple[Turn, ...]:
+    def _list_turns(self, turns: Sequence[tuple[str, str]] | None) -> tuple[Turn, ...]:
         """Return these turns, or those of the session that was loaded."""
         return arguments.read_turns(self.turns if turns is None else turns)
 
@@ -419,12 +354,11 @@ class LiveMemory:
     ) -> Result[Memorized]:
         """Store a whole document or conversation, and the facts in it, by category; twice is once.
 
-        `ended` of the value: the ids of the facts that it says are true no more. `uri` names the text;
-        another text under it replaces it. Of the `modality` image, audio or video `text` is an address or a
-        `data:` URI, and the model describes it. `session_id` is a label: only `end_session` needs a session.
+        `ended` of the value: the ids of the facts that it ends. `uri` names the text; a later text with this
+        name replaces it. With `modality` image, audio or video, `text` is an address or a `data:` URI, and
+        the model describes it. `session_id` is a label: only `end_session` needs a session.
         """
-        wanted = None if memory_types is None else tuple(memory_types)
-        request = Memorize(0, text, modality, uri, wanted, happened_ms, session_id)
+        request = requests.Memorize(0, text, modality, uri, as_tuple(memory_types), happened_ms, session_id)
         return await self.ask(request, Memorized)
 
     @with_timeout
@@ -437,8 +371,7 @@ class LiveMemory:
         timeout: Seconds = None,
     ) -> Result[Stored]:
         """Store a fact as given, in these categories or in that of its memory type. No model is asked."""
-        wanted = None if categories is None else tuple(categories)
-        return await self.ask(CreateEntity(0, content, memory_type, wanted), Stored)
+        return await self.ask(requests.CreateEntity(0, content, memory_type, as_tuple(categories)), Stored)
 
     @with_timeout
     async def update_entity(
@@ -453,8 +386,7 @@ class LiveMemory:
 
         With another content it is another fact, which ends this one.
         """
-        wanted = None if categories is None else tuple(categories)
-        return await self.ask(UpdateEntity(0, entity_id, content, wanted), Stored)
+        return await self.ask(requests.UpdateEntity(0, entity_id, content, as_tuple(categories)), Stored)
 
     @with_timeout
     async def retrieve(
@@ -466,9 +398,9 @@ class LiveMemory:
         timeout: Seconds = None,
         **options: Any,
     ) -> Result[Retrieved]:
-        """Search categories, facts and texts until a model finds it enough. `options`: of `Retrieve`."""
-        spoken = self.list_turns(turns)
-        return await self.ask(Retrieve(0, query, spoken, **arguments.as_tuples(options)), Retrieved)
+        """Search categories, facts and texts until a model has enough. `options`: fields of `Retrieve`."""
+        request = requests.Retrieve(0, query, self._list_turns(turns), **arguments.as_tuples(options))
+        return await self.ask(request, Retrieved)
 
     @with_timeout
     async def search(
@@ -480,19 +412,19 @@ class LiveMemory:
         timeout: Seconds = None,
         **options: Any,
     ) -> Result[Retrieved]:
-        """Search categories, facts and texts until scores say that it is enough. `options`: of `Search`."""
-        spoken = self.list_turns(turns)
-        return await self.ask(Search(0, query, spoken, **arguments.as_tuples(options)), Retrieved)
+        """Search categories, facts and texts until scores are high enough. `options`: fields of `Search`."""
+        request = requests.Search(0, query, self._list_turns(turns), **arguments.as_tuples(options))
+        return await self.ask(request, Retrieved)
 
     @with_timeout
     async def summarise(self, category: str, *, timeout: Seconds = None) -> Result[Summarised]:
-        """Return a text about a category; it is written anew if facts were added or removed."""
-        return await self.ask(Summarise(0, category), Summarised)
+        """Return a summary of a category; it is written anew if facts were added or removed."""
+        return await self.ask(requests.Summarise(0, category), Summarised)
 
     @with_timeout
     async def end_session(self, session_id: str, *, timeout: Seconds = None) -> Result[Reflected]:
         """Return the reflection of a session, a text about it; it is written anew if more was memorized."""
-        return await self.ask(EndSession(0, session_id), Reflected)
+        return await self.ask(requests.EndSession(0, session_id), Reflected)
 
     # Working keys: of this process alone, until they are saved as a session.
 
@@ -501,34 +433,34 @@ class LiveMemory:
         self, key: str, value: bytes, *, ttl_ms: int | None = None, timeout: Seconds = None
     ) -> None:
         """Store a value under a key for `ttl_ms`, or for the time of the settings."""
-        await self.ask(Set(0, key, value, ttl_ms), object)
+        await self.ask(requests.Set(0, key, value, ttl_ms), object)
 
     @with_timeout
     async def get(self, key: str, *, timeout: Seconds = None) -> bytes | None:
-        """Return the value of a key; None if there is none, or its time is over."""
-        value = (await self.ask(Get(0, key), object)).value
+        """Return the value of a key; None if there is none, or it has expired."""
+        value = (await self.ask(requests.Get(0, key), object)).value
         assert value is None or isinstance(value, bytes)
         return value
 
     @with_timeout
     async def incr(self, key: str, delta: int = 1, *, timeout: Seconds = None) -> int:
         """Add to the number that a key holds, 0 if it holds nothing, and return the sum."""
-        return (await self.ask(Incr(0, key, delta), int)).value
+        return (await self.ask(requests.Incr(0, key, delta), int)).value
 
     @with_timeout
     async def touch(self, key: str, *, timeout: Seconds = None) -> None:
         """Let the time of a key begin anew. Raises RequestRefused if there is no such key."""
-        await self.ask(Touch(0, key), object)
+        await self.ask(requests.Touch(0, key), object)
 
     @with_timeout
     async def delete(self, key: str, *, timeout: Seconds = None) -> bool:
         """Delete a key, and return whether it was there."""
-        return (await self.ask(Delete(0, key), bool)).value
+        return (await self.ask(requests.Delete(0, key), bool)).value
 
     @with_timeout
     async def create_session(self, members: Sequence[str] = (), *, timeout: Seconds = None) -> str:
         """Begin a session with no keys and return its id; `members`: agents of the user that may load it."""
-        created = (await self.ask(CreateSession(0, tuple(members)), SessionCreated)).value
+        created = (await self.ask(requests.CreateSession(0, tuple(members)), SessionCreated)).value
         self.turns = ()
         return created.session_id
 
@@ -537,14 +469,14 @@ class LiveMemory:
         self, hand_to: Sequence[str] = (), *, carries: Sequence[str] = ("keys",), timeout: Seconds = None
     ) -> SessionSaved:
         """Save the session; `hand_to`: more agents of the user that may load it from now on, and get what it
-        `carries`: `keys`, `messages` (of conversations memorized in it), `facts` (that it was told)."""
-        return (await self.ask(SaveSession(0, tuple(hand_to), tuple(carries)), SessionSaved)).value
+        `carries`: `keys`, `messages` (of conversations memorized in it), `facts` (stated in it)."""
+        return (await self.ask(requests.SaveSession(0, tuple(hand_to), tuple(carries)), SessionSaved)).value
 
     @with_timeout
     async def load_session(self, session_id: str, *, timeout: Seconds = None) -> SessionLoaded:
-        """Put a saved session in place of the one there is, and remember the facts that it carries; questions
-        without `turns` have those of its value."""
-        loaded = (await self.ask(LoadSession(0, session_id), SessionLoaded)).value
+        """Replace the current session by a saved one, and remember the facts that it carries; questions
+        without `turns` then have those of the session."""
+        loaded = (await self.ask(requests.LoadSession(0, session_id), SessionLoaded)).value
         self.turns = tuple((turn.role, turn.text) for turn in loaded.turns)
         return loaded
 
@@ -552,15 +484,14 @@ class LiveMemory:
     async def share(self, agents: Sequence[str] | None = None, *, timeout: Seconds = None) -> tuple[str, ...]:
         """Let these agents of the user, and no others, `recall` from this archive; None changes nothing.
         Returns those that may."""
-        wanted = None if agents is None else tuple(agents)
-        return (await self.ask(ShareArchive(0, wanted), ArchiveShared)).value.agents
+        return (await self.ask(requests.ShareArchive(0, as_tuple(agents)), ArchiveShared)).value.agents
 
     @with_timeout
     async def evolve_category(
         self, category: str, *, force: bool = False, timeout: Seconds = None
     ) -> Result[Evolved]:
         """Divide the facts of a category into groups about one thing each; `force`: all groups anew."""
-        return await self.ask(EvolveCategory(0, category, force), Evolved)
+        return await self.ask(requests.EvolveCategory(0, category, force), Evolved)
 
     @with_timeout
     async def forget(
@@ -570,7 +501,7 @@ class LiveMemory:
 
         `entity_id`: the id of the fact, as `recall` and `history` have it.
         """
-        return await self.ask(Forget(0, entity_id, request_key), Forgotten)
+        return await self.ask(requests.Forget(0, entity_id, request_key), Forgotten)
 
     @with_timeout
     async def forget_all_about(self, entity: str, *, timeout: Seconds = None) -> tuple[str, ...]:
@@ -586,8 +517,8 @@ class LiveMemory:
     async def forget_resource(
         self, resource_id: str, *, timeout: Seconds = None
     ) -> Result[ResourceForgotten]:
-        """Remove a memorized text, and the facts that only it told."""
-        return await self.ask(ForgetResource(0, resource_id), ResourceForgotten)
+        """Remove a memorized text, and the facts that only it states."""
+        return await self.ask(requests.ForgetResource(0, resource_id), ResourceForgotten)
 
     @with_timeout
     async def clear(self, *, timeout: Seconds = None) -> None:
@@ -597,17 +528,16 @@ class LiveMemory:
             await self.forget_resource(row.address.id)
         async for row in self.rows(("entity", "ended")):
             await self.forget(row.address.id)
-        async for row in self.rows(("category",)):
-            if isinstance(row.body, Category):
-                await self.evolve_category(row.body.name)
+        async for it in self.bodies(Category):
+            await self.evolve_category(it.name)
 
     @with_timeout
     async def delete_agent(
         self, *, request_key: str | None = None, timeout: Seconds = None
     ) -> Result[AgentSwitched]:
-        """Delete all that this agent has, for every later life too; its rows are removed in the background.
+        """Delete all that this agent has, also for later processes; its rows are removed in the background.
 
-        From now on whatever is asked of it is refused as not found. Sessions are the user's, and stay.
+        From now on every request to it is refused as not found. Sessions are the user's, and stay.
         """
         return await self.ask(DeleteAgent(0, request_key), AgentSwitched)
 
@@ -621,58 +551,55 @@ class LiveMemory:
     @with_timeout
     async def entity(self, entity_id: str, *, timeout: Seconds = None) -> Entity | Ended | None:
         """Return the fact of this id, or what is known of it if it has ended."""
-        found = (await self.ask(GetEntity(0, entity_id), object)).value
+        found = (await self.ask(requests.GetEntity(0, entity_id), object)).value
         return found if isinstance(found, Entity | Ended) else None
 
     @arguments.checking
     def entity_id_of(self, name: str) -> str:
-        """Return the id under which facts say that they are about this name; `me` is the user."""
+        """Return the id of an entity by its name; `me` is the user."""
         return id_of_entity(self.scope, resolve_name(name, self.scope.user))
 
     @with_timeout
     async def count(self, types: Sequence[str] | None = None, *, timeout: Seconds = None) -> int:
         """Return how many current facts there are, of all types or of these."""
-        return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value
+        return (await self.ask(requests.Count(0, as_tuple(types)), int)).value
 
     @with_timeout
     async def stats(self, *, timeout: Seconds = None) -> Mapping[str, int]:
-        """Return how much the memory holds, by what it is: facts, ended facts, texts and the like."""
-        if self.store is None:
-            raise Closed("the memory is not open")
-        self.check_loop()
-        found = [await self.store.read(CountRows(self.scope, (kind,))) for kind in COUNTED.values()]
-        counts = zip(COUNTED, (page.count or 0 for page in found), strict=True)
-        return {**dict(counts), "blocks": len(await self.blocks())}
+        """Return how many facts, ended facts, texts, categories and other things the memory holds."""
+        counts = {
+            name: (await self._read(CountRows(self.scope, (kind,)))).count or 0
+            for name, kind in COUNTED.items()
+        }
+        return {**counts, "blocks": len(await self.blocks())}
 
-    async def entities(self) -> AsyncIterator[Entity]:
+    def entities(self) -> AsyncIterator[Entity]:
         """Yield all current facts, by id."""
-        async for row in self.rows(("entity",)):
-            if isinstance(row.body, Entity):
-                yield row.body
+        return self.bodies(Entity)
 
     @with_timeout
     async def facts(self, entity: str, *, timeout: Seconds = None) -> tuple[Entity, ...]:
         """Return the current facts about an entity, by its name or its id, the earliest first."""
-        return tuple([it for it in await self.about(("entity",), entity) if isinstance(it, Entity)])
+        return tuple([it for it in await self._list_about((Entity,), entity) if isinstance(it, Entity)])
 
     @with_timeout
     async def history(self, entity: str, *, timeout: Seconds = None) -> tuple[Entity | Ended, ...]:
         """Return the current and the ended facts about an entity, the earliest first."""
-        return await self.about(("ended", "entity"), entity)
+        return await self._list_about(FACTS, entity)
 
-    async def about(self, kinds: tuple[str, ...], entity: str) -> tuple[Entity | Ended, ...]:
-        """Return the rows of these kinds that are about an entity, in the order in which they happened."""
+    async def _list_about(
+        self, classes: tuple[type[Entity | Ended], ...], entity: str
+    ) -> tuple[Entity | Ended, ...]:
+        """Return the facts of these classes about an entity, in the order in which they happened."""
         key = entity if entity.startswith(ENTITY_PREFIX) else self.entity_id_of(entity)
         where = (Condition("about", "contains", key),)
-        bodies = [row.body async for row in self.rows(kinds, where)]
-        rows = [it for it in bodies if isinstance(it, Entity | Ended)]
-        before = [] if self.store is None else await read_followed(self.store.read, self.scope, rows)
-        return tuple(order_by_time(rows, before))
+        rows = [it async for it in self.bodies(*classes, where=where)]
+        return tuple(order_by_time(rows, await read_followed(self._read, self.scope, rows)))
 
     @with_timeout
     async def topics(self, *, timeout: Seconds = None) -> tuple[Topic, ...]:
         """Return the categories and their groups, each by its full path, with how many facts are in it."""
-        return await self.topic_reader().topics()
+        return await self._make_topic_reader().topics()
 
     @with_timeout
     async def facts_in(self, path: str, *, timeout: Seconds = None) -> tuple[Entity, ...]:
@@ -680,7 +607,7 @@ class LiveMemory:
 
         Raises LiveError if there is no such category or group.
         """
-        found = await self.topic_reader().facts_in(path)
+        found = await self._make_topic_reader().facts_in(path)
         if found is None:
             known = ", ".join(it.path for it in await self.topics())
             raise LiveError(f"{show_value(path)}: no such category or group; there are: {known}")
@@ -691,28 +618,22 @@ class LiveMemory:
         self, fact_ids: Sequence[str], *, timeout: Seconds = None
     ) -> Mapping[str, tuple[str, ...]]:
         """Return by the id of each fact the paths of the categories and groups that it is in."""
-        return await self.topic_reader().paths_of(fact_ids)
+        return await self._make_topic_reader().paths_of(fact_ids)
 
-    def topic_reader(self) -> TopicReader:
-        if self.store is None:
-            raise Closed("the memory is not open")
-        self.check_loop()
-        return TopicReader(self.scope, self.config.categories, self.store.read)
+    def _make_topic_reader(self) -> TopicReader:
+        return TopicReader(self.scope, self.config.categories, self._read)
 
-    async def rows(self, kinds: tuple[str, ...], where: Where = ()) -> AsyncIterator[Row]:
-        """Rows as they are stored, by kind and id; a page at a time."""
-        cursor: str | None = None
-        while True:
-            if self.store is None:
-                raise Closed("the memory is not open")
-            self.check_loop()
-            query = ByFilter(self.scope, kinds, where, PAGE_ROW_COUNT_MAX, cursor)
-            page = await self.store.read(query)
-            for row in page.rows:
-                yield row
-            cursor = page.cursor
-            if cursor is None:
-                return
+    def rows(self, kinds: tuple[str, ...], where: Where = ()) -> AsyncIterator[Row]:
+        """Yield the rows of these kinds as they are stored, by kind and id; a page at a time."""
+        return read_rows(self._read, self.scope, kinds, where)
+
+    def bodies(self, *classes: type[B], where: Where = ()) -> AsyncIterator[B]:
+        """Yield the contents of the rows of these classes, by kind and id; a page at a time."""
+        return read_bodies(self._read, self.scope, classes, where)
+
+    async def _read(self, query: Query) -> ReadDone:
+        """Read rows. Raises Closed, StoreError."""
+        return await self._find_opened()[1].read(query)
 
     @with_timeout
     async def list(
@@ -725,7 +646,7 @@ class LiveMemory:
         timeout: Seconds = None,
     ) -> Result[Listed]:
         """Return a page of the entities, ended facts, resources, categories, memberships or others, by id."""
-        return await self.ask(List(0, kind, limit, cursor, arguments.as_tuples(where)), Listed)
+        return await self.ask(requests.List(0, kind, limit, cursor, arguments.as_tuples(where)), Listed)
 
     @with_timeout
     async def recent(self, /, *, timeout: Seconds = None, **options: Any) -> Result[Listed]:
@@ -737,57 +658,55 @@ class LiveMemory:
     @with_timeout
     async def blocks(self, *, timeout: Seconds = None) -> tuple[Block, ...]:
         """Return the blocks of the core tier, in their order."""
-        found: Any = (await self.ask(Blocks(0), object)).value
+        found: Any = (await self.ask(requests.Blocks(0), object)).value
         return tuple(found)
 
     @with_timeout
     async def render(self, form: str = "xml", *, timeout: Seconds = None) -> str:
         """Return the core tier as a text for a prompt, `xml` or `markdown`, and how many facts it leaves out.
 
-        The number is read from the file; if that fails the text says that there may be more facts.
+        The number is read from the database; if that fails, the text mentions that there may be more facts.
         """
-        text = (await self.ask(Render(0, form), str)).value
+        text = (await self.ask(requests.Render(0, form), str)).value
         shown = sum(len(block.entries) for block in await self.blocks())
         try:
             more = await self.count() - shown
         except (RequestFailed, StoreError):
-            return text + not_shown(form, "There may be more facts: recall finds them.")
+            return text + format_omission(form, "There may be more facts: recall finds them.")
         known = "1 more fact is known: recall finds it."
         known = known if more == 1 else f"{more} more facts are known: recall finds them."
-        return text + not_shown(form, known) if more > 0 else text
+        return text + format_omission(form, known) if more > 0 else text
 
     @with_timeout
     async def set_block(
         self, kind: str, text: str, *, label: str = "", author: str = MODEL, timeout: Seconds = None
     ) -> Result[BlockSet]:
         """Write a block. The system block is the user's: `author="user"`, never for what a model wrote."""
-        return await self.ask(SetBlock(0, kind, text, label, author=author), BlockSet)
+        return await self.ask(requests.SetBlock(0, kind, text, label, author=author), BlockSet)
 
     @with_timeout
     async def remove_block(
         self, kind: str, *, label: str = "", author: str = MODEL, timeout: Seconds = None
     ) -> Result[BlockRemoved]:
         """Remove a block, the system block only with `author="user"`."""
-        return await self.ask(RemoveBlock(0, kind, label, author), BlockRemoved)
+        return await self.ask(requests.RemoveBlock(0, kind, label, author), BlockRemoved)
 
     # Everything else.
 
     @property
     def usage(self) -> Usage:
-        """Return what was used of models and embedders so far, also by the upkeep of the memory."""
+        """Return the usage of models and embedders so far, also by the upkeep of the memory."""
         return self.used if self.host is None else self.used + self.host.usage
 
     async def drive(self, request: Request, *, timeout: Seconds = None) -> effects.Outcome:
-        """Return how a request ended: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
-        return (await self.drive_counted(request, timeout))[0]
+        """Return the outcome of a request: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
+        return (await self._drive_counted(request, timeout))[0]
 
     @arguments.checking
-    async def drive_counted(self, request: Request, timeout: Seconds) -> tuple[effects.Outcome, Usage]:
-        """Return how a request ended, and what it used of models. Raises Closed, TimedOut."""
+    async def _drive_counted(self, request: Request, timeout: Seconds) -> tuple[effects.Outcome, Usage]:
+        """Return the outcome of a request, and its usage of models. Raises Closed, TimedOut, StoreError."""
         check_seconds(timeout)
-        if self.host is None:
-            raise Closed("the memory is not open; use it inside `async with`")
-        self.check_loop()
+        host, _ = self._find_opened()
         if self.read_only and not is_reading(request):
             raise StoreError(
                 f"{show_path(self.path)}: is open for reading only, and {request_name(type(request))} writes"
@@ -795,22 +714,28 @@ class LiveMemory:
         seconds = choose_seconds(self, timeout, self.timeout)
         async with limit_time(request_name(type(request)), seconds, self):
             arguments.check_values(request)
-            reply, used = await self.host.ask(name_speaker(request, self.scope.user))
+            reply, used = await host.ask(name_speaker(request, self.scope.user))
         if isinstance(reply.outcome, effects.Refused):
             return effects.Refused(arguments.explain_refusal(request, reply.outcome.error)), used
         return reply.outcome, used
 
-    def check_loop(self) -> None:
-        """Raise LiveError in another event loop than the one in which the memory was opened."""
-        if self.host is not None and asyncio.get_running_loop() is not self.host.loop:
+    def _find_opened(self) -> tuple[Host, Store]:
+        """Return what works for an open memory. Raises Closed, and LiveError in another event loop."""
+        if self.host is None or self.store is None:
+            raise Closed("the memory is not open; use it inside `async with`")
+        if asyncio.get_running_loop() is not self.host.loop:
             raise LiveError(
                 "the memory was opened in another event loop; use it there, or open it anew in this loop "
                 "once it is closed there, or use open_blocking, which works from every loop and thread"
             )
+        return self.host, self.store
 
     async def ask(self, request: Request, kind: type[T], *, timeout: Seconds = None) -> Result[T]:
-        """Return the result of any request of umi_core.messages.requests; `kind`: the class of its value."""
-        outcome, used = await self.drive_counted(request, timeout)
+        """Return the result of any request of umi_core.messages.requests; `kind`: the class of its value.
+
+        Raises RequestRefused, RequestFailed, InDoubt, TimedOut, StoreError, Closed.
+        """
+        outcome, used = await self._drive_counted(request, timeout)
         match outcome:
             case effects.Done(value=value, degraded=degraded):
                 assert isinstance(value, kind), value
@@ -853,37 +778,55 @@ def open_memory(
     - `config`: the settings. `categories`: those of the archive, each with what belongs there.
     - `record`: a new file for all that goes into the memory, every text included, for `umi-sim replay`.
     - `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
-    - `read_only`: nothing is written, which raises StoreError; others may have the same memory open.
+    - `read_only`: a request that writes raises StoreError; other processes may have the same memory open.
     - `seal`: the key of a sealed file, at least 32 bytes; a new file is sealed with it, and a change by
       another program raises FileTampered. `seal_anchor`: a small file elsewhere that names the newest commit,
       so that an older copy of the whole file is noticed, too.
-    - `timeout`: the most seconds of a call that gives none itself; None: as long as it takes.
+    - `timeout`: the time limit, in seconds, of a call without one of its own; None: no limit.
 
-    Raises LiveError for an address, a number of dimensions or categories that cannot be, and for a model or
-    an embedder without one of its methods.
+    Raises LiveError for an invalid address, number of dimensions or category, and for a model or an embedder
+    without one of its methods.
     """
     if isinstance(model, str) or isinstance(embedder, str):
-        from umi_live import anthropic, openai  # and an HTTP client with them: not for those who need none
+        from umi_live import anthropic, openai  # late, as they import an HTTP client
 
         if isinstance(model, str):
             kind = anthropic.AnthropicModel if model.startswith(anthropic.PREFIX) else openai.ChatModel
             model = kind(model, key, parameters=parameters or {})
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
-    chosen, asked = embedder or HashEmbedder(), model or RuleModel()
-    check_service("model", asked, ("name", "ask", "close"))
-    check_service("embedder", chosen, ("name", "dims", "embed", "close"))
+    chosen_model, chosen_embedder = model or RuleModel(), embedder or HashEmbedder()
+    check_service("model", chosen_model, ("name", "ask", "close"))
+    check_service("embedder", chosen_embedder, ("name", "dims", "embed", "close"))
     check_seconds(timeout)
     with refusing():
         here = Config(utc_offset_minutes=(time.localtime().tm_gmtoff or 0) // 60)
-        settings = structs.replace(config or here, embedding_dims=chosen.dims)
+        settings = structs.replace(config or here, embedding_dims=chosen_embedder.dims)
         if categories is not None:
             settings = structs.replace(settings, categories=tuple(categories.items()))
     return LiveMemory(
-        path, Scope(user, agent), settings, asked, chosen, record, registry, read_only,
+        path, Scope(user, agent), settings, chosen_model, chosen_embedder, record, registry, read_only,
         seal_options(seal, seal_anchor), timeout,
     )  # fmt: skip
 
 
-def not_shown(form: str, sentence: str) -> str:
-    """Return a sentence as it stands after the core tier in a prompt."""
+async def read_changes(memory: LiveMemory, value: Remembered) -> list[tuple[str, str, Entity | None]]:
+    """Return what a text has changed: of each fact its id, created, unchanged or ended, and the fact itself.
+
+    The fact is None if it was forgotten meanwhile.
+    """
+    changes = [(it.id, it.change) for it in value.entities] + [(key, "ended") for key in value.ended]
+    return [(key, change, fact_of(await memory.entity(key))) for key, change in changes]
+
+
+def as_tuple(values: Iterable[T] | None) -> tuple[T, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def name_embedder(embedder: Embedder) -> str:
+    """Return the name under which a file notes the embedder of its vectors."""
+    return f"{embedder.name}:{embedder.dims}"
+
+
+def format_omission(form: str, sentence: str) -> str:
+    """Return a sentence about facts that the core tier leaves out, as a prompt in this form has it."""
     return f"\n<not_shown>{sentence}</not_shown>" if form == "xml" else f"{sentence}\n"

@@ -3,10 +3,10 @@
     model = ChatModel("https://api.example.com/v1#some-model", key="...")
     embedder = TextEmbedder("https://api.example.com/v1#some-embedding:256", key="...")
 
-Law 1. Whatever comes back is an answer in its form, or one failure of TABLE: nothing is passed on half.
-Law 2. No failure is tried again here: waiting and trying again are the memory's, within its time.
-Law 3. A vector is stretched until its largest component is 127, then rounded. A cosine does not depend on
-the stretch; what rounding does to a ranking is measured in docs/hosting.md.
+Law 1. Every response is a valid answer or one failure of TABLE.
+Law 2. No failure is tried again here: the memory waits and tries again, within its time.
+Law 3. A vector is scaled until its largest component is 127, then rounded. A cosine does not depend on the
+scale; docs/hosting.md has the effect of rounding on a ranking.
 """
 
 import json
@@ -22,34 +22,32 @@ from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX, RETRY_AFTER_MS_MA
 from umi_core.messages.effects import FailureKind
 from umi_core.text import is_text
 from umi_live.errors import LiveError
-from umi_live.payloads import message
+from umi_live.payloads import write_content
 from umi_live.services import ServiceFailed
 from umi_live.storage import wall_ms
 from umi_live.usage import report_usage
 
-BODY_BYTES_MAX: Final = 32 * 2**20  # vectors of as many texts as one request has are smaller
-INPUT_COUNT_MAX: Final = 100  # texts in one request; the least that an endpoint in use takes is about that
+BODY_BYTES_MAX: Final = 32 * 2**20  # the vectors of one request are smaller
+INPUT_COUNT_MAX: Final = 100  # texts in one request; some endpoints take few more
 
 NO_PARAMETERS: Final[Mapping[str, object]] = {}
 OWN_PARAMETERS: Final = frozenset(("model", "messages", "input", "stream", "n", "tools"))
-TOKEN_COUNTS: Final = (  # as OpenAI, and as Anthropic names them; what a cache read or kept was read
+TOKEN_COUNTS: Final = (  # read, then written, by the names of OpenAI and Anthropic; a cache counts as read
     ("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
     ("completion_tokens", "output_tokens"),
 )
 
 
 class EndpointFailure(Data):
-    """One way in which an endpoint fails, and what the memory is told."""
+    """A case in which an endpoint fails, and the kind of failure that the memory gets."""
 
     what: str
     kind: FailureKind
 
 
-# What decides between two kinds: `unavailable` and `timeout` may pass, so the memory asks again; `refused`
-# and `too_long` come again with the same question, so it does without.
-TABLE: Final[
-    Mapping[str, EndpointFailure]
-] = {  # what is asked again, and what is not: docs/spec/engine.md, section 4
+# After `unavailable`, `timeout` and `rate_limited` the memory asks again. The other kinds would return with
+# the same question, so it goes on without an answer (docs/spec/engine.md, section 4).
+TABLE: Final[Mapping[str, EndpointFailure]] = {
     "no_answer": EndpointFailure("nothing comes within the time that the memory gives", "timeout"),
     "no_connection": EndpointFailure("no connection, or one that breaks off", "unavailable"),
     "gateway": EndpointFailure("status 408 or 504", "timeout"),
@@ -91,9 +89,10 @@ def read_parameters(given: Mapping[str, object]) -> dict[str, object]:
 
 
 class Endpoint:
-    """`url` ends with `#` and the name of a model. Raises LiveError for an address or a key that is none.
+    """An endpoint at `url`, which ends with `#` and the name of a model.
 
-    `headers`: in place of the one that has the key. `prices`: USD for a million tokens in, and out.
+    `headers`: in place of the header with the key. `prices`: USD for a million tokens in, and out.
+    Raises LiveError for a malformed address or key.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Endpoint:
         if not is_address(self.url) or not self.name:
             raise LiveError(f"{url}: is no address of a model; write https://HOST/v1#MODEL")
         if key is not None and not (key.isascii() and key.isprintable()):
-            raise LiveError("the key is none: it holds characters that no header of HTTP may have")
+            raise LiveError("the key has characters that no header of HTTP may have; look for a line break")
         self.headers = headers or ({} if key is None else {"Authorization": f"Bearer {key}"})
         self.prices = prices
         self.client: httpx.AsyncClient | None = None
@@ -129,7 +128,7 @@ class Endpoint:
         return answer
 
     def count_tokens(self, answer: Any) -> None:
-        """Report what an answer says that it took; a number that is none counts as 0."""
+        """Report the tokens that an answer names; a malformed number counts as 0."""
         usage = answer.get("usage") if isinstance(answer, dict) else None
         used = usage if isinstance(usage, dict) else {}
         counts = {name: number for name, number in used.items() if type(number) is int and number > 0}
@@ -144,6 +143,7 @@ class Endpoint:
 
 
 def is_address(url: str) -> bool:
+    """Check whether this is an address of HTTP with a host."""
     try:
         address = httpx.URL(url)
     except (ValueError, httpx.InvalidURL):
@@ -152,10 +152,10 @@ def is_address(url: str) -> bool:
 
 
 async def content_of(response: httpx.Response) -> bytes:
-    """Return the body, as far as it is no longer than any answer. Raises ServiceFailed."""
+    """Return the body of a response. Raises ServiceFailed if it has more than BODY_BYTES_MAX."""
     content = bytearray()
     async for part in response.aiter_bytes():
-        # Counted as it comes: a header may lie about the length, and a body may have no end.
+        # Counted here: a header may name another length, and a body may have no end.
         content += part
         if len(content) > BODY_BYTES_MAX:
             raise make_failure("too_large")
@@ -170,14 +170,14 @@ def json_of(content: bytes) -> Any:
 
 
 def case_of(status: int, content: bytes) -> str:
-    # A prompt that is too long is most often a 400 with the code `context_length_exceeded`.
+    # Most endpoints answer a prompt that is too long with 400 and the code `context_length_exceeded`.
     if status == 400 and (b"context_length" in content or b"prompt is too long" in content):
         return "too_long"
     return STATUSES.get(status, "broken" if status >= 500 else "refused")
 
 
 def retry_after_ms(value: str | None) -> int:
-    """Return the wait that a header names, in seconds or as a date; 0 for anything else."""
+    """Return the wait that a header names in seconds or as a date, in milliseconds; 0 for anything else."""
     if value is None:
         return 0
     try:
@@ -193,7 +193,7 @@ def retry_after_ms(value: str | None) -> int:
 class ChatModel(Endpoint):
     """Answers prompts by `chat/completions`.
 
-    `parameters` go into each request, over `temperature` 0; None leaves that out, as some models want.
+    `parameters` go into each request, in place of `temperature` 0; a value of None leaves a parameter out.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class ChatModel(Endpoint):
         self.parameters = read_parameters({"temperature": 0, **parameters})
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
-        question = {"role": "user", "content": message(task, prompt)}
+        question = {"role": "user", "content": write_content(task, prompt)}
         body = {**self.parameters, "model": self.name, "messages": [question]}
         return text_of(await self.post("chat/completions", body, timeout_ms))
 
@@ -227,7 +227,7 @@ def text_of(answer: Any) -> str:
 
 
 class TextEmbedder(Endpoint):
-    """Gives vectors by `embeddings`. `url` ends with `#MODEL:DIMS`."""
+    """Embeds texts by `embeddings`. `url` ends with `#MODEL:DIMENSIONS`."""
 
     def __init__(self, url: str, key: str | None = None, *, prices: tuple[float, float] = (0, 0)) -> None:
         address, _, dims = url.rpartition(":")
@@ -237,13 +237,14 @@ class TextEmbedder(Endpoint):
         self.dims = int(dims)
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
-        """Embed with as many requests as it takes, one by one: an endpoint refuses more texts at a time."""
-        parts = [texts[at : at + INPUT_COUNT_MAX] for at in range(0, len(texts), INPUT_COUNT_MAX)]
-        return tuple([vector for part in parts for vector in await self.embed_part(part, timeout_ms)])
-
-    async def embed_part(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
-        body = {"model": self.name, "input": list(texts), "dimensions": self.dims, "encoding_format": "float"}
-        return vectors_of(await self.post("embeddings", body, timeout_ms), len(texts), self.dims)
+        """Embed in requests of at most INPUT_COUNT_MAX texts, one after the other."""
+        found = list[tuple[int, ...]]()
+        options = {"model": self.name, "dimensions": self.dims, "encoding_format": "float"}
+        for at in range(0, len(texts), INPUT_COUNT_MAX):
+            part = texts[at : at + INPUT_COUNT_MAX]
+            answer = await self.post("embeddings", {**options, "input": list(part)}, timeout_ms)
+            found += vectors_of(answer, len(part), self.dims)
+        return tuple(found)
 
 
 def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...]:
@@ -259,7 +260,10 @@ def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...
 
 
 def round_components(components: Sequence[float]) -> tuple[int, ...]:
-    """Return whole numbers in -127 .. 127 of nearly this direction. Raises ValueError or TypeError."""
+    """Return a vector in nearly the same direction, of whole numbers from -127 to 127.
+
+    Raises ValueError or TypeError for components without a direction.
+    """
     peak = max(abs(it) for it in components)
     if not math.isfinite(peak) or peak == 0:
         raise ValueError("no direction")

@@ -1,4 +1,4 @@
-"""The description of a server in the words of OpenAPI 3.1, made of the table by which it reads requests.
+"""Describe a server in OpenAPI 3.1, by the table of routes with which it reads requests.
 
 Law 1. No path, field or reply is listed here: `umi_core.kelpie.wire.Route` has them.
 """
@@ -33,11 +33,12 @@ KEY: Final[Json] = {
 
 
 def describe_api(routes: Table, statuses: Mapping[int, str]) -> Json:
-    """Return the whole description. `statuses`: those of errors, with what each means."""
+    """Return the description of these routes. `statuses`: the meaning of each status of an error."""
     paths: dict[str, Json] = {}
     for (method, at, named), route in routes.items():
-        path = "/".join(("/v1/agents/{agent}", *filter(None, [at]))) + path_of_name(at, named)
-        paths.setdefault(path, {})[method.lower()] = describe_route(route, "{name}" in path, statuses)
+        has_name = named and not at.startswith("tools/")  # the name of a tool is in its route
+        path = "/".join(("/v1/agents/{agent}", *filter(None, [at, "{name}" if has_name else ""])))
+        paths.setdefault(path, {})[method.lower()] = describe_route(route, has_name, statuses)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Umi, the memory of an agent", "version": own_version()},
@@ -45,17 +46,12 @@ def describe_api(routes: Table, statuses: Mapping[int, str]) -> Json:
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": {
-                str(status): {"description": tells, "content": as_content(ERROR)}
-                for status, tells in statuses.items()
+                str(status): {"description": meaning, "content": as_content(ERROR)}
+                for status, meaning in statuses.items()
             },
         },
         "security": [{"token": []}],
     }
-
-
-def path_of_name(at: str, named: bool) -> str:
-    """Return the part of a path for a name; a tool is called by its route alone."""
-    return "/{name}" if named and not at.startswith("tools/") else ""
 
 
 def describe_route(route: Route, named: bool, statuses: Mapping[int, str]) -> Json:
@@ -126,7 +122,7 @@ def describe_tuple(parts: list[Json]) -> Json:
 
 
 def schema_of_class(kind: Any) -> Json:
-    """Return the schema of a value of a reply; details of a message stand among its other fields."""
+    """Return the schema of a value of a reply; the details of a message are among its other fields."""
     properties = {
         WIRE_NAMES.get(it.name, it.name): TIME if it.name.endswith("_ms") else schema_of(plain_type(it.type))
         for it in list_fields(kind)

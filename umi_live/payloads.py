@@ -1,8 +1,8 @@
-"""Payloads: what an endpoint is sent of an image, an audio or a video, in the parts that chats have for them.
+"""Payloads: images, audios and videos of a prompt, as the parts that chats of endpoints have for them.
 
-Law 1. The payload goes in the part of its kind, and not again as text.
-Law 2. What no part can carry is not sent.
-Law 3. Nothing is read from files or fetched: an address is fetched by the endpoint, if it does that.
+Law 1. The payload is in the part of its kind, and not repeated as text.
+Law 2. A payload that no part can carry raises ServiceFailed, and nothing is sent.
+Law 3. Nothing is read from files or fetched here; an endpoint may fetch an address.
 """
 
 import json
@@ -22,15 +22,15 @@ SOUNDS: Final = {"wav": "wav", "x-wav": "wav", "wave": "wav", "mpeg": "mp3", "mp
 UNSENDABLE: Final = "a payload that no part of a chat can carry"
 
 
-def message(task: str, prompt: str) -> str | list[Part]:
-    """Return the content of a message: the prompt, and what it is about. Raises ServiceFailed."""
-    part_of = PARTS.get(task)
-    if part_of is None:
+def write_content(task: str, prompt: str) -> str | list[Part]:
+    """Return the content of a message: the prompt, with its payload in parts. Raises ServiceFailed."""
+    make_part = PARTS.get(task)
+    if make_part is None:
         return prompt
     lines = prompt.split("\n")
     payload = json.loads(next(line for line in lines if line.startswith(LINE)).removeprefix(LINE))
     text = "\n".join(line for line in lines if not line.startswith(LINE)).strip()
-    if (part := part_of(payload)) is None:
+    if (part := make_part(payload)) is None:
         raise ServiceFailed("refused", 0, UNSENDABLE)
     return [{"type": "text", "text": text}, part]
 
@@ -40,7 +40,7 @@ def image(payload: str) -> Part | None:
 
 
 def audio(payload: str) -> Part | None:
-    """Return the bytes of a sound, which is all that endpoints take: no address."""
+    """Return the bytes of a sound; endpoints take no address of one."""
     found = EMBEDDED.fullmatch(payload)
     form = SOUNDS.get(found[2].lower()) if found and found[1].lower() == "audio" else None
     return (
@@ -54,7 +54,7 @@ def video(payload: str) -> Part | None:
 
 
 def is_of(kind: str, payload: str) -> bool:
-    """Return True for an address, or bytes of this kind."""
+    """Check whether a payload is an address, or has bytes of this kind."""
     found = EMBEDDED.fullmatch(payload)
     return bool(ADDRESS.fullmatch(payload)) or bool(found and found[1].lower() == kind)
 

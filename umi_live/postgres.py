@@ -1,11 +1,11 @@
 """PostgresStorage: what a storage must promise (docs/storage.md), on a server, for the hosts that share it.
 
-Law 1. A batch holds its scopes from its first look until it ends, in the order of their numbers: what it
-compares is still so when it commits, and no two batches wait for each other.
-Law 2. A commit whose answer is lost is unknown, and any other failure has changed nothing. What comes next
-to the same scope waits until that commit has ended, one way or the other.
-Law 3. A claim is a lock of the very session that commits. A new session takes it again, or commits nothing:
-then another host has it.
+Law 1. A batch locks its scopes from its first read until it ends, in the order of their numbers: the rows
+that it compares do not change before it commits, and no two batches wait for each other.
+Law 2. A commit whose answer is lost is unknown, and any other failure has changed nothing. The next batch of
+the same scope waits until that commit has ended.
+Law 3. A claim is a lock of the session that commits. A new session takes it again; if another host has it by
+then, the session commits nothing.
 Law 4. A scope counts its commits and its rows; the numbers of the rows of two scopes are far apart.
 """
 
@@ -29,9 +29,9 @@ from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, FailureKind, Query
 from umi_core.rows import Body, Entity, Row
 from umi_core.values import Scope
-from umi_live.addresses import show_path
-from umi_live.claims import place
+from umi_live.claims import derive_number
 from umi_live.columns import (
+    PUT,
     UNTIE,
     RowKey,
     SqlConnection,
@@ -44,6 +44,7 @@ from umi_live.columns import (
     ties_of,
 )
 from umi_live.errors import StoreError
+from umi_live.files import show_path
 from umi_live.search import Index
 from umi_live.storage import ABSENT, OLDEST, PRUNED_COUNT_MAX, SqlStorage, TransactionCache
 
@@ -54,17 +55,17 @@ T = TypeVar("T")
 VERSION: Final = 1  # of the tables
 SERVER_MIN: Final = 14  # the first whose pg_terminate_backend waits
 TRIES: Final = 5  # of a transaction that met another one, or lost its connection before it was sent to commit
-CLAIM_MS: Final = 1_000  # the session of a process that was killed an instant ago may still be ending
+CLAIM_MS: Final = 1_000  # the session of a process that was just killed may still be ending
 CLAIM_WAIT_MS: Final = 20
 BUSY_MS: Final = 5_000
-VACUUM_S_MAX: Final = 1  # after which each commit that deletes waits for one
+VACUUM_S_MAX: Final = 1  # each commit that deletes waits for a vacuum that takes no longer
 NUMBERS_OF_SCOPE: Final = 32  # bits
 TOKEN_CHARS_MAX: Final = 200  # an index takes no key of more than 2,700 bytes
 KEY: Final = 0x756D6931  # "umi1": a host holds this lock while it makes the tables
 
-# A server learns that a client is gone when its connection ends. If the machine of the client has lost its
-# power nothing ends it: then it takes `tcp_keepalives_idle + interval * count` seconds. A transaction that
-# began and goes on with nothing holds its scopes no longer than `idle_in_transaction_session_timeout`.
+# A server learns that a client has ended when its connection does. If the machine of the client loses power,
+# that takes `tcp_keepalives_idle + interval * count` seconds. A transaction without further statements holds
+# its scopes no longer than `idle_in_transaction_session_timeout`.
 SESSION: Final = {
     "search_path": "umi_live",
     "lock_timeout": f"{BUSY_MS}ms",
@@ -75,7 +76,7 @@ SESSION: Final = {
     "tcp_user_timeout": "25s",
     "jit": "off",  # compiling takes longer than these statements
 }
-CLIENT: Final = {  # the same for a client whose server is gone; what an address says goes first
+CLIENT: Final = {  # the same for a client whose server has ended; options of an address replace these
     "connect_timeout": "10",
     "keepalives_idle": "10",
     "keepalives_interval": "5",
@@ -88,7 +89,7 @@ select set_config(name, value, false) from unnest(?::text[], ?::text[]) as it (n
 SYNCHRONOUS: Final = """
 select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'
 """
-# The tables of schema.py. `rowid`: as the index of words of SQLite calls the number of a row.
+# The tables of schema.py. `rowid` is the number of a row, under the name that the word index of SQLite has.
 TABLES: Final = """
 create table scope (
     number bigint generated always as identity primary key,
@@ -113,7 +114,7 @@ create table word (token text collate "C" not null, rowid bigint not null, prima
 create index word_rowid on word (rowid);
 create table version (number integer not null)
 """
-# By the tables of the catalogue: functions like `to_regclass` may have looked before another host made them.
+# From the catalogue: a function like `to_regclass` may see the tables later than another host made them.
 IS_MADE: Final = """
 select exists (select 1 from pg_tables where schemaname = 'umi_live' and tablename = 'version')
 """
@@ -125,7 +126,7 @@ where ("user", agent) in (select * from unnest(?::text[], ?::text[])) order by n
 MAKE: Final = """
 insert into scope ("user", agent) select * from unnest(?::text[], ?::text[]) on conflict do nothing
 """
-# After LOCK, in a statement of its own: it sees what the one that held the lock before has committed.
+# After LOCK, in a statement of its own, so that it sees what the previous holder of the lock committed.
 LAST: Final = """
 select it.number,
     (select max(changed) from row where scope = it.number and kind in ('entity', 'vector')),
@@ -137,29 +138,22 @@ IN_ROWS: Final = f"select scope, kind, id, number, version, body is not null fro
 BY_IDS: Final = f"""
 select scope, kind, id, version, body, components, null from row where body is not null and {OF_KEYS}
 """
-PUT: Final = """
-insert into row (number, scope, kind, id, version, body, changed, type, time_ms, vector_missing, term_count,
-    components) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-on conflict (scope, id, kind) do update set version = excluded.version, body = excluded.body,
-    changed = excluded.changed, type = excluded.type, time_ms = excluded.time_ms,
-    vector_missing = excluded.vector_missing, term_count = excluded.term_count,
-    components = excluded.components
-"""
+
 TIES: Final = """
 insert into tie (scope, kind, field, value, number)
 select ?, ?, field, value, ? from unnest(?::text[], ?::text[]) as named (field, value)
 """
 UNWORD: Final = "delete from word where rowid = ?"
-WORDS: Final = "insert into word (token, rowid) select token, ? from unnest(?::text[]) as told (token)"
+WORDS: Final = "insert into word (token, rowid) select token, ? from unnest(?::text[]) as it (token)"
 FOUND: Final = "select rowid from word where token = ?"
-# A key that has not expired stays: then a commit of another scope with the same key came first.
+# Returns nothing if the key has not expired: a commit of another scope stored it first.
 PUT_RECEIPT: Final = """
 insert into receipt (key, at_ms, versions, body) values (?, ?, ?, ?)
 on conflict (key) do update set number = default, at_ms = excluded.at_ms, versions = excluded.versions,
     body = excluded.body where receipt.at_ms <= excluded.at_ms - ?
 returning number
 """
-# The sessions that this storage had before, which may still hold its locks, or be about to commit.
+# Earlier sessions of this storage, which may still hold its locks, or be about to commit.
 END_OTHERS: Final = """
 select pg_terminate_backend(pid, 5000) from pg_stat_activity
 where application_name = ? and pid <> pg_backend_pid()
@@ -169,7 +163,7 @@ REWRITE: Final = "vacuum full scope, row, receipt, tie, word"
 
 
 class OutcomeUnknown(psycopg.Error):
-    """The connection was lost after a commit was sent, and before it was answered."""
+    """The connection was lost after a commit was sent, and before the server answered."""
 
 
 class Unreachable(psycopg.Error):
@@ -189,7 +183,7 @@ DECIDED: Final = (psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatu
 RETRIED: Final = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation, KeyTaken)
 
 
-# Texts. PostgreSQL stores none with a NUL, which an id may have. Escaped texts have the same order.
+# PostgreSQL stores no text with a NUL, which an id may have. Escaped texts have the same order.
 
 ESCAPES: Final = {0: "\x01\x01", 1: "\x01\x02"}
 ESCAPED: Final = re.compile("\x01([\x01\x02])")
@@ -210,7 +204,7 @@ class EscapingLoader(TextBinaryLoader):
         return ESCAPED.sub(lambda it: chr(ord(it[1]) - 1), text) if "\x01" in text else text
 
 
-# Without statistics PostgreSQL would look for the ties of each row; an array is looked up once.
+# Without statistics PostgreSQL would search the ties once for each row; an array is computed once.
 NAMING: Final = re.compile(r"number in \((select number from tie [^()]* and value (?:= \?|in \([^()]*\)))\)")
 
 
@@ -221,25 +215,25 @@ def translate(statement: str) -> bytes:
 
 
 def spell_token(name: str) -> str:
-    """Return a token as its index has it: the digest of a long one, which begins as no token does."""
+    """Return a token as the index has it: a long one as its digest, after `#`, which begins no token."""
     return name if len(name) <= TOKEN_CHARS_MAX else f"#{blake2b(name.encode(), digest_size=32).hexdigest()}"
 
 
 def is_fatal(error: psycopg.OperationalError) -> bool:
-    """Check whether an error has ended the session: the driver says so without a code."""
+    """Check whether an error has ended the session. An error of the driver has no code, and has done so."""
     if error.sqlstate is None:
         return not isinstance(error, psycopg.errors.PipelineAborted)
     return error.sqlstate.startswith(FATAL)
 
 
 class PostgresSession:
-    """A connection that is made again when it is lost. `prepare`: what a new one needs first."""
+    """A connection that is made again when it is lost. `prepare` is called for each new one."""
 
     def __init__(self, address: str, prepare: Callable[[], None]) -> None:
         self.address, self.prepare = address, prepare
         self.name = f"umi-live {secrets.token_hex(16)}"  # of all its connections, and of no other's
         self.raw: psycopg.Connection | None = None
-        self.is_begun = False  # a transaction
+        self.in_transaction = False
         self.versions = itertools.count(1)
 
     @property
@@ -247,7 +241,7 @@ class PostgresSession:
         return self.raw is None or self.raw.closed
 
     def connect(self) -> None:
-        """Raises Unreachable, StoreError."""
+        """Make a new connection. Raises Unreachable, StoreError."""
         self.close()
         try:
             given: dict[str, Any] = {**CLIENT, **conninfo_to_dict(self.address)}
@@ -264,14 +258,14 @@ class PostgresSession:
             raise
 
     def execute(self, statements: str, bindings: Any = None, /) -> psycopg.Cursor[Any]:
-        if self.is_lost and not self.is_begun:
+        if self.is_lost and not self.in_transaction:
             self.connect()
         assert self.raw is not None
         return self.raw.execute(translate(statements), bindings, binary=True)
 
     @contextmanager
     def pipeline(self) -> Iterator[None]:
-        """Send statements without waiting for those before; to fetch a result waits for all of them."""
+        """Send statements without waiting for earlier ones; fetching a result waits for all of them."""
         assert self.raw is not None
         with ExitStack() as ending:
             ending.enter_context(self.raw.pipeline())
@@ -290,7 +284,7 @@ class PostgresSession:
         if self.is_lost:
             self.connect()
         self._order(f"begin isolation level {how}")
-        self.is_begun = True
+        self.in_transaction = True
 
     def _order(self, order: str) -> None:
         """Send an order as one message."""
@@ -303,21 +297,21 @@ class PostgresSession:
             self._order("commit")
         except psycopg.Error as error:
             assert self.raw is not None
-            # Only a server that is ready for more has decided; else it may commit yet, or have done so.
+            # Only a server that is ready for the next statement has decided; another one may still commit.
             if self.raw.info.transaction_status not in DECIDED:
                 self.close()
                 raise OutcomeUnknown(*error.args) from error
             raise
-        self.is_begun = False
+        self.in_transaction = False
 
     def roll_back(self) -> None:
         """Leave a transaction that has failed."""
         with suppress(psycopg.Error):
             self._order("rollback")
-        self.is_begun = False
+        self.in_transaction = False
 
     def close(self) -> None:
-        self.is_begun = False
+        self.in_transaction = False
         if self.raw is not None:
             self.raw.close()
 
@@ -330,19 +324,19 @@ class PostgresIndex(Index):
 
 
 class PostgresStorage(SqlStorage):
-    """One session. Not for two threads at a time. Raises StoreError for a database that cannot be used."""
+    """A storage with one session, for one thread at a time. Raises StoreError for an unusable database."""
 
     errors = (psycopg.Error,)
 
     def __init__(self, address: str, read_only: bool = False) -> None:
         super().__init__(show_path(address))
         self.is_read_only = read_only
-        self.held: dict[int, None] = {}  # numbers of claims
-        self.lost: dict[int, None] = {}  # and of those that another host has now
-        self.oldest: list[Any] = []  # receipts, for the transaction at hand
-        self.tops: dict[int, int] = {}  # the last number of a row, by scope, in the transaction at hand
+        self.claimed: dict[int, None] = {}  # numbers of claims
+        self.lost: dict[int, None] = {}  # those of them that another host has now
+        self.oldest: list[Any] = []  # receipts that this transaction may delete
+        self.tops: dict[int, int] = {}  # by scope the last number of a row, in this transaction
         self.owes_vacuum = False
-        self.vacuum_s = self.vacuumed_s = 0.0  # how long the last one took, and when it ended
+        self.vacuum_s = self.vacuumed_s = 0.0  # how long the last vacuum took, and when it ended
         self.connection: PostgresSession = PostgresSession(address, self._prepare_session)
         try:
             conninfo_to_dict(address)
@@ -351,7 +345,7 @@ class PostgresStorage(SqlStorage):
         try:
             self.connection.connect()
         except psycopg.Error as error:
-            raise StoreError(f"{self.path}: {self.sentence(error)}") from error
+            raise StoreError(f"{self.path}: {self.describe_error(error)}") from error
 
     def close(self) -> None:
         if self.owes_vacuum and not self.connection.is_lost:
@@ -374,7 +368,7 @@ class PostgresStorage(SqlStorage):
         execute(END_OTHERS, (self.connection.name,))
         [(server_ms,)] = execute("select (extract(epoch from clock_timestamp()) * 1000)::bigint")
         self.ahead_ms = server_ms - time.monotonic_ns() // 1_000_000
-        self.lost = {number: None for number in self.held if not self._try_lock(number)}
+        self.lost = {number: None for number in self.claimed if not self._try_lock(number)}
 
     def _prepare_tables(self) -> None:
         version = self._find_version()
@@ -409,7 +403,7 @@ class PostgresStorage(SqlStorage):
             raise StoreError(f"{self.path}: {message}") from None
 
     def _retry(self, work: Callable[..., T], *args: Any) -> T:
-        """Do a transaction again that has certainly changed nothing, and may succeed."""
+        """Do a transaction, and again if it failed without a change and may succeed."""
         for tries_left in reversed(range(TRIES)):
             try:
                 return work(*args)
@@ -425,7 +419,7 @@ class PostgresStorage(SqlStorage):
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Write all that is written inside, or nothing of it. Raises OutcomeUnknown."""
-        self.connection.begin("read committed")  # what a lock was waited for is seen by the next statement
+        self.connection.begin("read committed")  # a statement sees commits that happened while it waited
         self.tops.clear()
         try:
             with self.connection.pipeline():
@@ -453,13 +447,13 @@ class PostgresStorage(SqlStorage):
         """Take a lock, unless another session has it."""
         for _ in range(CLAIM_MS // CLAIM_WAIT_MS):
             if self._retry(self._try_lock, number):
-                self.held[number] = None
+                self.claimed[number] = None
                 return True
             time.sleep(CLAIM_WAIT_MS / 1_000)
         return False
 
     def release(self, number: int) -> None:
-        self.held.pop(number)
+        self.claimed.pop(number)
         self.lost.pop(number, None)
         if not self.connection.is_lost:  # else its locks were lost as well
             with suppress(psycopg.Error):
@@ -469,9 +463,9 @@ class PostgresStorage(SqlStorage):
         [(is_ours,)] = self.connection.execute("select pg_try_advisory_lock(?)", (number,))
         return bool(is_ours)
 
-    def _must_hold(self, scopes: Iterable[Scope]) -> None:
+    def _check_claims(self, scopes: Iterable[Scope]) -> None:
         """Raise ClaimLost if another host has taken the claim on one of these scopes."""
-        if self.lost and any(place(scope) in self.lost for scope in scopes):
+        if self.lost and any(derive_number(scope) in self.lost for scope in scopes):
             raise ClaimLost
 
     # Commits.
@@ -480,7 +474,7 @@ class PostgresStorage(SqlStorage):
         return self._retry(super().commit_all, commits, now_ms)
 
     def _prepare(self, commits: Sequence[Commit], now_ms: int, known: TransactionCache) -> None:
-        # Another host has closed the memory: then the epoch says whether it was another's.
+        # The other host may have closed the memory; the epoch then shows whether it has written.
         self.lost = {number: None for number in self.lost if not self._try_lock(number)}
         addresses = [
             *(it.address for commit in commits for it in commit.expects),
@@ -488,28 +482,27 @@ class PostgresStorage(SqlStorage):
         ]
         self.oldest = []
         if self.oldest_ms <= now_ms - RECEIPT_MS_MAX:
-            found: list[Any] = self.connection.execute(OLDEST, (PRUNED_COUNT_MAX * len(commits),)).fetchall()
-            self.oldest = found
-            addresses += [address for _, _, versions in found for address, _ in read_versions(versions)]
+            self.oldest = self.connection.execute(OLDEST, (PRUNED_COUNT_MAX * len(commits),)).fetchall()
+            addresses += [it for _, _, versions in self.oldest for it, _ in read_versions(versions)]
         self._lock((it.scope for it in addresses), known)
         keys = dict.fromkeys((known.numbers[it.scope], it.kind, it.id) for it in addresses)
         known.rows |= dict.fromkeys(keys, ABSENT)
-        for scope, kind, row_id, *found in self._look_up(IN_ROWS, keys):
-            known.rows[scope, kind, row_id] = found[0], found[1], found[2]
+        for scope, kind, row_id, number, version, is_there in self._look_up(IN_ROWS, keys):
+            known.rows[scope, kind, row_id] = number, version, is_there
 
-    def _list_oldest(self, known: TransactionCache) -> list[Any]:
-        # Those whose scopes are held.
+    def _list_oldest(self) -> list[Any]:
+        # Those whose scopes `_prepare` has locked.
         found, self.oldest = self.oldest[:PRUNED_COUNT_MAX], self.oldest[PRUNED_COUNT_MAX:]
         return found
 
     def lock_scopes(self, scopes: Iterable[Scope], known: TransactionCache) -> None:
-        scopes = tuple(scopes)
-        self._lock(scopes, known)
-        self._must_hold(scopes)
+        wanted = tuple(scopes)
+        self._lock(wanted, known)
+        self._check_claims(wanted)
 
     def _lock(self, scopes: Iterable[Scope], known: TransactionCache) -> None:
-        """Hold these scopes, which are made if they are not there, until the transaction ends."""
-        wanted = sorted(dict.fromkeys(scopes), key=lambda it: (it.user, it.agent))  # also to make them
+        """Lock these scopes until the transaction ends, and create those that are absent."""
+        wanted = sorted(dict.fromkeys(scopes), key=lambda it: (it.user, it.agent))
         if not wanted:
             return
         names = [it.user for it in wanted], [it.agent for it in wanted]
@@ -524,7 +517,7 @@ class PostgresStorage(SqlStorage):
             self.tops[number] = top or number << NUMBERS_OF_SCOPE
 
     def _carry_out(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed:
-        self._must_hold(it.address.scope for it in commit.writes)
+        self._check_claims(it.address.scope for it in commit.writes)
         return super()._carry_out(commit, now_ms, known)
 
     def _put_receipt(self, key: str, at_ms: int, versions: bytes, body: bytes | None) -> None:
@@ -565,7 +558,7 @@ class PostgresStorage(SqlStorage):
                 yield row_at(address, found[key])
 
     def _look_up(self, sql: str, keys: Collection[RowKey]) -> Iterable[Any]:
-        """Return what a statement finds of these rows, all of them in one question."""
+        """Return what a statement finds for these rows, asked once for all of them."""
         return self.connection.execute(sql, [[key[at] for key in keys] for at in range(3)]) if keys else ()
 
     def _make_index(self, scope: int) -> Index:
@@ -575,7 +568,7 @@ class PostgresStorage(SqlStorage):
 
     def _erase(self, known: TransactionCache) -> None:
         self.owes_vacuum = self.owes_vacuum or known.erases
-        # It reads whole indexes. Where that takes long it waits, so that not every commit of a host does.
+        # A vacuum reads whole indexes. If that takes long it is postponed, so that few commits wait for it.
         is_early = self.vacuum_s > VACUUM_S_MAX and time.monotonic() < self.vacuumed_s + 10 * self.vacuum_s
         if self.owes_vacuum and not is_early:
             self._vacuum()
@@ -593,14 +586,14 @@ class PostgresStorage(SqlStorage):
         self.connection.execute(REWRITE)
         self.owes_vacuum = False
 
-    # For a look at everything.
+    # Checks of the whole database.
 
     def describe_pages(self) -> tuple[str, list[str]]:
         [(size,)] = self.connection.execute(
             "select sum(pg_total_relation_size(oid))::bigint from pg_class"
             " where relnamespace = 'umi_live'::regnamespace and relkind = 'r'"
         )
-        return f"tables   {size} bytes", []  # PostgreSQL has programs that look at its pages
+        return f"tables   {size} bytes", []  # PostgreSQL has programs of its own that check pages
 
     def stream_rows(self, sql: str) -> Iterator[Any]:
         assert self.connection.raw is not None
@@ -616,7 +609,7 @@ class PostgresStorage(SqlStorage):
     # Time and failures.
 
     def clock_ms(self) -> int:
-        """Return the time of the server: that of its hosts may differ by more than a day."""
+        """Return the time of the server, as the clocks of its hosts may differ by more than a day."""
         return int(self.ahead_ms) + time.monotonic_ns() // 1_000_000
 
     def failure(self, error: Exception, commit: bool) -> FailureKind:
@@ -631,19 +624,18 @@ class PostgresStorage(SqlStorage):
                 return "unavailable"
         return "refused"
 
-    def sentence(self, error: Exception) -> str:
+    def describe_error(self, error: Exception) -> str:
         match error:
             case OutcomeUnknown():
-                return "the connection was lost during a commit; look whether it was done, then go on"
+                return "the connection was lost during a commit; check whether it was done, then go on"
             case ClaimLost():
                 return "another process has taken this memory over; close it here"
             case errors.LockNotAvailable():
                 return f"another process holds it locked for more than {BUSY_MS // 1_000} seconds; try again"
             case errors.DiskFull():
                 return "the disk of the server is full; make room and try again"
-        reason = (
-            getattr(getattr(error, "diag", None), "message_primary", None) or str(error).partition("\n")[0]
-        )
+        primary = getattr(getattr(error, "diag", None), "message_primary", None)
+        reason = primary or str(error).partition("\n")[0]
         if isinstance(error, psycopg.OperationalError | Unreachable):
             return f"the server fails ({reason}); is it running, and is the address right?"
         return str(reason)

@@ -1,4 +1,4 @@
-"""What a memory holds in forms that other programs and people read: messages, facts, a list by name.
+"""Write what a memory holds in forms that other programs and people read: messages, facts, a list by name.
 
     messages     a line for each conversation, as OpenAI and most others write it: {"messages": [...]}
     facts        a line for each fact, current or ended, as JSON
@@ -17,18 +17,18 @@ from umi_core.language.times import format_time
 from umi_core.rows import Ended, Entity, Resource, fact_of
 from umi_live.fact_order import list_end_times, order_by_time
 from umi_live.memory import LiveMemory
+from umi_live.reads import FACTS
 from umi_live.transfer import read_object
 
 
 async def list_messages(memory: LiveMemory) -> AsyncIterator[str]:
     """Yield each conversation that was memorized, as a line of JSON."""
-    async for row in memory.rows(("resource",)):
-        body = row.body
-        if isinstance(body, Resource) and body.parent_id is None and body.modality == "conversation":
-            found = read_chat_file(body.text)
-            plain = [{"role": "user", "content": body.text}]  # of no known form, so no messages
+    async for it in memory.bodies(Resource):
+        if it.parent_id is None and it.modality == "conversation":
+            found = read_chat_file(it.text)
+            plain = [{"role": "user", "content": it.text}]  # a form that is not known has no messages
             messages = plain if found is None else show_messages(found.chats)
-            yield dump({"id": body.uri or body.id, "messages": messages})
+            yield dump({"id": it.uri or it.id, "messages": messages})
 
 
 def show_messages(chats: tuple[Chat, ...]) -> list[dict[str, Any]]:
@@ -40,19 +40,14 @@ def show_messages(chats: tuple[Chat, ...]) -> list[dict[str, Any]]:
 
 
 async def list_facts(memory: LiveMemory) -> AsyncIterator[str]:
-    """Yield each fact as a line of JSON, and what became of it if it has ended."""
-    uris = await list_uris(memory)
-    bodies = [row.body async for row in memory.rows(("entity", "ended"))]
-    rows = [it for it in bodies if isinstance(it, Entity | Ended)]
+    """Yield each fact as a line of JSON; one that has ended says when, by which fact and how."""
+    uris = {it.id: it.uri async for it in memory.bodies(Resource) if it.uri}
+    rows = [it async for it in memory.bodies(*FACTS)]
     ends_ms = list_end_times(rows)
     for row in rows:
-        fact = fact_of(row)
-        assert fact is not None
-        end = (
-            {"ended_at": format_time(ends_ms[row.id]), "ended_by": row.by, "how": row.how}
-            if isinstance(row, Ended)
-            else {}
-        )
+        fact, end = fact_of(row), dict[str, str | None]()
+        if isinstance(row, Ended):
+            end = {"ended_at": format_time(ends_ms[row.id]), "ended_by": row.by, "how": row.how}
         yield dump({
             "id": fact.id, "text": fact.content, "name": fact.name, "type": fact.type,
             "stated_at": format_time(fact.created_ms), "happened_at": format_time(fact.event_time_ms or 0),
@@ -65,19 +60,11 @@ def is_list_of_facts(text: str) -> bool:
     return {"id", "text", "name", "type", "sources"} <= read_object(text.partition("\n")[0]).keys()
 
 
-async def list_uris(memory: LiveMemory) -> Mapping[str, str]:
-    """Return by the id of each memorized text what it is called."""
-    found = [row.body async for row in memory.rows(("resource",)) if isinstance(row.body, Resource)]
-    return {it.id: it.uri for it in found if it.uri}
-
-
 async def list_markdown(memory: LiveMemory) -> AsyncIterator[str]:
     """Yield the lines of a page with the current facts, the oldest first, under their names."""
     groups = dict[str, list[Entity]]()
     facts = [it async for it in memory.entities()]
-    for row in order_by_time(facts):
-        fact = fact_of(row)
-        assert fact is not None
+    for fact in map(fact_of, order_by_time(facts)):
         groups.setdefault(fact.name if fact.about else "", []).append(fact)
     for name in sorted(groups):
         yield f"# {plain_line(name) or 'Notes'}"

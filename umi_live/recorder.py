@@ -1,7 +1,7 @@
-"""Recorder: writes down all that goes into a memory, for `umi-sim replay`.
+"""Recorder: writes every input of a memory into a file, for `umi-sim replay`.
 
-Law 1. What goes in is in the file before the memory is stepped: a step that ends the memory is there too.
-Law 2. The file holds what users and models said, and only its owner may read it. Keep it like the database.
+Law 1. An input is in the file before the memory is stepped: the last one may have ended the memory.
+Law 2. The file holds the texts of users and models, so only its owner may read it. Keep it like the database.
 """
 
 import os
@@ -17,7 +17,10 @@ from umi_live.files import create_file
 
 
 class Recorder:
-    """A file for one life of a memory; one that is there is not written over. Raises LiveError."""
+    """Writes the file of one incarnation of a memory.
+
+    Its methods but `close` raise LiveError, also for a file that exists: none is written over.
+    """
 
     def __init__(self, path: str | os.PathLike[str], scope: Scope, config: Config) -> None:
         try:
@@ -25,28 +28,25 @@ class Recorder:
             self.file = open(path, "x", encoding="utf-8", buffering=1, opener=create_file)  # noqa: SIM115  # closed with the memory
         except OSError as error:
             raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
-        self.has_taken = False
+        self.has_input = False
         try:
             self._write(RecordingHead(scope, config).line())
         except LiveError:
-            self.discard()
+            self.close()
             raise
 
-    def took(self, now_ms: int, value: Value) -> None:
+    def write_input(self, now_ms: int, value: Value) -> None:
         self._write(Taken(now_ms, value).line())
-        self.has_taken = True
+        self.has_input = True
 
-    def gave(self, effects: tuple[Effect, ...]) -> None:
+    def write_effects(self, effects: tuple[Effect, ...]) -> None:
         self._write(digest_line(effects))
 
     def close(self) -> None:
-        with suppress(OSError):  # of what could not be written: that was told when it happened
+        """Close the file, and remove it if it has no input, so that the name can be used again."""
+        with suppress(OSError):  # of what could not be written: `_write` has raised for it
             self.file.close()
-
-    def discard(self) -> None:
-        """Close the file, and remove it if the memory took nothing, so that the name can be used again."""
-        self.close()
-        if not self.has_taken:
+        if not self.has_input:
             os.unlink(self.file.name)
 
     def _write(self, line: str) -> None:

@@ -1,8 +1,8 @@
-"""Remains: copies of deleted rows that SQLite leaves in the pages of a file, though `secure_delete` is on.
+"""Find copies of deleted rows that SQLite leaves in the pages of a file, though `secure_delete` is on.
 
-When SQLite divides or joins pages it moves rows from one to another. What a row leaves behind lies in the
-unused space between the list of cells and the cells of a page, and is not overwritten. A row that is deleted
-later is overwritten where it is, and not where it was. Pages: https://www.sqlite.org/fileformat2.html
+When SQLite divides or joins pages it moves rows from one to another, and does not overwrite the old copy in
+the unused space between the list of cells and the cells of a page. A row that is deleted later is overwritten
+where it is, and not where it was. Pages: https://www.sqlite.org/fileformat2.html
 """
 
 import re
@@ -21,7 +21,7 @@ LEAF_HEADER_BYTES: Final = 8
 FILE_HEADER_BYTES: Final = 100  # before the header of the first page
 CHUNK_BYTES: Final = 1 << 20
 PIECE_BYTES: Final = 12  # a copy may be overwritten in part
-PIECE_BYTES_MIN: Final = 6  # shorter ones stand everywhere
+PIECE_BYTES_MIN: Final = 6  # shorter ones occur in any file
 NO_TEXT: Final = re.compile(r"([a-z]+(_[0-9a-f]{12,})?)?")  # nothing, an id, or one of a few words
 READ_ONLY: Final = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY
 
@@ -31,7 +31,7 @@ def pieces_of(body: Body | None) -> frozenset[bytes]:
     texts = [text.encode(errors="surrogatepass") for text in list_texts(body)]
     pieces = {text[at : at + PIECE_BYTES] for text in texts for at in range(0, len(text), PIECE_BYTES)}
     if isinstance(body, Entity):
-        # The index leaves out what a term has in common with the one before it, so ends are looked for.
+        # The index leaves out what a term has in common with the one before it, so these are ends of terms.
         terms = count_terms(*body.name_and_text())
         pieces |= {term.encode().hex().encode()[-PIECE_BYTES:] for term in terms}
     return frozenset(piece for piece in pieces if len(piece) >= PIECE_BYTES_MIN)
@@ -52,14 +52,15 @@ def list_texts(value: Any) -> Iterator[str]:
 
 def has_remains(path: str, vfs: str | None, page_bytes: int, pieces: Collection[bytes]) -> bool:
     """Check whether unused space of a page holds one of these pieces. Raises apsw.Error, OSError."""
-    return any(piece in space for space in unused_spaces(path, vfs, page_bytes) for piece in pieces)
+    return bool(pieces) and any(
+        piece in space for space in unused_spaces(path, vfs, page_bytes) for piece in pieces
+    )
 
 
 def unused_spaces(path: str, vfs: str | None, page_bytes: int) -> Iterator[bytes]:
-    """Yield the space between the list of cells and the cells of each page with rows, if something is in it.
+    """Yield the space between the list of cells and the cells of each page with rows, unless it is all zeros.
 
-    The file is opened by SQLite's own code: to close it in any other way would release the locks that this
-    process has on it.
+    SQLite's own code opens the file: closing it in any other way would release the locks of this process.
     """
     flags: Any = [READ_ONLY, 0]
     file = apsw.VFSFile(vfs or "", path, flags)

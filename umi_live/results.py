@@ -1,4 +1,4 @@
-"""Results: what the calls of a memory return beside facts, and what a question refers to."""
+"""Results of the calls of a memory, and the words of a question that refer to earlier turns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Result(Data, Generic[T]):
-    """The value of a request, what was done with less (`degraded`), and the usage of models."""
+    """The value of a request, the steps that were done with less (`degraded`), and the usage of models."""
 
     value: T
     degraded: tuple[Degraded, ...] = ()
@@ -25,7 +25,7 @@ class Result(Data, Generic[T]):
 # No `Data`: msgspec makes no class that is a Sequence.
 @dataclass(frozen=True)
 class Hits(Sequence[Hit]):
-    """The hits of a recall, the best first; `resolution` says what became of its pronouns."""
+    """The hits of a recall, the best first; `resolution`: what the pronouns of the question refer to."""
 
     hits: tuple[Hit, ...]
     resolution: Resolution
@@ -48,9 +48,9 @@ class Hits(Sequence[Hit]):
 
 
 def find_references(query: str, turns: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:
-    """Return the words of a question that mean something said before, each once; none if it is clear.
+    """Return the words of a question that refer to earlier turns, each once; none if it is clear.
 
-    `turns`: (role, text), oldest first. With them `the boss` is found if they have a boss.
+    `turns`: (role, text), oldest first. With them `the boss` is one of these words if they mention a boss.
     """
     spoken = shown_turns(tuple(Turn(role, text) for role, text in turns))
     return tuple(dict.fromkeys(read_query(query, spoken).terms))

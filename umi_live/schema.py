@@ -1,9 +1,9 @@
-"""The file: its tables, how it is opened, checked and brought up to date.
+"""Open a file, check it and bring its tables up to date.
 
-Law 1. A file that is not ours, or that a newer release wrote, is refused in a sentence, and not touched.
-Law 2. A migration is one transaction; killed in the middle, the file is as it was.
+Law 1. A file of another program, or of a newer release, raises StoreError and is not changed.
+Law 2. A migration is one transaction: if the process ends in the middle, the file is as it was.
 Law 3. Only its owner may read a file that is made here, and its log.
-Law 4. What is deleted is overwritten with zeros, in pages that become free too.
+Law 4. Deleted bytes are overwritten with zeros, also in pages that become free.
 
 Why WAL with synchronous=FULL: the log is synced at every commit, before it is acknowledged. With a rollback
 journal and synchronous=FULL the deletion of the journal is not synced, so a power cut may bring it back, and
@@ -32,10 +32,10 @@ BUSY_MS: Final = 5_000
 MEMORY: Final = ":memory:"
 OPEN_ELSEWHERE: Final = "an older release has it open, and this one upgrades it; close it there first"
 
-# `number` names a row for ever, a deleted one too: its version goes on. `changed` counts commits of a scope.
-# What stands behind `changed` is what conditions ask for, and null in rows of other kinds.
-# Ids stand before kinds, so that what one entity has lies together, and a commit writes few pages.
-# The statistics are those of a large file: query plans do not depend on when statistics were last counted.
+# `number` names a row for ever, also if deleted: its version goes on. `changed` counts commits of a scope.
+# The columns after `changed` are for conditions, and null in rows of other kinds.
+# Ids come before kinds, so that the rows of one entity are neighbours, and a commit writes few pages.
+# The statistics are those of a large file, so that query plans do not depend on when they were last counted.
 FIRST: Final = """
 create table scope (
     number integer primary key autoincrement, user text not null, agent text not null, embedder text,
@@ -81,7 +81,7 @@ insert into sqlite_stat1 values
 insert into word (word) values ('delete-all');
 """
 
-THIRD: Final = "delete from row where kind = 'tombstone'"  # a forgotten fact leaves none any more
+THIRD: Final = "delete from row where kind = 'tombstone'"  # a forgotten fact no longer leaves one
 
 # `tag`: of a row, if the file is sealed. `seal`: one row if it is, none if not (umi_live/seal.py).
 FOURTH: Final = """
@@ -118,117 +118,101 @@ SEALABLE: Final = 4  # the first version with a table for a seal
 
 
 class OpenOptions(Data):
-    """How a file is opened. Only a simulated disk is told another way than this one.
+    """How a file is opened. A simulated disk sets `vfs`, `journal`, `is_alone`, `log_pages` and `sync`."""
 
-    `is_alone`: no memory is shared with other processes; `log_pages`: a longer log is written into the file.
-    `is_read_only`: nothing is written, and the file may be one that cannot be. `sync`: makes durable what a
-    file at a path holds, and its length. `seal`: what a sealed file is opened with, and a new one sealed;
-    `is_trusted`: its rows are not compared with their tags, so that all that were changed can be listed.
-    """
-
-    vfs: str | None = None
+    vfs: str | None = None  # a file system of SQLite by its name; None: that of the machine
     journal: str = "wal"
-    is_alone: bool = False
-    log_pages: int = 1_000
-    is_read_only: bool = False
-    sync: Callable[[str], None] = sync_file
-    seal: SealOptions | None = None
-    is_trusted: bool = False
+    is_alone: bool = False  # SQLite shares no memory with other processes
+    log_pages: int = 1_000  # a longer log is written into the file
+    is_read_only: bool = False  # nothing is written, so the file may be write-protected
+    sync: Callable[[str], None] = sync_file  # makes durable what the file at a path holds, and its length
+    seal: SealOptions | None = None  # of a sealed file; a new one is sealed with it
+    is_trusted: bool = False  # rows are not compared with their tags, so that all changed ones can be listed
 
 
-AS_USUAL: Final = OpenOptions()
+DEFAULTS: Final = OpenOptions()
 
 
-def open_connection(path: str, way: OpenOptions = AS_USUAL) -> apsw.Connection:
-    """Return a connection to the file, which is made if it is not there. Raises StoreError."""
+def open_connection(path: str, options: OpenOptions = DEFAULTS) -> apsw.Connection:
+    """Return a connection to the file, which is created if it is absent. Raises StoreError."""
     connection = None
-    if way.vfs is None and path != MEMORY and not way.is_read_only:
-        create_private(path)
+    if options.vfs is None and path != MEMORY and not options.is_read_only:
+        # Only its owner may read it, and its log gets the same permissions. A file that cannot be created
+        # here SQLite cannot create either, and its error says why.
+        with suppress(OSError):
+            os.close(create_file(path))
     try:
-        connection = reading(path) if way.is_read_only else apsw.Connection(path, vfs=way.vfs)
+        if options.is_read_only:
+            connection = connect_reading(path)
+        else:
+            connection = apsw.Connection(path, vfs=options.vfs)
         connection.set_busy_timeout(BUSY_MS)
-        if way.is_alone:
+        if options.is_alone:
             connection.pragma("locking_mode", "exclusive")
-        prepare(connection, path, way)
-    except apsw.Error as error:
+        prepare(connection, path, options)
+    except BaseException as error:
         if connection is not None:
             connection.close()
-        raise StoreError(f"{path}: {sentence(error)}") from error
-    except StoreError:
-        if connection is not None:  # else: only read, and not there
-            connection.close()
+        if isinstance(error, apsw.Error):
+            raise StoreError(f"{path}: {describe_error(error)}") from error
         raise
     return connection
 
 
-def create_private(path: str) -> None:
-    """Create an empty file that only its owner may read; SQLite gives its log the same permissions.
+def connect_reading(path: str) -> apsw.Connection:
+    """Return a connection that writes no row, also to a file or in a folder that is write-protected.
 
-    What cannot be made here SQLite cannot make either, and its error says why.
-    """
-    with suppress(OSError):
-        os.close(create_file(path))
-
-
-def reading(path: str) -> apsw.Connection:
-    """Return a connection that writes no row, also to a file or in a folder that cannot be written.
-
-    A log that was left beside a file is read where SQLite may lock it. Without a log the file is taken as it
-    is, so that no other file has to be made beside it.
+    A log beside the file is read where SQLite may lock it. Without a log the file is read as it is, so that
+    SQLite creates no other file beside it. Raises StoreError if the file is absent.
     """
     if not os.path.exists(path):
-        raise StoreError(f"{path}: is not there")
+        raise StoreError(f"{path}: is not there; `umi-live remember` makes it")
     folder = os.path.dirname(path) or "."
     if os.access(path, os.W_OK) and os.access(folder, os.W_OK):
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         connection.pragma("query_only", "on")
         return connection
     log = f"{path}-wal"
-    # `immutable` makes SQLite ignore a log; a file with one
-    # would then be read as it was before its last commits.
+    # `immutable` makes SQLite ignore a log, and with it the last commits.
     is_fixed = not os.path.exists(log) or not os.path.getsize(log)
     address = f"file:{quote(os.path.abspath(path))}?mode=ro{'&immutable=1' if is_fixed else ''}"
     return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
-def prepare(connection: apsw.Connection, path: str, way: OpenOptions) -> None:
+def prepare(connection: apsw.Connection, path: str, options: OpenOptions) -> None:
+    """Set up the connection, and bring the file to this version. Raises StoreError, apsw.Error."""
     version = version_of(connection, path)
-    if way.is_read_only:
-        check_version(version, path)
+    if options.is_read_only:
+        if version == 0:
+            raise StoreError(f"{path}: is empty; `umi-live remember` makes a memory")
+        if version < VERSION:
+            raise StoreError(f"{path}: an older release wrote it; open it once where it can be written")
         check_pages(connection, path)
         return
     connection.pragma("synchronous", "full")
     connection.pragma("secure_delete", "on")  # what is deleted is overwritten with zeros
     if path != MEMORY:
-        connection.pragma("journal_mode", way.journal)
-    connection.wal_autocheckpoint(0)  # the storage does it: what fails then is no failure of a commit
+        connection.pragma("journal_mode", options.journal)
+    connection.wal_autocheckpoint(0)  # the storage does it, so that its failure is not one of a commit
     if version < VERSION:
-        is_shared = version > 0 and way.vfs is None and path != MEMORY
-        # An older release that has the file open would go on
-        # writing rows in its own form into the new tables.
+        is_shared = version > 0 and options.vfs is None and path != MEMORY
+        # An older release that has the file open would write rows in its own form into the new tables.
         with hold_unclaimed(path, OPEN_ELSEWHERE) if is_shared else nullcontext():
             while version < VERSION:
-                migrate(connection, path, way.seal)
+                migrate(connection, path, options.seal)
                 version = version_of(connection, path)
     check_pages(connection, path)
 
 
-def check_version(version: int, path: str) -> None:
-    """Raise StoreError for a file that has to be written before it can be read."""
-    if version == 0:
-        raise StoreError(f"{path}: is empty")
-    if version < VERSION:
-        raise StoreError(f"{path}: an older release wrote it; open it once where it can be written")
-
-
 def check_pages(connection: apsw.Connection, path: str) -> None:
+    """Raise StoreError if SQLite finds a damaged page."""
     damage = connection.pragma("quick_check", 1)
     if damage != "ok":
         raise StoreError(f"{path}: the file is damaged ({damage}); restore it from a copy")
 
 
 def version_of(connection: apsw.Connection, path: str) -> int:
-    """Return the version; 0 for an empty file. Raises StoreError for a foreign file, or a newer release."""
+    """Return the version of a file; 0 if it is empty. Raises StoreError for a foreign or a newer file."""
     owner, version = connection.pragma("application_id"), connection.pragma("user_version")
     is_empty = connection.execute("select count(*) from sqlite_schema").fetchone() == (0,)
     if is_empty and owner == 0:
@@ -265,8 +249,7 @@ def migrate(connection: apsw.Connection, path: str, options: SealOptions | None)
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
     """Write all that is written inside, or nothing of it."""
-    # Takes the lock for writing at once: a transaction that
-    # reads first and writes later may fail in between.
+    # Takes the lock for writing first: a transaction that reads and then writes may fail in between.
     connection.execute("begin immediate")
     try:
         yield
@@ -278,8 +261,8 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def sentence(error: apsw.Error) -> str:
-    """Return what went wrong, in a sentence for the person who named the file."""
+def describe_error(error: apsw.Error) -> str:
+    """Return an error as a sentence for the user who named the file."""
     match error:
         case apsw.NotADBError():
             return "is no database; name another file"

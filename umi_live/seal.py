@@ -1,10 +1,11 @@
-"""A seal on a file: with a key that is not in the file, changes that another program made to it are found.
+"""A seal on a file: with a key that is not in the file, it shows changes by other programs.
 
-Law 1. The tag of a row covers all its columns and its table. A row with another tag is not read.
-Law 2. The total covers which rows there are: one that was removed, or put back as it was before, changes it.
-Law 3. Temporary triggers keep tags and total, in the transaction that changes the rows. Code that writes rows
-knows nothing of them, so none can forget them.
-Law 4. A commit is synced, then the anchor names it, then it is acknowledged: no crash leaves the file behind.
+Law 1. The tag of a row covers all its columns and its table. Reading a row with a wrong tag raises an error.
+Law 2. The total covers the set of rows: removing a row, or restoring an older state of it, changes the total.
+Law 3. Temporary triggers update tags and total, in the transaction that changes the rows, so that code that
+writes rows cannot omit it.
+Law 4. A commit is synced, then the anchor names it, then it is acknowledged: after a crash the file is never
+older than its anchor.
 
 The total is MSet-Add-Hash of Clarke, Devadas, van Dijk, Gassend and Suh, "Incremental Multiset Hash Functions
 and Their Application to Memory Integrity Checking", Asiacrypt 2003: a sum of keyed digests, which no order of
@@ -33,7 +34,7 @@ from umi_live.anchor import (
 from umi_live.errors import FileTampered, StoreError
 
 TABLES: Final = ("scope", "row", "receipt")  # the contents of all others follow from these
-SUMMED: Final = slice(32, 64)  # of a digest; it stands nowhere in the file, so that no sum can be foreseen
+SUMMED: Final = slice(32, 64)  # of a digest; the file does not have this part, so no sum can be predicted
 MODULUS: Final = 2**256
 UNCHECKED: Final = "null"
 NO_STATE: Final = "its seal was taken away"
@@ -55,7 +56,7 @@ create temp trigger seal_update_{table} after update of {columns} on main.{table
 create temp trigger seal_delete_{table} after delete on main.{table} begin
     select seal_remove('{table}', {old}, old.tag); end;
 """
-# Triggers and views that somebody put into the file do not run: they would use the functions of the seal.
+# Triggers and views of other programs in the file do not run: they could use the functions of the seal.
 INERT: Final = (
     apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
     apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
@@ -64,9 +65,9 @@ INERT: Final = (
 
 
 class SealState(Data):
-    """A commit as the seal has it.
+    """A commit in the seal of a file.
 
-    `total`: the sum of the digests of all rows; `definitions`: a digest of the statements that made tables.
+    `total`: the sum of the digests of all rows; `definitions`: a digest of the definitions of all tables.
     """
 
     number: int = 0
@@ -77,7 +78,7 @@ class SealState(Data):
 
 
 class Seal:
-    """The seal of an open file. Its methods raise FileTampered for what somebody else has changed."""
+    """The seal of an open file. Its methods raise FileTampered for changes by other programs."""
 
     def __init__(self, connection: apsw.Connection, path: str, options: SealOptions) -> None:
         self.connection, self.path, self.options = connection, path, options
@@ -86,7 +87,7 @@ class Seal:
         self.salt = bytes(found[0])
         self.key = options.derive_key(self.salt)
         self.columns = {table: self._list_columns(table) for table in TABLES}
-        self.last = self.now = SealState()  # the newest commit that this process knows; the one at hand
+        self.last = self.now = SealState()  # the newest commit that this process knows; the one being written
         for setting in INERT:
             connection.config(setting, 0)
         functions: dict[str, Any] = {
@@ -108,7 +109,7 @@ class Seal:
         return f"seal_check('{table}', {', '.join(self.columns[table])}, tag)"
 
     def watch(self) -> None:
-        """Keep tags and total from now on, whatever this connection writes."""
+        """Update tags and total from now on with all that this connection writes."""
         for table, columns in self.columns.items():
             new, old = (", ".join(f"{which}.{it}" for it in columns) for which in ("new", "old"))
             self.connection.execute(
@@ -159,7 +160,7 @@ class Seal:
     # The total.
 
     def load(self) -> SealState:
-        """Return the state of the file, which is of this key and no older than what is known."""
+        """Return the state of the file. Raises FileTampered for another key, or a state before `last`."""
         rows: list[Any] = self.connection.execute(LOAD).fetchall()
         if len(rows) != 1:
             raise self.error(NO_STATE)
@@ -173,7 +174,7 @@ class Seal:
         return SealState(number, row_count, unmasked, definitions, tag)
 
     def save(self) -> None:
-        """Write the state at hand as that of the next commit."""
+        """Write the state as that of the next commit."""
         [(nonce,)] = self.connection.execute(RANDOM)
         masked = ((self.now.total + self._mask(nonce)) % MODULUS).to_bytes(32)
         values = self.now.number + 1, self.now.row_count, self.now.definitions, nonce, masked
@@ -185,16 +186,16 @@ class Seal:
         return int.from_bytes(self._digest("mask", nonce)[SUMMED])
 
     def begin(self) -> None:
-        """Begin a transaction that writes."""
+        """Read the state at the beginning of a transaction that writes."""
         self.now = self.last = self.load()
 
     def end(self) -> None:
-        """Seal what the transaction has written."""
+        """Write the state at the end of a transaction that has written rows."""
         if self.now != self.last:
             self.save()
 
     def acknowledge(self) -> None:
-        """Note that the transaction was committed, in the anchor too. Raises apsw.IOError if that fails."""
+        """Note that the transaction was committed, also in the anchor. Raises apsw.IOError if that fails."""
         self.last = self.now
         if self.options.anchor is not None:
             try:
@@ -203,14 +204,14 @@ class Seal:
                 raise apsw.IOError(f"{self.options.anchor}: {error.strerror}") from error
 
     def refuse_unsealed(self) -> StoreError:
-        """Return the error for a file with rows and without a seal, which its anchor may have seen."""
+        """Return the error for a file with rows and without a seal; the anchor shows whether it had one."""
         found = self.find_anchor()
         if found is not None and found.number:
             return self.error(NO_STATE)
         return StoreError(f"{self.path}: is not sealed; `umi-live seal` seals it")
 
     def settle_anchor(self) -> None:
-        """Make the anchor name the newest commit; one that is missing is made."""
+        """Write the newest commit into the anchor, which is created if absent."""
         self.last = self.now
         if self.options.anchor is not None:
             if self.find_anchor() is None:
@@ -224,7 +225,7 @@ class Seal:
     def create(self) -> None:
         """Seal a file for the first time, with its anchor, inside a transaction of the caller."""
         if self.options.anchor is not None:
-            # Before the commit: a crash in between leaves an anchor of no commit, which is replaced later.
+            # Before the commit: a crash in between leaves an anchor without a commit, which is replaced.
             create_anchor(self.options, self.line())
         self.write()
 
@@ -241,12 +242,12 @@ class Seal:
     def _digest_definitions(self) -> bytes:
         return self._digest("definitions", self.connection.execute(DEFINITIONS).fetchall())[:TAG_BYTES]
 
-    # A look at everything.
+    # Checks of the whole file.
 
     def read_anchor(self) -> AnchorLine | None:
-        """Return what the anchor names; None if the file has none. Raises StoreError if it is not there.
+        """Return the commit in the anchor; None for a file without one. Raises StoreError if absent.
 
-        Read it before the file: another process may commit in between, and then the file is ahead.
+        Call it before reading the file: another process may commit in between, and then the file is newer.
         """
         found = self.find_anchor()
         if found is None and self.options.anchor is not None:
@@ -254,20 +255,20 @@ class Seal:
         return found
 
     def find_anchor(self) -> AnchorLine | None:
-        """Return what the anchor names; None if there is none."""
+        """Return the commit in the anchor; None if there is no anchor."""
         if self.options.anchor is None:
             return None
         with anchor_errors(self.options):
             return read_anchor(self.options)
 
     def verify(self, anchor: AnchorLine | None = None) -> None:
-        """Raise FileTampered for the first change that is found. Inside a transaction of the caller."""
+        """Raise FileTampered for the first change that is found. Call it inside a transaction."""
         with closing(self.find_changes(anchor)) as changes:
             for change in changes:
                 raise self.error(change)
 
     def find_changes(self, anchor: AnchorLine | None = None) -> Generator[str]:
-        """Read all rows, and yield what was changed. Raises FileTampered if the seal itself was."""
+        """Read all rows, and yield a sentence for each change. Raises FileTampered for a changed seal."""
         self.now = self.last = self.load()
         if anchor is not None:
             yield from self._compare_anchor(anchor)

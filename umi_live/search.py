@@ -1,8 +1,8 @@
-"""Searches of one scope: what is kept in memory of its entities, so that a search reads only what it answers.
+"""Search one scope by an index in memory, so that a search reads only the rows that it returns.
 
-Law 1. What is kept follows the file: `follow` reads what has changed since, by any process.
+Law 1. The index follows the database: `follow` reads what any process has changed since.
 Law 2. numpy narrows down and whole numbers decide: scores and their order are those of umi_core.
-Law 3. A slot belongs to one id for ever, and never to another.
+Law 3. A slot belongs to one id for as long as the index exists.
 Law 4. A write indexes the terms of its own row and nothing else; a search counts the rows that have a term.
 """
 
@@ -18,8 +18,8 @@ from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, wei
 from umi_live.columns import SqlConnection, body_of, cap_count, counted_terms, token
 
 ROOM_MIN: Final = 64
-MARKED_COUNT_MAX: Final = 256  # terms that are kept: one byte for each slot and term
-FOLLOWED_COUNT_MAX: Final = 100  # after more changes the kept terms are read again instead
+MARKED_COUNT_MAX: Final = 256  # cached terms: one byte for each slot and term
+FOLLOWED_COUNT_MAX: Final = 100  # after more changes the cached terms are read again instead
 
 CHANGED: Final = """
 select number, kind, id, body is not null, term_count, components, changed, {check} from row
@@ -36,34 +36,32 @@ class Index:
     """The entities of one scope as columns, one slot each."""
 
     def __init__(self, scope: int, base: int = 0) -> None:
-        """`base`: no number of a row of the scope is smaller."""
+        """Begin an empty index. `base`: no number of a row of the scope is smaller."""
         self.scope, self.base = scope, base
-        self.changed = 0  # the last commit of the scope that it knows
-        self.version = -1  # of the whole file, when it last looked
+        self.changed = 0  # the last commit of the scope that was read
+        self.version = -1  # of the whole database, when it was last read
         self.ids: list[str] = []  # by slot
         self.slots: dict[str, int] = {}
-        self.keys = np.zeros(0, np.uint64)  # in the order of ids, as far as eight bytes tell it
+        self.keys = np.zeros(0, np.uint64)  # the first eight bytes of each id, which sort as ids do
         self.numbers = np.zeros(0, np.int64)  # of the rows of entities; 0 if there is none
         self.term_counts = np.zeros(0, np.int64)  # how many terms the row has; 0 if there is none
         self.slot_of = np.zeros(0, np.int32)  # by number of the row, counted from the base
         self.vectors: dict[int, Vectors] = {}  # by their length
-        self.marked: dict[str, Marks] = {}  # by term: how often it stands where. The longest unused first
+        self.marked: dict[str, Marks] = {}  # by term: its count by slot. The longest unused first
 
     # Following the file.
 
     def follow(self, connection: SqlConnection, check: str) -> None:
-        """Learn what has been committed since the last time. Call it after a read of the same transaction.
+        """Read what was committed since the last call. Call it after a read of the same transaction.
 
         `check`: an expression of SQL that raises for a row that was changed (`Seal.check`).
         """
-        # Changes with every commit to the file, also of other
-        # memories of it: nothing of this scope may be new.
+        # The version changes with every commit to the database, also of other scopes.
         version = connection.data_version()
         if version == self.version:
             return
-        fresh: list[Any] = connection.execute(
-            CHANGED.format(check=check), (self.scope, self.changed)
-        ).fetchall()
+        sql = CHANGED.format(check=check)
+        fresh: list[Any] = connection.execute(sql, (self.scope, self.changed)).fetchall()
         self.version = version
         again = list[tuple[int, bool]]()
         for number, kind, row_id, is_there, term_count, components, changed, _ in fresh:
@@ -76,7 +74,7 @@ class Index:
             self.changed = changed
         for vectors in self.vectors.values():
             vectors.measure()
-        # Aside, so that they are lost, and not wrong, if the database fails meanwhile.
+        # Taken out meanwhile: if the database fails, they are lost and not wrong.
         marked, self.marked = self.marked, {}
         self._mark_again(marked, again, connection)
         self.marked = marked
@@ -86,11 +84,8 @@ class Index:
         if slot == len(self.ids):
             self.ids.append(row_id)
             if slot == len(self.numbers):
-                self.numbers, self.term_counts = (
-                    grow_array(self.numbers, slot),
-                    grow_array(self.term_counts, slot),
-                )
-                self.keys = grow_array(self.keys, slot)
+                self.numbers, self.keys = grow_array(self.numbers, slot), grow_array(self.keys, slot)
+                self.term_counts = grow_array(self.term_counts, slot)
                 self.marked = {term: grow_array(marks, slot) for term, marks in self.marked.items()}
             self.keys[slot] = int.from_bytes(row_id.encode()[:8].ljust(8, b"\0"))
         return slot
@@ -117,9 +112,9 @@ class Index:
     def _mark_again(
         self, marked: dict[str, Marks], rows: Sequence[tuple[int, bool]], connection: SqlConnection
     ) -> None:
-        """Note anew where kept terms stand: a changed row may have others now.
+        """Count the cached terms of changed rows anew.
 
-        `rows`: the number of each row, and whether it was absent before, so that no term stands there yet.
+        `rows`: the number of each row, and whether it was absent before, so that no term is counted for it.
         """
         if len(rows) > FOLLOWED_COUNT_MAX:
             marked.clear()
@@ -161,15 +156,14 @@ class Index:
         return best_by_words(postings, weight, lengths, self.keys[:size], self.ids, limit, least_ppm, allowed)
 
     def _marks(self, term: str, connection: SqlConnection) -> Marks:
-        # Taken out and put in again, so that the dict stays
-        # in the order of use and its first term goes first.
+        # Taken out and put in again, so that the dict stays in the order of use.
         marks = self.marked.pop(term, None)
         if marks is None:
             marks = np.zeros(len(self.numbers), np.uint8)
-            # A row with a term three times is indexed under `term`
-            # and `term n3`, so higher counts overwrite lower ones.
+            # A row with a term three times is indexed under `term` and `term n3`: higher counts overwrite.
             for count in range(1, OCCURRENCE_COUNT_MAX + 1):
-                slots = self._where(token(self.scope, term, count), connection)
+                numbers = self._list_holding(token(self.scope, term, count), connection)
+                slots = self.slot_of[np.array(numbers, np.int64) - self.base]
                 if count == 1 and not len(slots):
                     break  # no row has the term
                 marks[slots] = count
@@ -177,9 +171,6 @@ class Index:
         if len(self.marked) > MARKED_COUNT_MAX:
             del self.marked[next(iter(self.marked))]
         return marks
-
-    def _where(self, name: str, connection: SqlConnection) -> NDArray[np.int32]:
-        return self.slot_of[np.array(self._list_holding(name, connection), np.int64) - self.base]
 
     def _list_holding(self, name: str, connection: SqlConnection) -> list[int]:
         """Return the numbers of the rows that have a token."""
@@ -190,9 +181,6 @@ class Index:
         found = np.zeros(len(self.ids), np.bool_)
         found[self.slot_of[np.fromiter(numbers, np.int64) - self.base]] = True
         return found
-
-    def everything(self) -> Mask:
-        return np.ones(len(self.ids), np.bool_)
 
     def exclude(self, mask: Mask, ids: Iterable[object]) -> None:
         for row_id in ids:
@@ -205,7 +193,7 @@ class Vectors:
     """The vectors of one length, by slot; zeros where there is none."""
 
     def __init__(self, dims: int) -> None:
-        self.size = 0  # slots behind have none
+        self.size = 0  # no later slot has a vector
         self.matrix = np.zeros((0, dims), exact_type(dims))
         self.squares = np.zeros(0, np.int64)
         self.scales = np.zeros(0, np.float32)
@@ -222,7 +210,7 @@ class Vectors:
         self.fresh.append(slot)
 
     def measure(self) -> None:
-        """Measure all rows: if most of them are asked for, that is quicker than picking them."""
+        """Measure the new vectors; if most are new all of them, which is faster than picking."""
         at = self.fresh if 2 * len(self.fresh) < self.size else slice(self.size)
         self.squares[at], self.scales[at] = measure_rows(self.matrix[at])
         self.fresh.clear()

@@ -3,10 +3,10 @@
     POST /v1/agents/helper/remember {"text": "Ann likes tea."}
     POST /v1/agents/helper/mcp      the tools of umi_live/mcp.py
 
-Law 1. A request acts for the user of its token alone; nothing else in it names one. Law 2. A reply is JSON,
-also of an error, and has no path, no traceback and no text of another user. Law 3. What a client can make
-large, slow or many has a limit, and a request that is cut off by one is done completely or not at all. Law 4.
-What comes through MCP is a model's, whatever the token says. Law 5. A field without a meaning is refused.
+Law 1. A request acts for the user of its token; nothing else in it names a user. Law 2. Each reply is JSON,
+also for an error, and has no path, no traceback and no text of another user. Law 3. Size, time and number of
+requests have limits; a request that a limit ends is done completely or not at all. Law 4. What arrives by MCP
+was written by a model, whatever the token allows. Law 5. An unknown field is refused.
 
 Needs the extra `serve`: `pip install 'umi-sim[serve]'`.
 """
@@ -36,18 +36,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from umi_core.data import Data, Owner, is_struct
 from umi_core.kelpie import wire
 from umi_core.kelpie.wire import HttpRequest, Malformed, route
-from umi_core.limits import DAY_MS
 from umi_core.messages.effects import Degraded, Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.requests import Forget, Recall, Remember, ShareArchive
 from umi_core.messages.results import ArchiveShared, Forgotten, Hit, Recalled, Remembered
-from umi_core.rows import Entity, fact_of
 from umi_core.text import SURROGATE, show_value
 from umi_core.values import Turn
 from umi_live.access import Caller, ServeLimits, TokenFile, TokenTable
 from umi_live.deadlines import limit_time
 from umi_live.errors import InDoubt, LiveError, NotDone, RequestFailed, StoreError, TimedOut
 from umi_live.mcp import make_server
-from umi_live.memory import LiveMemory
+from umi_live.memory import LiveMemory, read_changes
 from umi_live.openapi import describe_api
 
 LOG: Final = logging.getLogger("umi_live.serve")
@@ -76,11 +74,14 @@ STATUSES: Final[Mapping[int, str]] = {
 }  # fmt: skip
 
 
-# Routes of facts, beside those of an agent server.
+# Routes of facts, in addition to those of an agent server.
 
 
 class FactWritten(Data):
-    """A fact of a remember; `change` is created, unchanged or ended. No texts: it was forgotten meanwhile."""
+    """A fact in a reply to remember; `change` is created, unchanged or ended.
+
+    `name` and `content` are empty if the fact was forgotten meanwhile.
+    """
 
     id: str
     change: str
@@ -117,7 +118,7 @@ def share(op_id: OpId, it: HttpRequest) -> ShareArchive:
 
 
 def read_turns(given: Any) -> tuple[Turn, ...]:
-    """Return the turns of a conversation, none of null. Raises ValueError."""
+    """Return the turns of a conversation; none for null. Raises ValueError."""
     turns = [] if given is None else given
     if not isinstance(turns, list) or not all(isinstance(it, dict) and set(it) == TURN for it in turns):
         raise ValueError('turns; it is a list of {"role": ..., "content": ...}, with nothing else in each')
@@ -125,22 +126,20 @@ def read_turns(given: Any) -> tuple[Turn, ...]:
 
 
 def read_time_range(given: Any) -> tuple[int | None, int | None] | None:
-    """Return the first and the last time that are meant, in milliseconds. Raises ValueError."""
+    """Return the first and the last millisecond of a range. Raises ValueError."""
     if given is None:
         return None
     message = f"time_range; it is [start, end], each a time of RFC 3339 or null, not {show_value(given)}"
-    if not isinstance(given, list) or len(given) != 2:
-        raise ValueError(message)
-    if any(it is not None and not isinstance(it, str) for it in given):
+    is_pair = isinstance(given, list) and len(given) == 2
+    if not is_pair or any(it is not None and not isinstance(it, str) for it in given):
         raise ValueError(message)
     start_ms, end_ms = wire.instant(given[0], message), wire.instant(given[1], message)
-    # A date alone as the end includes its day: the range has both its ends.
-    is_date = end_ms is not None and len(given[1]) == DATE_CHARS
-    return start_ms, end_ms + DAY_MS - 1 if end_ms is not None and is_date else end_ms
+    after_ms = wire.instant(given[1], message, is_end=True)
+    # A range includes both ends, and an end that is a date includes its day.
+    return start_ms, end_ms if after_ms == end_ms or after_ms is None else after_ms - 1
 
 
 TURN: Final = {"role", "content"}  # as a message has them
-DATE_CHARS: Final = len("2026-11-30")
 
 
 ROUTES: Final[wire.Table] = {
@@ -164,12 +163,14 @@ ROUTES: Final[wire.Table] = {
 
 
 async def respond(memory: LiveMemory, outcome: Outcome) -> wire.Response:
-    """Return the response for this outcome; a fact that was written has its text beside its id."""
+    """Return the response for this outcome; facts in it have their texts."""
     match outcome:
         case Done(value=Remembered() as value, degraded=degraded):
-            changes = [(it.id, it.change) for it in value.entities] + [(key, "ended") for key in value.ended]
-            found = [(key, change, fact_of(await memory.entity(key))) for key, change in changes]
-            rows = tuple(FactWritten(key, change, *texts_of(fact)) for key, change, fact in found)
+            found = await read_changes(memory, value)
+            rows = tuple(
+                FactWritten(key, change, it.name if it else "", it.content if it else "")
+                for key, change, it in found
+            )
             return wire.respond(Done(FactsWritten(rows, degraded, value.repeated)), as_json)
         case Done(value=Recalled() as value, degraded=degraded):
             return wire.respond(Done(FactsFound(value.hits, value.resolution.query, degraded)), as_json)
@@ -178,12 +179,8 @@ async def respond(memory: LiveMemory, outcome: Outcome) -> wire.Response:
     return wire.respond(outcome)
 
 
-def texts_of(fact: Entity | None) -> tuple[str, str]:
-    return ("", "") if fact is None else (fact.name, fact.content)
-
-
 def as_json(value: Any) -> object:
-    """Return a value under the names of the wire, pairs as objects."""
+    """Return a value as JSON with the field names of the wire; pairs become objects."""
     if isinstance(value, tuple):
         return list(map(as_json, value))
     if not is_struct(type(value)):
@@ -192,11 +189,11 @@ def as_json(value: Any) -> object:
     return {name: as_json(part) for name, part in wire.fields(value).items()} | pairs
 
 
-# Memories: those that were asked last stay open.
+# Memories: the most recently used ones stay open.
 
 
 class PooledMemory:
-    """The place of one memory, open or not. `count`: requests that use it, or wait for it."""
+    """A memory of the pool, open or not. `count`: requests that use it, or wait for it."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -204,7 +201,7 @@ class PooledMemory:
         self.count = 0
 
     async def close(self) -> None:
-        """Close the memory, if one is open; whatever it raises is only logged."""
+        """Close the memory if it is open; an exception is only logged."""
         memory, self.memory = self.memory, None
         if memory is not None:
             try:
@@ -214,23 +211,23 @@ class PooledMemory:
 
 
 def is_broken(memory: LiveMemory) -> bool:
-    """Check whether a memory takes no requests any more, after a bug or a change by another program."""
+    """Check whether a memory no longer takes requests, after a bug or a change by another program."""
     return memory.host is None or memory.host.is_closed
 
 
 class MemoryPool:
-    """Opens memories when they are asked, and closes those that were not asked for longest."""
+    """Opens memories for requests, and closes the least recently used ones of more than `size`."""
 
     def __init__(self, make: Callable[[str, str], LiveMemory], size: int) -> None:
         self.make, self.size = make, size
-        self.seats: dict[tuple[str, str], PooledMemory] = {}  # the last one was asked last
+        self.memories: dict[tuple[str, str], PooledMemory] = {}  # the most recently used one last
         self.closing: dict[asyncio.Task[None], None] = {}
 
     @asynccontextmanager
     async def use(self, user: str, agent: str) -> AsyncIterator[LiveMemory]:
-        """Raises LiveError if the memory cannot be opened."""
+        """Keep the memory of this user and agent open. Raises LiveError if it cannot be opened."""
         key = user, agent
-        pooled = self.seats[key] = self.seats.pop(key) if key in self.seats else PooledMemory()
+        pooled = self.memories[key] = self.memories.pop(key) if key in self.memories else PooledMemory()
         pooled.count += 1
         try:
             async with pooled.lock:
@@ -241,33 +238,33 @@ class MemoryPool:
             yield memory
         finally:
             pooled.count -= 1
-            idle = [it for it, found in self.seats.items() if not found.count]
-            surplus = max(0, len(self.seats) - self.size)
+            idle = [it for it, found in self.memories.items() if not found.count]
+            surplus = max(0, len(self.memories) - self.size)
             for it in idle[:surplus]:
                 self.start_closing(it)
             if pooled.memory is None:
                 self.start_closing(key)
 
     def start_closing(self, key: tuple[str, str], force: bool = False) -> None:
-        # In a task of its own, which the end of the request that led to it does not cancel.
-        task = asyncio.create_task(self.close_seat(key, force))
+        # In a task of its own, which is not cancelled with the request that started it.
+        task = asyncio.create_task(self.close_memory(key, force))
         self.closing[task] = None
         task.add_done_callback(self.closing.pop)
 
-    async def close_seat(self, key: tuple[str, str], force: bool) -> None:
-        """Close a memory, unless it is asked again before its turn comes."""
-        pooled = self.seats.get(key)
+    async def close_memory(self, key: tuple[str, str], force: bool) -> None:
+        """Close a memory, unless a request uses it meanwhile and `force` is False."""
+        pooled = self.memories.get(key)
         if pooled is None:
             return
         async with pooled.lock:
             if not pooled.count or force:
                 await pooled.close()
-        if not pooled.count and self.seats.get(key) is pooled:
-            del self.seats[key]
+        if not pooled.count and self.memories.get(key) is pooled:
+            del self.memories[key]
 
     async def close(self, seconds: float) -> None:
-        """Close all memories, each when the requests that it has begun have ended, or the time has."""
-        for key in list(self.seats):
+        """Close all memories, each when its requests have ended, at the latest after `seconds`."""
+        for key in list(self.memories):
             self.start_closing(key, force=True)
         while self.closing:
             _, left = await asyncio.wait(list(self.closing), timeout=seconds)
@@ -275,11 +272,11 @@ class MemoryPool:
                 task.cancel()
 
 
-# The door.
+# Requests.
 
 
 class Denied(Exception):
-    """A request that is answered before a memory sees it."""
+    """A request gets this error, and does not reach a memory."""
 
     def __init__(self, status: int, name: str, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -289,13 +286,13 @@ class Denied(Exception):
 
 
 class Allowance(Owner):
-    """The requests that a user may still make at once; it grows with time."""
+    """How many requests a user may make now (`left`), counted last at the time `at`, in seconds."""
 
     left: float
     at: float
 
     def take(self, rate: float, now: float) -> float:
-        """Take one, and return 0; else the seconds until there is one."""
+        """Take one request and return 0, or return the seconds until there is one; `rate`: of a second."""
         self.left, self.at = min(self.left + (now - self.at) * rate, max(1.0, 2 * rate)), now
         if self.left < 1:
             return (1 - self.left) / rate
@@ -307,9 +304,9 @@ CURRENT: ContextVar[LiveMemory] = ContextVar("memory of the request")
 
 
 class MemoryServer:
-    """An application of ASGI. Open inside `async with`; closing waits for what was begun.
+    """An application of ASGI. Open it inside `async with`; closing waits for requests that have begun.
 
-    `tokens`: None for a server of this machine alone, all of whose requests act for `user`.
+    `tokens`: None for a server that only this machine can reach; all requests then act for `user`.
     """
 
     def __init__(
@@ -341,79 +338,81 @@ class MemoryServer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise ValueError(f"{scope['type']}: this application speaks HTTP alone")
-        asked, began = Asked(Request(scope, receive)), time.monotonic()
+        request, began = IncomingRequest(Request(scope, receive)), time.monotonic()
         try:
-            response = await self.answer(asked)
+            response = await self.answer(request)
         except Denied as denied:
             response = write_response(denied.response)
         except ClientDisconnect:
-            LOG.info("%s %s - gone", asked.user, asked.shown)
+            LOG.info("%s %s - gone", request.user, request.shown)
             return
         except Exception:
-            LOG.exception("%s %s: a bug", asked.user, asked.shown)
+            LOG.exception("%s %s: a bug", request.user, request.shown)
             response = write_response(wire.build_error(500, "Bug", "a bug; the log of the server has it"))
         spent_ms = (time.monotonic() - began) * 1_000
-        LOG.info("%s %s %d %.0f ms", asked.user, asked.shown, response.status_code, spent_ms)
+        LOG.info("%s %s %d %.0f ms", request.user, request.shown, response.status_code, spent_ms)
         await response(scope, receive, send)
 
-    async def answer(self, asked: "Asked") -> Response:
-        """Return the response. Raises Denied."""
-        self.check_headers(asked.headers)
-        path, query = asked.read_target()
-        if path == DESCRIPTION and asked.method == "GET":
+    async def answer(self, request: "IncomingRequest") -> Response:
+        """Return the response to a request. Raises Denied, ClientDisconnect."""
+        self.check_headers(request.headers)
+        path, query = request.read_target()
+        if path == DESCRIPTION and request.method == "GET":
             return Response(self.description, media_type="application/json")
-        caller = self.find_caller(asked.headers)
-        asked.user = caller.user
+        caller = self.find_caller(request.headers)
+        request.user = caller.user
         self.take_turn(caller.user)
         place = wire.locate(path)
         if place is None:
             raise Denied(404, "Malformed", "no such path")
         agent, at, name = place
-        asked.show(at, bool(name))
+        request.show(at, bool(name))
         if not caller.may_use(agent):
             raise Denied(403, "Forbidden", "this token is not for that agent")
-        body = await asked.read_body(self.limits)
+        body = await request.read_body(self.limits)
         if "user" in dict(parse_qsl(query)):
             raise Denied(403, "Forbidden", NO_USER)
         is_mcp, seconds = (at, name) == (MCP, ""), self.limits.seconds
         with self.count_running(caller.user):
             try:
-                # A tool has a limit of its own, which comes first: its client gets the error of a tool.
-                async with limit_time(at or asked.method, seconds + is_mcp * MCP_GRACE_S):
+                # A tool has a shorter limit of its own, so that its client gets the error of a tool.
+                async with limit_time(at or request.method, seconds + is_mcp * MCP_GRACE_S):
                     if is_mcp:
-                        return await self.answer_mcp(asked, caller.user, agent, body)
-                    return await self.answer_route(asked, caller, f"{path}?{query}", body)
+                        return await self.answer_mcp(request, caller.user, agent, body)
+                    return await self.answer_route(request, caller, f"{path}?{query}", body)
             except LiveError as error:
                 return write_response(respond_error(error))
 
-    async def answer_route(self, asked: "Asked", caller: Caller, path: str, body: str) -> Response:
-        call = wire.parse(0, asked.method, path, asked.headers, body, caller.author, ROUTES)
+    async def answer_route(
+        self, request: "IncomingRequest", caller: Caller, path: str, body: str
+    ) -> Response:
+        call = wire.parse(0, request.method, path, request.headers, body, caller.author, ROUTES)
         if isinstance(call, Malformed):
             return write_response(wire.malformed(call))
         if "user" in call.ignored:
             raise Denied(403, "Forbidden", NO_USER)
-        self.check_known(asked.method, path, call.ignored)
+        self.check_known(request.method, path, call.ignored)
         async with self.pool.use(caller.user, call.agent) as memory:
             found = await respond(memory, await memory.drive(call.request))
         return write_response(found)
 
-    async def answer_mcp(self, asked: "Asked", user: str, agent: str, body: str) -> Response:
-        if asked.method != "POST":
+    async def answer_mcp(self, request: "IncomingRequest", user: str, agent: str, body: str) -> Response:
+        if request.method != "POST":
             raise Denied(405, "Malformed", "no such method here", allow="POST")
         message = wire.json_object(body, MCP_LEVELS_MAX)
         if message is None or SURROGATE.search(json.dumps(message, ensure_ascii=False)):
             raise Denied(400, "Malformed", "the body is no JSON object, has a name twice, or no Unicode")
         async with self.pool.use(user, agent) as memory:
             CURRENT.set(memory)
-            return await collect_response(self.tools.session_manager.handle_request, asked, body)
+            return await collect_response(self.tools.session_manager.handle_request, request, body)
 
     def check_known(self, method: str, path: str, ignored: tuple[str, ...]) -> None:
-        """Refuse a field that has no meaning here: a misspelt filter would find everything."""
+        """Refuse unknown fields, as a search with a misspelt filter would find everything. Raises Denied."""
         where, _, query = path.partition("?")
         _, at, name = wire.locate(where) or ("", "", "")
         route = ROUTES[method.upper(), at, bool(name)]
-        asked = dict(parse_qsl(query, keep_blank_values=True))
-        unknown = sorted(set(asked) - {*route.query, *route.older})
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
+        unknown = sorted(set(parameters) - {*route.query, *route.older})
         for what, given, known in (
             ("field of the body", ignored, (*route.needed, *route.body)),
             ("parameter of the query", unknown, tuple(route.query)),
@@ -424,15 +423,16 @@ class MemoryServer:
                 raise Denied(400, "Malformed", f"no such {what}: {names}; {message}")
 
     def check_headers(self, headers: Headers) -> None:
-        """Refuse pages of other origins, and without tokens names of this machine that others gave it."""
+        """Refuse pages of other origins, and without tokens any host but this machine. Raises Denied."""
         if twice := [name for name in ONCE if len(headers.getlist(name)) > 1]:
-            raise Denied(400, "Malformed", f"the header {twice[0]} stands there twice")
+            raise Denied(400, "Malformed", f"the header {twice[0]} was sent twice; send it once")
         host, origin = headers.get("host", ""), headers.get("origin")
         if self.tokens is None and not is_local_name(host):
             raise Denied(421, "Misdirected", "without tokens the host must be localhost, 127.0.0.1 or [::1]")
         is_foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         if is_foreign or (origin is not None and origin.partition("://")[2] != host):
-            raise Denied(403, "Forbidden", "a page of another origin asks")
+            message = "a page of another origin sent this; ask from a page of this host, or from a program"
+            raise Denied(403, "Forbidden", message)
         if headers.get("content-encoding", "identity") != "identity":
             raise Denied(415, "Malformed", "send the body as it is, not compressed")
 
@@ -468,11 +468,11 @@ class MemoryServer:
 NO_USER: Final = "the user comes from the token; leave the field user out"
 
 
-class Asked:
-    """A request over HTTP, as it is read. `shown`: what the log says of it, without its contents."""
+class IncomingRequest:
+    """A request over HTTP. `shown`: how the log names it, without its contents."""
 
     def __init__(self, request: Request) -> None:
-        self.request, self.headers, self.method = request, request.headers, request.method
+        self.raw, self.headers, self.method = request, request.headers, request.method
         self.user, self.shown = "-", "-"
         self.show("-", False)
 
@@ -482,8 +482,8 @@ class Asked:
         self.shown = f"{method} {at if known else '-'}{'/*' if named else ''}"
 
     def read_target(self) -> tuple[str, str]:
-        """Return path and query as they were sent. Raises Denied if they are not in Unicode."""
-        scope = self.request.scope
+        """Return path and query as they were sent. Raises Denied if they are not UTF-8."""
+        scope = self.raw.scope
         path, query = scope["raw_path"].partition(b"?")[0], scope["query_string"]
         try:
             unquote_to_bytes(path).decode(), unquote_to_bytes(query).decode()
@@ -492,14 +492,14 @@ class Asked:
         return path.decode("latin-1"), query.decode("latin-1")
 
     async def read_body(self, limits: ServeLimits) -> str:
-        """Return the body. Raises Denied, ClientDisconnect."""
+        """Return the body. Raises Denied if it is too large, too slow or not UTF-8, ClientDisconnect."""
         body, message = bytearray(), f"the body has more than {limits.body_bytes} bytes"
         length = self.headers.get("content-length", "")
         if length.isascii() and length.isdigit() and int(length[:20]) > limits.body_bytes:
             raise Denied(413, "TooLarge", message)
         try:
             async with asyncio.timeout(limits.slow_seconds):
-                async for part in self.request.stream():
+                async for part in self.raw.stream():
                     body += part
                     if len(body) > limits.body_bytes:
                         raise Denied(413, "TooLarge", message)
@@ -516,7 +516,7 @@ METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 def is_local_name(host: str) -> bool:
-    """Check a Host header: a page can have a name of its own point here, but not one of these."""
+    """Check whether a Host header names this machine. A foreign page can reach it only by another name."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
     return name.lower() in ("localhost", "127.0.0.1", "[::1]")
 
@@ -537,7 +537,7 @@ def respond_error(error: LiveError) -> wire.Response:
 
 
 def describe_error(error: LiveError) -> str:
-    """Return what a client is told: never the place of the file, which only the log has."""
+    """Return the text of an error for a client. Only the log has the path of the file."""
     if isinstance(error, StoreError):
         LOG.error("%s", error)
         return "the file of the memory cannot be used; the log of the server says why"
@@ -545,22 +545,22 @@ def describe_error(error: LiveError) -> str:
 
 
 def write_response(found: wire.Response) -> Response:
-    # A lone surrogate can be in a value that an error names.
+    # A value in an error may have a lone surrogate, which becomes `?`.
     return Response(found.body.encode(errors="replace"), found.status, dict(found.headers))
 
 
-async def collect_response(app: Callable[..., Any], asked: Asked, body: str) -> Response:
-    """Return what an application answers, as a whole: a request that is cut off has no half of a reply."""
+async def collect_response(app: Callable[..., Any], request: IncomingRequest, body: str) -> Response:
+    """Return the complete answer of an application, so that a client never gets a part of one."""
     parts = [{"type": "http.request", "body": body.encode(), "more_body": False}]
     sent: list[Message] = []
 
     async def receive() -> Message:
-        return parts.pop() if parts else await asked.request.receive()
+        return parts.pop() if parts else await request.raw.receive()
 
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await app(asked.request.scope, receive, send)
+    await app(request.raw.scope, receive, send)
     if not sent:
         raise ClientDisconnect
     response = Response(b"".join(it.get("body", b"") for it in sent), sent[0]["status"])
@@ -568,18 +568,18 @@ async def collect_response(app: Callable[..., Any], asked: Asked, body: str) -> 
     return response
 
 
-# The wire below: connections, and the end.
+# Connections, and the run of a server.
 
 
 FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP for clients that may be slow on purpose: a connection may wait for its client a short time."""
+    """HTTP with a limit on how long a connection waits for its client."""
 
     limits: ClassVar[ServeLimits]
     waiting: asyncio.TimerHandle | None = None
-    has_begun = False  # a part of the next request is there
+    has_begun = False  # a part of the next request has arrived
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn
         super().connection_made(transport)
@@ -597,7 +597,7 @@ class BoundedProtocol(H11Protocol):
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
             self.stop_waiting()
-        elif not self.has_begun:  # only the first bytes of a request give more time
+        elif not self.has_begun:  # only the first bytes of a request extend the time
             self.wait_for_client()
             self.has_begun = True
 
@@ -618,7 +618,7 @@ class BoundedProtocol(H11Protocol):
 
 
 def listen(host: str, port: int, has_tokens: bool) -> socket.socket:
-    """Return a socket that listens. Raises LiveError, beyond this machine without tokens too."""
+    """Return a socket that listens. Raises LiveError, also if others could reach it without tokens."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         if not has_tokens and not ipaddress.ip_address(address[0]).is_loopback:
@@ -631,7 +631,7 @@ def listen(host: str, port: int, has_tokens: bool) -> socket.socket:
 
 
 async def run_server(server: MemoryServer, listening: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT; then no request begins, and those that run end."""
+    """Serve until SIGTERM or SIGINT, and then until the running requests have ended."""
     protocol = type("LimitedProtocol", (BoundedProtocol,), {"limits": server.limits})
     config = uvicorn.Config(
         server, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False,

@@ -1,4 +1,4 @@
-"""What a host asks: a model and an embedder, as small protocols, and how they fail."""
+"""Protocols of the model and the embedder that a host asks, and their failures."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ from umi_live.errors import LiveError
 
 
 class ServiceFailed(Exception):
-    """A question was not answered; `kind` is what the memory knows of it."""
+    """A question has no answer. `kind` decides what the memory does; `retry_after_ms`: 0 if unknown."""
 
     def __init__(self, kind: FailureKind, retry_after_ms: int = 0, reason: str = "") -> None:
         super().__init__(reason or kind)
@@ -16,19 +16,19 @@ class ServiceFailed(Exception):
 
 
 def at_once(service: object, name: str) -> Callable[..., Any] | None:
-    """Return the method of a service that answers at once, without a task or a time limit; None if it waits.
+    """Return the method of a service that answers immediately, without a task; None without one.
 
-    Its own class has a method `ask_at_once(task, prompt)` or `embed_at_once(texts)` besides; one that is
-    inherited does not count, for the class may ask in another way.
+    `name`: `ask_at_once`, with the parameters `task` and `prompt`, or `embed_at_once`, with `texts`. An
+    inherited one does not count, as the class of the service may replace `ask` or `embed`.
     """
     return getattr(service, name) if name in vars(type(service)) else None
 
 
 def check_service(kind: str, service: object, members: tuple[str, ...]) -> None:
-    """Raise LiveError for a service without one of these; else its first question would have no answer."""
-    if lacking := [it for it in members if not hasattr(service, it)]:
+    """Raise LiveError for a service without one of these members, which its first question would need."""
+    if missing := [it for it in members if not hasattr(service, it)]:
         given = f"{type(service).__module__}.{type(service).__qualname__}"
-        raise LiveError(f"{kind}: {given} has no {', '.join(lacking)}; it needs {', '.join(members)}")
+        raise LiveError(f"{kind}: {given} has no {', '.join(missing)}; it needs {', '.join(members)}")
 
 
 class Model(Protocol):
@@ -51,7 +51,7 @@ class Model(Protocol):
 class Embedder(Protocol):
     """An embedder: write these methods.
 
-    Under another `name` or `dims` it is another embedder: what the one before embedded is embedded again.
+    With another `name` or `dims` it is another embedder, and all facts are embedded again.
     """
 
     @property
@@ -74,7 +74,7 @@ class Embedder(Protocol):
 
 
 class AbsentEmbedder:
-    """Stands for the embedder that made the vectors of a file, where another one was named."""
+    """Takes the place of the embedder of a file that is opened with another one, and refuses to embed."""
 
     def __init__(self, stored: str) -> None:
         self.name, _, dims = stored.rpartition(":")

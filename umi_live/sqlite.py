@@ -1,11 +1,7 @@
-"""SqliteStorage: what a storage must promise (docs/storage.md), on one file of SQLite, or in memory.
+"""SqliteStorage: a storage on one file of SQLite, or in memory, with the laws of storage.py and two more.
 
-Law 1. A batch is one transaction with its key and its receipt, synced before it is acknowledged.
-Law 2. The version of a row goes on after a delete: what is deleted leaves its number behind.
-Law 3. A read is one transaction. Law 4. A transaction that fails leaves file and indexes as they were.
-Law 5. The next read sees what any other code has written into the file, in this process or another.
-Law 6. When a commit that deletes is acknowledged, neither the file nor its log holds bytes of what was
-deleted, nor does the index of words.
+Law 6. When a commit that deletes is acknowledged, neither the file nor its log nor the index of words holds
+deleted bytes.
 Law 7. If the file is sealed, every row that is read, written over or compared has its own tag.
 """
 
@@ -22,7 +18,7 @@ from umi_live.claims import FileLocks, Locks
 from umi_live.columns import RowKey, put_row
 from umi_live.errors import StoreError
 from umi_live.remains import has_remains
-from umi_live.schema import MEMORY, OpenOptions, open_connection, sentence, transaction
+from umi_live.schema import DEFAULTS, MEMORY, OpenOptions, describe_error, open_connection, transaction
 from umi_live.seal import UNCHECKED, Seal, find_seal
 from umi_live.storage import SqlStorage, TransactionCache
 
@@ -35,23 +31,23 @@ TERMS: Final = "create virtual table temp.term using fts5vocab('main', 'word', '
 
 
 class SqliteStorage(SqlStorage):
-    """One connection. Not for two threads at a time. Raises StoreError for a file that cannot be used.
+    """A storage with one connection, for one thread at a time. Raises StoreError for an unusable file.
 
-    All its methods raise FileTampered for a file that is sealed and was changed.
+    All its methods raise FileTampered for a sealed file that was changed.
     """
 
     errors = (apsw.Error,)
 
-    def __init__(self, path: str, way: OpenOptions = OpenOptions()) -> None:  # noqa: B008  # frozen
+    def __init__(self, path: str, options: OpenOptions = DEFAULTS) -> None:
         self.path = path
-        self.connection: apsw.Connection = open_connection(path, way)
-        self.way, self.log_pages = way, 0
+        self.connection: apsw.Connection = open_connection(path, options)
+        self.options, self.log_pages = options, 0
         try:
             self.seal = self._open_seal()
         except BaseException as error:
             self.connection.close()
             if isinstance(error, apsw.Error):
-                raise StoreError(f"{path}: {sentence(error)}") from error
+                raise StoreError(f"{path}: {describe_error(error)}") from error
             raise
         super().__init__(path)
         self.owes_empty_log = False
@@ -67,26 +63,27 @@ class SqliteStorage(SqlStorage):
     # The seal.
 
     def _open_seal(self) -> Seal | None:
-        """Return the seal of the file, once all rows were compared with it; a new file gets one."""
-        options, seal = self.way.seal, find_seal(self.connection, self.path, self.way.seal)
-        if options is None:
+        """Return the seal of the file, after a comparison of all rows with it; a new file gets one."""
+        seal = find_seal(self.connection, self.path, self.options.seal)
+        if self.options.seal is None:
             return None
         if seal is None:
-            seal = self._seal_new_file(options)
-        if not self.way.is_trusted:
+            seal = self._seal_new_file(self.options.seal)
+        if not self.options.is_trusted:
             anchor = seal.read_anchor()
             with self.reading():
                 seal.verify(anchor)
-        if not self.way.is_read_only:
+        if not self.options.is_read_only:
             seal.watch()
         return seal
 
     def _seal_new_file(self, options: SealOptions) -> Seal:
+        """Seal a file without rows. Raises StoreError for one that has rows, or is only read."""
         new = Seal(self.connection, self.path, options)
-        if self.way.is_read_only:
+        if self.options.is_read_only:
             raise new.refuse_unsealed()
         with transaction(self.connection):
-            # Again: another process may have sealed it meanwhile.
+            # Searched again, as another process may have sealed the file meanwhile.
             seal = find_seal(self.connection, self.path, options)
             if seal is None and self.connection.execute(NEW).fetchone() != (1,):
                 raise new.refuse_unsealed()
@@ -95,7 +92,7 @@ class SqliteStorage(SqlStorage):
         return seal or new
 
     def _check(self, table: str) -> str:
-        return UNCHECKED if self.seal is None or self.way.is_trusted else self.seal.check(table)
+        return UNCHECKED if self.seal is None or self.options.is_trusted else self.seal.check(table)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -138,17 +135,13 @@ class SqliteStorage(SqlStorage):
         self.erased |= known.erased
         if known.erases or self.owes_empty_log:
             self.empty_log()
-        elif self.log_pages > self.way.log_pages:
-            self._shorten_log()
+        elif self.log_pages > self.options.log_pages:
+            with suppress(apsw.Error):  # the log then stays, and a later commit tries again
+                self.connection.wal_checkpoint()
 
-    def _note_log(self, connection: apsw.Connection, name: str, pages: int) -> int:
+    def _note_log(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self.log_pages = pages
         return apsw.SQLITE_OK
-
-    def _shorten_log(self) -> None:
-        """Write the log into the file. If that fails nothing is lost: the log stays, and is tried again."""
-        with suppress(apsw.Error):
-            self.connection.wal_checkpoint()
 
     def empty_log(self) -> None:
         """Write the log into the file and cut it off, so that neither holds anything that was deleted.
@@ -158,25 +151,21 @@ class SqliteStorage(SqlStorage):
         self.owes_empty_log = True
         with suppress(apsw.Error, OSError):
             self.cut_log()
-            if self.path != MEMORY and self.erased and self.has_remains():
+            page_bytes: Any = self.connection.pragma("page_size")
+            if self.path != MEMORY and has_remains(self.path, self.options.vfs, page_bytes, self.erased):
                 self.connection.execute("vacuum")
                 self.cut_log()
             self.erased.clear()
             self.owes_empty_log = False
 
-    def has_remains(self) -> bool:
-        """Check whether unused space of the file still holds what was deleted. Raises apsw.Error, OSError."""
-        page_bytes: Any = self.connection.pragma("page_size")
-        return has_remains(self.path, self.way.vfs, page_bytes, self.erased)
-
     def cut_log(self) -> None:
         """Write the log into the file and cut it off. Raises apsw.Error or OSError if that fails."""
         self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        # SQLite does not sync the cut: after a loss of power the log would be there again, with what it held.
-        self.way.sync(f"{self.path}-wal")
+        # SQLite does not sync the cut: after a loss of power the log would be back with its contents.
+        self.options.sync(f"{self.path}-wal")
 
     def rewrite(self) -> None:
-        # Three places keep deleted bytes: segments of the index of words, free pages of the file, the log.
+        # Deleted bytes remain in three places: the index of words, free pages of the file, and the log.
         self.connection.execute(OPTIMIZE)
         self.connection.execute("vacuum")
         self.cut_log()
@@ -215,6 +204,6 @@ class SqliteStorage(SqlStorage):
                 return "unknown" if commit else "unavailable"
         return "refused"
 
-    def sentence(self, error: Exception) -> str:
+    def describe_error(self, error: Exception) -> str:
         assert isinstance(error, apsw.Error)
-        return sentence(error)
+        return describe_error(error)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final
 
+import numpy as np
 from msgspec import structs
 
 from umi_core.conditions import Where, admits
@@ -67,35 +68,32 @@ REPLACING: Final = (
     "category",
     "reflection",
     "moved",
-)  # a newer body may have to erase an older one
-
+)  # a newer body may erase an older one
 STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # and the other one of each
 
 Place = tuple[int, int]  # number of a scope, and of a commit in it
 
 
 class TransactionCache(Owner):
-    """All that a transaction has read and written so far, so that nothing is read twice.
-
-    `places`: of the commit at hand. `rows`, by number of the scope, kind, id: number, version, is it there.
-    """
+    """What a transaction has read and written so far, so that nothing is read twice."""
 
     numbers: dict[Scope, int] = {}
     last: dict[Scope, int] = {}  # the number of the last commit in a scope
-    places: dict[Scope, Place] = {}
-    rows: dict[RowKey, tuple[int, int, int]] = {}
-    moved: frozenset[RowKey] = frozenset()  # of facts that the commit at hand puts elsewhere
-    erases: bool = False  # whether something that was written is to be nowhere any more
-    erased: set[bytes] = set()  # pieces of its texts
-    changes_words: bool = False  # and whether its words are
+    places: dict[Scope, Place] = {}  # of the commit that is being done
+    rows: dict[RowKey, tuple[int, int, int]] = {}  # number of the row, version, whether it has a body
+    moved: frozenset[RowKey] = frozenset()  # rows whose fact the commit being done moves to its other state
+    erases: bool = False  # whether texts must leave the file and its log
+    erased: set[bytes] = set()  # pieces of these texts
+    changes_words: bool = False  # whether their words must leave the index
 
 
 def wall_ms() -> int:
+    """Return the time of this machine, in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 class SqlStorage:
-    """One connection. Not for two threads at a time. `errors`: what it raises if the database fails."""
+    """A storage with one connection, for one thread at a time. It raises `errors` if the database fails."""
 
     errors: ClassVar[tuple[type[Exception], ...]]
     connection: SqlConnection
@@ -105,11 +103,11 @@ class SqlStorage:
         self.path = path  # as errors name it
         self.columns = COLUMNS.format(check=self._check("row"))
         self.one, self.in_row = (sql.format(check=self._check("row")) for sql in (ONE, IN_ROW))
-        self.oldest_ms = 0  # no receipt is older
+        self.oldest_ms = 0  # no receipt has an earlier time
         self.indexes: dict[Scope, Index] = {}  # the longest unused first
 
     def commit(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
-        """Do the batch, or say why not. Raises one of `errors` if the database fails: `failure` of that."""
+        """Do the batch, or return why not. Raises one of `errors` if the database fails."""
         [answer] = self.commit_all([commit], now_ms)
         return answer
 
@@ -123,7 +121,7 @@ class SqlStorage:
                 if known.erases and known.changes_words:
                     self._drop_words()
         except BaseException:
-            # What `_prune` noted is rolled back with the transaction.
+            # The deletes of `_prune` were rolled back, and so is the time that it noted.
             self.oldest_ms = oldest_ms
             raise
         self._erase(known)
@@ -141,7 +139,7 @@ class SqlStorage:
         raise NotImplementedError
 
     def _check(self, table: str) -> str:
-        """Return an expression of SQL that raises for a row of this table that was changed."""
+        """Return an expression of SQL that raises FileTampered for a changed row of this table of a seal."""
         return UNCHECKED
 
     def _prepare(self, commits: Sequence[Commit], now_ms: int, known: TransactionCache) -> None:
@@ -165,37 +163,37 @@ class SqlStorage:
         """Do what a commit that has deleted something needs, before it is acknowledged."""
 
     def acknowledge(self) -> None:
-        """Note a commit where it must be noted before a caller learns of it."""
+        """Note a commit outside the database, before its caller gets the reply."""
 
     def failure(self, error: Exception, commit: bool) -> FailureKind:
-        """Return the kind of failure that one of `errors` is to a memory."""
+        """Return the kind of failure by which a memory learns of an error, of a commit or of a read."""
         raise NotImplementedError
 
-    def sentence(self, error: Exception) -> str:
-        """Return what went wrong, in a sentence for the person who named the database."""
+    def describe_error(self, error: Exception) -> str:
+        """Return one of `errors` as a sentence for the user who named the database."""
         raise NotImplementedError
 
     def clock_ms(self) -> int:
-        """Return the time by which keys expire: that of one clock for all who write into the database."""
+        """Return the time by which keys expire, of one clock for all hosts of the database."""
         return wall_ms()
 
     def rewrite(self) -> None:
-        """Write the whole database anew, without what was deleted from it.
+        """Write the whole database anew, without deleted bytes.
 
-        A file whose rows were deleted by a release that did not overwrite them needs it once.
+        A file needs it once if a release deleted rows from it and did not overwrite them.
         """
         raise NotImplementedError
 
     def open_locks(self) -> Locks | None:
-        """Return the locks by which other processes see a claim; None if no other one sees the database."""
+        """Return the locks that show claims to other processes; None if no other one has the database."""
         raise NotImplementedError
 
     def describe_pages(self) -> tuple[str, list[str]]:
-        """Return a line about the size of the database, and what of it is damaged below its rows."""
+        """Return a line about the size of the database, and a line for each damaged page."""
         raise NotImplementedError
 
     def stream_rows(self, sql: str) -> Iterable[Any]:
-        """Return the rows of a statement, not all of them at a time."""
+        """Yield the rows of a statement without holding all of them."""
         raise NotImplementedError
 
     def spell_token(self, name: str) -> str:
@@ -214,9 +212,9 @@ class SqlStorage:
 
     def _answer_to(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed | EffectFailed:
         """Answer a batch. Its key comes first: a batch that was done already conflicts with itself."""
-        kept = self._find_answer(commit, now_ms)
-        if kept is not None:
-            return kept
+        earlier = self._find_answer(commit, now_ms)
+        if earlier is not None:
+            return earlier
         found = [(it.address, self._version(it.address, known)) for it in commit.expects]
         wanted = [it.version for it in commit.expects]
         changed = tuple(pair for pair, version in zip(found, wanted, strict=True) if pair[1] != version)
@@ -227,7 +225,7 @@ class SqlStorage:
         return self._carry_out(commit, now_ms, known)
 
     def _find_answer(self, commit: Commit, now_ms: int) -> Committed | None:
-        """Return the answer to the first batch of this key, if that is less than 24 hours ago."""
+        """Return the answer to the first batch of this key, if that was less than 24 hours ago."""
         row: Any = self.connection.execute(
             f"select versions, body, {self._check('receipt')} from receipt where key = ? and at_ms > ?",
             (commit.key, now_ms - RECEIPT_MS_MAX),
@@ -240,7 +238,11 @@ class SqlStorage:
     def _carry_out(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed:
         if self.oldest_ms <= now_ms - RECEIPT_MS_MAX:
             self._prune(now_ms, known)
-        known.moved = frozenset(self._list_moved(commit, known))
+        known.moved = frozenset(
+            (self._scope(it.address.scope, known), other, it.address.id)
+            for it in commit.writes
+            if it.body is not None and (other := STATES_OF_FACT.get(it.address.kind)) is not None
+        )
         versions = tuple([(write.address, self._write(write, known)) for write in commit.writes])
         body = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
         if commit.key:
@@ -248,23 +250,16 @@ class SqlStorage:
             self._put_receipt(commit.key, now_ms, written_versions(versions), data)
         return Committed(commit.request_id, versions, body)
 
-    def _list_moved(self, commit: Commit, known: TransactionCache) -> Iterator[RowKey]:
-        """Yield the places that a fact leaves for the row of its other state, in the same commit."""
-        for write in commit.writes:
-            other = STATES_OF_FACT.get(write.address.kind)
-            if other is not None and write.body is not None:
-                yield self._scope(write.address.scope, known), other, write.address.id
-
-    def _list_oldest(self, known: TransactionCache) -> list[Any]:
+    def _list_oldest(self) -> list[Any]:
         """Return number, time and versions of the oldest receipts."""
-        # a few at a time: after a day without commits the first one must not wait for thousands of deletes
+        # A few: after a day without commits the first one must not wait for thousands of deletes.
         found: list[Any] = self.connection.execute(OLDEST, (PRUNED_COUNT_MAX,)).fetchall()
         return found
 
     def _prune(self, now_ms: int, known: TransactionCache) -> None:
-        """Delete expired keys, with their receipt rows if those are still theirs."""
+        """Delete expired keys, with their receipt rows unless a later batch wrote those."""
         self.oldest_ms = now_ms
-        for number, at_ms, versions in self._list_oldest(known):
+        for number, at_ms, versions in self._list_oldest():
             self.oldest_ms = at_ms
             if at_ms > now_ms - RECEIPT_MS_MAX:
                 break
@@ -274,7 +269,7 @@ class SqlStorage:
             self.connection.execute("delete from receipt where number = ?", (number,))
 
     def _write(self, write: Write, known: TransactionCache) -> int:
-        """Return the version after it. Deleting what is absent changes nothing."""
+        """Write a row and return its version; deleting one that is absent changes nothing."""
         address, body = write.address, write.body
         if address.scope not in known.places:
             known.places[address.scope] = self._place(address.scope, known)
@@ -283,7 +278,7 @@ class SqlStorage:
         if body is None and not is_there:
             return version
         key = (scope, address.kind, address.id)
-        # Only what erases empties the log at once; every other commit leaves that for when the log is long.
+        # Only a commit that erases empties the log immediately; any other one leaves it until it is long.
         if is_there and self._erases(key, body, known):
             known.erases = True
             known.erased |= pieces_of(self._body(key)) - pieces_of(body)
@@ -293,7 +288,7 @@ class SqlStorage:
         return version + 1
 
     def _erases(self, place: RowKey, body: Body | None, known: TransactionCache) -> bool:
-        """Return whether a stored row holds texts that must be erased, and not only replaced.
+        """Check whether a row holds texts that `body`, in its place, no longer has.
 
         A fact that ends, or is current again, only moves to the row of the other kind.
         """
@@ -307,12 +302,12 @@ class SqlStorage:
         return not texts_of(self._body(place)) <= texts_of(body)
 
     def _body(self, place: RowKey) -> Body | None:
-        """Return the body of a row that is there; None if its bytes are damaged."""
+        """Return the body of a row that has one; None if its bytes are damaged."""
         old: Any = self.connection.execute(self.one, place).fetchone()
         return body_of(*old[2:4])
 
     def _place(self, scope: Scope, known: TransactionCache) -> Place:
-        """Return the number of the scope, and that of the commit at hand in it."""
+        """Return the number of the scope, and that of the commit being done in it."""
         number, execute = self._scope(scope, known), self.connection.execute
         if not number:
             made: Any = execute(
@@ -326,10 +321,10 @@ class SqlStorage:
         return number, known.last[scope]
 
     def adopt(self, scope: Scope, embedder: str) -> None:
-        """Set the embedder of a scope; vectors of another one are deleted, a page at a time.
+        """Set the embedder of a scope, by its name; delete vectors of another one, a page at a time.
 
-        Their entities are marked, so that a rebalance embeds them again; until then words find them. No other
-        memory may have the scope open. It writes in any case: so a file that cannot be written is noticed.
+        Their facts are marked, so that a rebalance embeds them again; until then words find them. No other
+        memory may have the scope open. This always writes, so that a file that cannot be written is noticed.
         """
         is_left = self.embedder_of(scope) not in (None, embedder)
         while is_left:
@@ -353,7 +348,7 @@ class SqlStorage:
         return Index(scope)
 
     def _take_vectors(self, scope: Scope) -> int:
-        """Delete a page of vectors at most; return how many."""
+        """Delete a page of vectors at most, mark their facts, and return how many there were."""
         known = TransactionCache()
         self.lock_scopes([scope], known)
         page = self._page(0, ByFilter(scope, ("vector",)))
@@ -366,7 +361,7 @@ class SqlStorage:
         return len(page.rows)
 
     def _scope(self, scope: Scope, known: TransactionCache | None = None) -> int:
-        """Return its number; 0 if nothing was ever stored in it."""
+        """Return the number of a scope; 0 if nothing was ever stored in it."""
         if known is not None and scope in known.numbers:
             return known.numbers[scope]
         sql = f'select number, {self._check("scope")} from scope where "user" = ? and agent = ?'
@@ -377,7 +372,7 @@ class SqlStorage:
         return number
 
     def _version(self, address: Address, known: TransactionCache) -> int:
-        """Return the version of a row; 0 is absent."""
+        """Return the version of a row; 0 if it is absent."""
         _, version, is_there = self._in_row(address, self._scope(address.scope, known), known)
         return version if is_there else 0
 
@@ -391,7 +386,7 @@ class SqlStorage:
     # Reads.
 
     def read(self, request_id: int, query: Query) -> ReadDone:
-        """Read one instant of the file. Raises apsw.Error if the file fails."""
+        """Read one instant of the database. Raises one of `errors` if it fails."""
         with self.reading():
             return self._read(request_id, query)
 
@@ -404,6 +399,15 @@ class SqlStorage:
             case CountRows():
                 return ReadDone(request_id, count=self._count(query))
         return ReadDone(request_id, tuple(self._rank_rows(query)))
+
+    def read_all(self, scope: Scope, kinds: tuple[str, ...]) -> Iterator[Row]:
+        """Yield all rows of these kinds, by kind and id; each page is of another instant."""
+        cursor, is_left = None, True
+        while is_left:
+            page = self.read(0, ByFilter(scope, kinds, cursor=cursor))
+            yield from page.rows
+            cursor = page.cursor
+            is_left = cursor is not None
 
     def _by_ids(self, query: ByIds) -> Iterator[Row]:
         known = TransactionCache()
@@ -432,7 +436,10 @@ class SqlStorage:
         after: tuple[str, str] = ("", ""),
         count: int = CHUNK_COUNT,
     ) -> Iterator[Row]:
-        """Rows of these kinds in order (kind, id) behind a place; `count`: so many are read at a time."""
+        """Yield the rows of these kinds that hold the conditions, by kind and id.
+
+        `after`: kind and id of the row before the first one. `count`: how many rows a statement reads.
+        """
         number = self._scope(scope)
         for kind in sorted(kind for kind in dict.fromkeys(kinds) if kind >= after[0]):
             behind, bindings, is_all = clause(where, kind, number)
@@ -463,7 +470,7 @@ class SqlStorage:
         return count
 
     def _rank_rows(self, query: ByVector | ByWords) -> Iterator[Row]:
-        """Rows by relevance: filtered, then ordered by (score descending, id), then cut."""
+        """Yield the rows that hold the conditions, best score first, then by id, up to the limit."""
         if query.kind != "entity":
             yield from self._scan_rows(query)
             return
@@ -489,7 +496,7 @@ class SqlStorage:
             yield row_at(Address(query.scope, "entity", index.ids[slot]), found[number], score_ppm)
 
     def _scan_rows(self, query: ByVector | ByWords) -> list[Row]:
-        """Search kinds without an index: those of which a scope has few rows, or long ones."""
+        """Search a kind without an index, of which a scope has few rows, or long ones."""
         rows = [row for row in self._matching(query.scope, (query.kind,), ()) if row.body is not None]
         if isinstance(query, ByWords):
             scores = score_rows(
@@ -506,27 +513,30 @@ class SqlStorage:
         return sorted(found, key=lambda row: (-(row.score_ppm or 0), row.address.id))[: max(0, limit)]
 
     def _vector_scores(self, query: ByVector, rows: Sequence[Row]) -> list[int]:
-        """Return the score of each row by the vector with its id; 0 without one."""
-        asked = ByIds(tuple(structs.replace(row.address, kind="vector") for row in rows))
+        """Return the score of each row, by the vector with its id, in ppm; 0 without one."""
+        vectors = ByIds(tuple(structs.replace(row.address, kind="vector") for row in rows))
         scores = {
             row.address.id: vector_relevance_ppm(query.vector, row.body.components)
-            for row in self._by_ids(asked)
+            for row in self._by_ids(vectors)
             if isinstance(row.body, Vector)
         }
         return [scores.get(row.address.id, 0) for row in rows]
 
     def _allow_rows(self, index: Index, where: Where) -> Mask | None:
-        """Return the entities that hold the conditions; None without any. For ids alone no row is read."""
+        """Return the facts that hold the conditions; None if there are no conditions.
+
+        Conditions that only exclude ids are answered by the index, without a read.
+        """
         if not where:
             return None
         others = tuple(it for it in where if excluded_ids(it) is None)
-        mask = index.mask(self._numbers(index.scope, others)) if others else index.everything()
+        mask = index.mask(self._numbers(index.scope, others)) if others else np.ones(len(index.ids), np.bool_)
         for condition in where:
             index.exclude(mask, excluded_ids(condition) or ())
         return mask
 
     def _numbers(self, scope: int, where: Where) -> Iterator[int]:
-        """Yield the rows of entities that hold the conditions."""
+        """Yield the numbers of the rows of facts that hold the conditions."""
         behind, bindings, is_all = clause(where, "entity", scope)
         sql = f"select number, body from row where {LIVE} {behind}"
         for number, body in self.connection.execute(sql, (scope, "entity", *bindings)):

@@ -1,4 +1,4 @@
-"""Store: one database for all memories of a process, worked on by one thread, so no loop waits for it."""
+"""Store: one database for all memories of a process, used in one thread, so that no loop waits for it."""
 
 import asyncio
 import os
@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Final, TypeVar
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByVector, Commit, Query, Read
 from umi_core.values import Scope
-from umi_live.addresses import is_address, show_path
 from umi_live.anchor import SealOptions
 from umi_live.claims import Claims
 from umi_live.errors import FileTampered, StoreError, needs_extra
+from umi_live.files import is_address, show_path
 from umi_live.schema import MEMORY, OpenOptions
 from umi_live.sqlite import SqliteStorage
 from umi_live.storage import SqlStorage
@@ -24,7 +24,7 @@ UNSEALED: Final = "only a file can be sealed"
 GROUP_COUNT_MAX: Final = 64  # commits of one wait
 T = TypeVar("T")
 StoreAnswer = Committed | ReadDone | EffectFailed
-Tell = Callable[[StoreAnswer | BaseException], None]
+Receive = Callable[[StoreAnswer | BaseException], None]
 
 Path = str | os.PathLike[str]
 
@@ -34,23 +34,22 @@ def open_storage(
 ) -> SqlStorage:
     """Return the storage of a file or of an address. Raises StoreError. `is_trusted`: as in OpenOptions."""
     if not is_address(path):
-        way = OpenOptions(is_read_only=read_only, seal=seal, is_trusted=is_trusted)
-        return SqliteStorage(path, way)
+        return SqliteStorage(path, OpenOptions(is_read_only=read_only, seal=seal, is_trusted=is_trusted))
     if seal is not None:
         raise StoreError(f"{show_path(path)}: {UNSEALED}")
     try:
-        from umi_live.postgres import PostgresStorage  # and a driver with it: not for those who need none
+        from umi_live.postgres import PostgresStorage  # late, as it imports a driver
     except ModuleNotFoundError as error:
         raise StoreError(needs_extra(error)) from None
     return PostgresStorage(path, read_only)
 
 
 class Store:
-    """Raises StoreError for a database that cannot be used. `close` as often as it was opened."""
+    """An open database. Close it as often as it was opened. Raises StoreError if it cannot be used."""
 
     known: ClassVar[dict[str, "Store"]] = {}
     inherited: ClassVar[list[dict[str, "Store"]]] = []
-    turn: ClassVar[threading.Lock] = threading.Lock()  # memories of several threads may open one file
+    lock: ClassVar[threading.Lock] = threading.Lock()  # memories of several threads may open one file
 
     def __init__(self, path: str, *, read_only: bool = False, seal: SealOptions | None = None) -> None:
         self.path, self.is_read_only, self.seal = path, read_only, seal
@@ -62,29 +61,29 @@ class Store:
             self.storage.close()
             raise
         self.thread = ThreadPoolExecutor(1, "umi-live-store")
-        self.commits: deque[tuple[Commit, Tell]] = deque()
+        self.commits: deque[tuple[Commit, Receive]] = deque()
         self.user_count = 1
 
     @classmethod
     def forget_inherited(cls) -> None:
-        """Let a fork open stores of its own: it has no thread of an inherited one.
+        """Let a forked process open stores of its own, as it has no thread of its parent.
 
-        Those are kept: to close a database that its parent is using would harm that.
+        The inherited ones stay referenced: closing a database would harm the parent, which uses it.
         """
         cls.inherited.append(cls.known)
-        cls.known, cls.turn = {}, threading.Lock()
+        cls.known, cls.lock = {}, threading.Lock()
 
     @classmethod
     def open_now(cls, path: Path, read_only: bool = False, seal: SealOptions | None = None) -> "Store":
-        """Return the store of this file, the same one for every caller.
+        """Return the store of this file, the same one for every caller. Raises StoreError.
 
-        In memory each is a new one, and so is one that only reads.
+        A database in memory is a new one each time, and so is a store that only reads.
         """
-        # two names of one file must not become two stores of it
+        # Two names of one file must not become two stores.
         real = os.fspath(path) if path == MEMORY or is_address(path) else os.path.realpath(path)
         if path == MEMORY or read_only:
             return cls(real, read_only=read_only, seal=seal)
-        with cls.turn:
+        with cls.lock:
             if real not in cls.known:
                 cls.known[real] = cls(real, seal=seal)
             elif cls.known[real].seal != seal:
@@ -95,7 +94,7 @@ class Store:
 
     @classmethod
     async def open(cls, path: Path, *, read_only: bool = False, seal: SealOptions | None = None) -> "Store":
-        """`open_now`, without a loop that waits for it; a cancelled caller leaves nothing open."""
+        """Call `open_now` in another thread; if this call is cancelled, the store is closed again."""
         opening = asyncio.ensure_future(asyncio.to_thread(cls.open_now, path, read_only, seal))
         try:
             return await asyncio.shield(opening)
@@ -104,19 +103,19 @@ class Store:
             raise
 
     async def claim(self, scope: Scope) -> None:
-        """Take a claim; a cancelled caller leaves none. Raises ScopeTaken, StoreError."""
+        """Take a claim; if this call is cancelled, the claim is given up. Raises ScopeTaken, StoreError."""
         loop = asyncio.get_running_loop()
         taking = asyncio.ensure_future(self.call(self.claims.take, scope, loop))
         try:
             if await asyncio.shield(taking):
-                with self.turn:
-                    self.user_count -= 1  # the memory that had it cannot leave any more
+                with self.lock:
+                    self.user_count -= 1  # for the memory that had the claim and will not close the store
         except asyncio.CancelledError:
             taking.add_done_callback(partial(self._give_up_again, scope))
             raise
 
     async def give_up(self, scope: Scope) -> None:
-        """Give a claim up, to its end in any case."""
+        """Give up a claim, also if this call is cancelled."""
         await asyncio.shield(asyncio.ensure_future(self.call(self.claims.give_up, scope)))
 
     def _give_up_again(self, scope: Scope, taking: "asyncio.Future[bool]") -> None:
@@ -124,34 +123,33 @@ class Store:
             self.thread.submit(self.claims.give_up, scope)
 
     async def leave(self) -> None:
-        """`close`, without a loop that waits for what is still to be written."""
+        """Call `close` in another thread, as it may have to wait for writes."""
         await asyncio.shield(asyncio.to_thread(self.close))
 
-    def start(self, effect: Read | Commit, tell: Tell, embedder: str | None = None) -> None:
-        """Begin a read or a commit; `tell` is called in the thread of the store, with what came of it.
+    def start(self, effect: Read | Commit, receive: Receive, embedder: str | None = None) -> None:
+        """Begin a read or a commit; `receive` gets its answer or its exception, in the thread of the store.
 
-        `embedder`: that of a search by vector in another scope, which is refused if it has another one.
+        `embedder`: for a search by vector in another scope, whose embedder must have this name.
         """
         if isinstance(effect, Read):
-            self.thread.submit(self._tell_read, effect, tell, embedder)
+            self.thread.submit(self._answer_read, effect, receive, embedder)
         else:
-            self.commits.append((effect, tell))
-            # One flush for each commit: the first takes all that
-            # wait, and the others find nothing, which is cheap.
+            self.commits.append((effect, receive))
+            # One flush for each commit: the first does all that wait, and the others find none.
             self.thread.submit(self._flush)
 
-    def _tell_read(self, read: Read, tell: Tell, embedder: str | None) -> None:
+    def _answer_read(self, read: Read, receive: Receive, embedder: str | None) -> None:
         try:
             answer = self._read(read, embedder)
         except BaseException as error:
-            tell(error)
+            receive(error)
         else:
-            tell(answer)
+            receive(answer)
 
     def _read(self, read: Read, embedder: str | None = None) -> StoreAnswer:
         query = read.query
         try:
-            # Vectors of two embedders cannot be compared; the recall goes on with words, and says so.
+            # Vectors of two embedders cannot be compared; the recall goes on with words, as degraded.
             if embedder and isinstance(query, ByVector):
                 made_by = self.storage.embedder_of(query.scope)
                 if made_by not in (None, embedder):
@@ -162,7 +160,7 @@ class Store:
             return EffectFailed(read.request_id, self.storage.failure(error, commit=False))
 
     def _flush(self) -> None:
-        """Do all commits that have come meanwhile, in one wait for the disk."""
+        """Do the commits that wait, as one transaction; receivers get their answers."""
         group = [self.commits.popleft() for _ in range(min(len(self.commits), GROUP_COUNT_MAX))]
         if not group:
             return
@@ -171,11 +169,11 @@ class Store:
             answers = self._commit_all([commit for commit, _ in group])
         except BaseException as error:
             answers = [error] * len(group)
-        for (_, tell), answer in zip(group, answers, strict=True):
-            tell(answer)
+        for (_, receive), answer in zip(group, answers, strict=True):
+            receive(answer)
 
     def _commit_all(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer | FileTampered]:
-        """Commit together; if that fails, each alone, as one that is too large must not fail the others."""
+        """Commit together; if that fails, each alone: one that is too large must not fail the others."""
         if self.is_read_only:
             return [answer_claim(commit) for commit in commits]
         errors: tuple[type[Exception], ...] = (*self.storage.errors, FileTampered)
@@ -190,28 +188,32 @@ class Store:
             return [EffectFailed(commits[0].request_id, self.storage.failure(error, commit=True))]
 
     async def read(self, query: Query) -> ReadDone:
-        """Raises StoreError if the file cannot be read."""
+        """Return the rows of a query. Raises StoreError if the database cannot be read."""
         answer = await self.call(self._read, Read(query))
         if not isinstance(answer, ReadDone):
             raise self.failure()
         return answer
 
     def failure(self) -> StoreError:
-        """Return what went wrong with the file when it was used last."""
+        """Return the last error of the database as an exception."""
         message = "cannot be used; look at the disk, then try again"
-        if self.failed is not None:
-            message = self.storage.sentence(self.failed)
-        return StoreError(f"{self.storage.path}: {message}")
+        return self._explain(self.failed) if self.failed else StoreError(f"{self.storage.path}: {message}")
+
+    def _explain(self, error: Exception) -> StoreError:
+        return StoreError(f"{self.storage.path}: {self.storage.describe_error(error)}")
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a function in the thread of the store, to its end in any case. Raises StoreError."""
+        """Call a function in the thread of the store, which ends also if this call is cancelled.
+
+        Raises StoreError.
+        """
         try:
             return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
         except self.storage.errors as error:
-            raise StoreError(f"{self.storage.path}: {self.storage.sentence(error)}") from error
+            raise self._explain(error) from error
 
     def close(self) -> None:
-        with self.turn:
+        with self.lock:
             self.user_count -= 1
             if self.user_count:
                 return
@@ -226,10 +228,10 @@ os.register_at_fork(after_in_child=Store.forget_inherited)
 
 
 def answer_claim(commit: Commit) -> StoreAnswer:
-    """Return the answer of a file that is only read: a life begins there, and leaves nothing.
+    """Return the answer to a commit on a file that is only read.
 
-    The epoch that it claims is a number that no later life is compared with. Anything else fails, as on a
-    disk that takes no writes.
+    The claim of an epoch, with which an incarnation begins, succeeds and writes nothing. Any other commit is
+    refused, as on a write-protected disk.
     """
     epochs = [it for it in commit.expects if it.address.kind == "epoch"]
     if any(write.address.kind != "epoch" for write in commit.writes) or not epochs:
@@ -238,6 +240,6 @@ def answer_claim(commit: Commit) -> StoreAnswer:
 
 
 def close_again(opening: "asyncio.Future[Store]") -> None:
-    """Close a store whose caller was cancelled while it was opened."""
-    if not opening.cancelled() and opening.exception() is None:  # cancelled: the loop ends
+    """Close a store that was opened for a cancelled caller."""
+    if not opening.cancelled() and opening.exception() is None:  # cancelled: the loop has ended
         opening.result().close()

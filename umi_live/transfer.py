@@ -1,12 +1,12 @@
-"""A scope as a file of lines, and back.
+"""Write a scope as a file of lines, and read it back.
 
     {"umi": "export", "version": 2, "user": "ann", "agent": "helper", "embedder": "hash-256:256"}
     {"kind": "entity", "id": "fct_...", "name": "Ann", "content": "Ann likes tea.", "row": "..."}
     {"row_count": 1}
 
-Law 1. What counts is `row`, the bytes of umi_core.row_bytes; the rest is for the eye.
-Law 2. A file is taken whole, into a scope that is empty, or not at all.
-Law 3. Vectors stay with the name of who made them: whoever opens the memory with another one embeds again.
+Law 1. Only `row` is read back, the bytes of umi_core.row_bytes; the other fields are for readers.
+Law 2. All rows of a file are imported, into an empty scope, or none of them.
+Law 3. Vectors keep the name of their embedder: a memory that is opened with another one embeds again.
 """
 
 import json
@@ -17,29 +17,26 @@ from typing import Any, Final
 from umi_core.data import Data
 from umi_core.domains import bad_row_id, bad_scope
 from umi_core.errors import Rejected
-from umi_core.messages.effects import ByFilter, Commit, CountRows, Write
+from umi_core.messages.effects import Commit, CountRows, Write
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import BODIES, Address, Row, fact_of
 from umi_core.values import Scope
 from umi_live.errors import LiveError
 from umi_live.storage import SqlStorage
 
-KINDS: Final = tuple(kind for kind in BODIES if kind not in ("epoch", "receipt"))  # those are of a life
+KINDS: Final = tuple(it for it in BODIES if it not in ("epoch", "receipt"))  # these belong to incarnations
 FORM: Final = {"umi": "export", "version": 2}  # in version 1 a row held all statements about an entity
 OLDER: Final = "an older release wrote the export: import it there, then open that file with this release"
 
 
 def export_lines(storage: SqlStorage, scope: Scope) -> Iterator[str]:
-    """Yield one line for each row. Raises LiveError for a row that is damaged."""
-    whose = {"user": scope.user, "agent": scope.agent, "embedder": storage.embedder_of(scope)}
-    yield json.dumps({**FORM, **whose}, ensure_ascii=False)
-    count, cursor, is_left = 0, None, True
-    while is_left:
-        page = storage.read(0, ByFilter(scope, KINDS, cursor=cursor))
-        for row in page.rows:
-            yield json.dumps(line_of(row), ensure_ascii=False)
-        count, cursor = count + len(page.rows), page.cursor
-        is_left = cursor is not None
+    """Yield the lines of a file with all rows of a scope. Raises LiveError for a damaged row."""
+    owner = {"user": scope.user, "agent": scope.agent, "embedder": storage.embedder_of(scope)}
+    yield json.dumps({**FORM, **owner}, ensure_ascii=False)
+    count = 0
+    for row in storage.read_all(scope, KINDS):
+        yield json.dumps(line_of(row), ensure_ascii=False)
+        count += 1
     yield json.dumps({"row_count": count})
 
 
@@ -54,7 +51,7 @@ def line_of(row: Row) -> dict[str, str]:
 
 
 class Export(Data):
-    """The contents of a file, as it will be written; `embedder` is None if the file does not say it."""
+    """The rows of a file as writes; `embedder` is None if the file does not name one."""
 
     scope: Scope
     embedder: str | None
@@ -62,7 +59,7 @@ class Export(Data):
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of JSON; `str.splitlines` would also cut at U+2028 and U+0085 inside of texts."""
+    """Return the lines of JSON; `str.splitlines` would also cut texts at U+2028 and U+0085."""
     return text.strip().split("\n")
 
 
@@ -73,7 +70,7 @@ def find_head(text: str) -> dict[str, Any] | None:
 
 
 def read_object(line: str) -> dict[str, Any]:
-    """Return the object of a line of JSON; an empty one of another line."""
+    """Return the object that a line of JSON is; an empty one for any other line."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -82,54 +79,52 @@ def read_object(line: str) -> dict[str, Any]:
 
 
 def read_export(lines: Sequence[str]) -> Export:
-    """Raises LiveError for anything that `export_lines` does not write."""
-    head = read(lines[0]) if lines else None
-    if isinstance(head, dict) and {key: head.get(key) for key in FORM} == {**FORM, "version": 1}:
+    """Return the rows of a file by its lines. Raises LiveError for what `export_lines` does not write."""
+    head = read_object(lines[0]) if lines else {}
+    form = {key: head.get(key) for key in FORM}
+    if form == {**FORM, "version": 1}:
         raise LiveError(OLDER)
-    if not isinstance(head, dict) or {key: head.get(key) for key in FORM} != FORM:
+    if form != FORM:
         raise LiveError("the file is no export of Umi; make one with `umi-live export`")
     scope, embedder = Scope(head.get("user", ""), head.get("agent", "")), head.get("embedder")
-    bad = bad_scope(scope) or (embedder is not None and bad_row_id("embedder", embedder))
-    if bad:
-        raise LiveError(f"the first line of the export is wrong: {bad}")
-    rows = [read(line) for line in lines[1:]]
+    error = bad_scope(scope) or (embedder is not None and bad_row_id("embedder", embedder))
+    if error:
+        raise LiveError(f"the first line of the export is wrong: {error}")
+    try:
+        rows = list(map(json.loads, lines[1:]))
+    except (ValueError, RecursionError):
+        raise LiveError("the file is no export of Umi: a line is no JSON") from None
     if not rows or rows.pop() != {"row_count": len(rows)}:
         raise LiveError("the export is cut off; make it again")
     writes = {it.address: it for it in (write_of(scope, row) for row in rows)}
     if len(writes) < len(rows):
-        raise LiveError("the export was changed: a row stands in it twice")
+        raise LiveError("the export was changed: it has a row twice")
     return Export(scope, embedder, tuple(writes.values()))
 
 
 def import_rows(storage: SqlStorage, export: Export) -> int:
-    """Write the rows and return how many. Raises LiveError."""
+    """Write the rows of an export and return how many. Raises LiveError if its scope has rows."""
     scope, writes = export.scope, export.writes
     if storage.read(0, CountRows(scope, KINDS)).count:
-        who = f"user {scope.user!r} and agent {scope.agent!r}"
-        raise LiveError(f"{who} have a memory in this file already; nothing was taken")
+        owner = f"user {scope.user!r} and agent {scope.agent!r}"
+        raise LiveError(f"{owner} have a memory in this file already; nothing was imported")
     if export.embedder is not None:
         storage.adopt(scope, export.embedder)
-    # It expects nothing: the holder of the claim is alone.
+    # Without expected versions: no other process has the claim on this scope.
     storage.commit(Commit(writes, ()), storage.clock_ms())
     return len(writes)
 
 
-def read(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        raise LiveError("the file is no export of Umi: a line is no JSON") from None
-
-
 def write_of(scope: Scope, it: Any) -> Write:
+    """Return the write of the row in a line. Raises LiveError."""
     try:
         address, body = Address(scope, it["kind"], it["id"]), decode_row(b64decode(it["row"], validate=True))
     except (KeyError, TypeError, ValueError):
         raise LiveError("the file is no export of Umi: a line is no row") from None
     except Rejected as rejected:
         raise LiveError(f"a row cannot be read: {rejected}") from None
-    if bad := bad_row_id("id", address.id):
-        raise LiveError(f"the export was changed: {bad}")
+    if error := bad_row_id("id", address.id):
+        raise LiveError(f"the export was changed: {error}")
     if address.kind not in KINDS or address.kind != body.row_kind or body.own_id() not in (None, address.id):
         line = f"{address.kind} {address.id} holds {body.row_kind} {body.own_id() or ''}".rstrip()
         raise LiveError(f"the export was changed: the line of {line}")

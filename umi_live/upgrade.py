@@ -1,14 +1,14 @@
-"""Upgrade: a file of a release that kept one row for each name, as one with a row for each statement.
+"""Upgrade a file of a release that stored one row for each name to one row for each statement.
 
-    entity "Ann": a line for each statement   a fact for each line, told when its first version said it
-    versions of it                            what an update or a contradiction took away has ended
+    entity "Ann": a line for each statement   a fact for each line, stated at the time of its first version
+    versions of it                            ended facts: lines that an update or a contradiction removed
     memberships of it                         one for each of its current facts
-    link, "works_at" say                      a fact about both, "Ann works at Acme"
+    link, such as "works_at"                  a fact about both, "Ann works at Acme"
     relations, access, entry in core          those of its first current fact, whose text core shows
 
-Law 1. Each statement of the old rows is a current or an ended fact afterwards. What was left out for lack of
-room is current again: no statement took its place. Law 2. Rows of entities are decoded here by position, so
-that later changes of umi_core do not change what an old file means. Law 3. A row that is damaged stays.
+Law 1. Each statement of the old rows is a current or an ended fact afterwards. A statement that was left out
+for lack of room is current again, as no other one replaced it. Law 2. Rows of entities are decoded here by
+position, so that later changes of umi_core do not change what an old file means. Law 3. A damaged row stays.
 """
 
 from collections import Counter, defaultdict
@@ -39,7 +39,7 @@ from umi_core.text import core_text, norm, size, unique
 from umi_core.values import Block, Entry, Scope
 from umi_live.columns import body_of, put_row
 
-ENTITY: Final = (  # the fields of an entity, in their order; the last five came later
+ENTITY: Final = (  # the fields of an entity, in order; older rows do not have the last five
     "id", "type", "name", "content", "version", "importance_ppm", "confidence_ppm", "block", "created_ms",
     "updated_ms", "event_time_ms", "metadata", "source", "vector_missing", "relation_count", "contradicts",
     "memory_type", "sources", "reinforced_count", "last_reinforced_ms", "given",
@@ -66,7 +66,7 @@ Stored = tuple[int, Body]  # the version of a row, and its body
 
 
 def divide(connection: apsw.Connection) -> None:
-    """Rewrite all rows of a file whose tables are those of this release, and index what is searched."""
+    """Rewrite all rows of a file whose tables are those of this release, and index their words."""
     scopes: list[Any] = connection.execute("select number, user, agent from scope").fetchall()
     for number, user, agent in scopes:
         ScopeUpgrade(ScopeRows(connection, number), Scope(user, agent)).write()
@@ -85,12 +85,12 @@ class ScopeRows:
         return list(self.connection.execute(IN_SCOPE, (self.scope, kind)))
 
     def read(self, kind: str) -> dict[str, Stored]:
-        """Return the rows of a kind that did not change its form, by id, without those that are damaged."""
+        """Return by id the rows of a kind that this release can decode, without damaged ones."""
         found = {key: (version, body_of(data, parts)) for key, version, data, parts in self.raw(kind)}
         return {key: (version, body) for key, (version, body) in found.items() if body is not None}
 
     def read_old(self, kind: str, names: tuple[str, ...]) -> dict[str, Old]:
-        """Return rows of a form that this release does not know, by id."""
+        """Return by id the rows of a kind that this release cannot decode; `names`: of their fields."""
         found = ((key, fields_of(data, kind, names)) for key, _, data, _ in self.raw(kind))
         return {key: fields for key, fields in found if fields is not None}
 
@@ -106,7 +106,7 @@ class ScopeRows:
         self.connection.execute("delete from row where scope = ? and kind = ?", (self.scope, kind))
 
     def drop_numbers(self) -> None:
-        """Drop the version numbers of deleted rows, whose ids never return."""
+        """Drop the version numbers of deleted rows whose ids are never used again."""
         kinds = ", ".join(f"'{kind}'" for kind in NUMBERED)
         self.connection.execute(
             f"delete from row where scope = ? and body is null and (kind in ({kinds}) or id glob 'ent_*')",
@@ -131,14 +131,14 @@ def as_tuple(raw: list[Any]) -> Any:
     return tuple(raw[1:]) if raw and raw[0] == 0 and type(raw[0]) is int else raw
 
 
-# What an old entity says.
+# Old entities.
 
 
 class OldEntity:
-    """An old entity, statement by statement. A note is one statement, however many lines it has.
+    """An old entity as statements. A note is one statement, however many lines it has.
 
-    `lines`: what it says, with the version that said it first. `past`: what it says no more, with that, with
-    the version that ended it, and with the statement that took its place.
+    `lines`: by key each current statement, with its first version. `past`: by key each ended statement, with
+    its first version, the version that ended it, and the statement that replaced it.
     """
 
     def __init__(self, old: Old, versions: Iterable[Old], given: Iterable[Old], scope: Scope) -> None:
@@ -151,7 +151,7 @@ class OldEntity:
         for version in sorted(versions, key=lambda it: it["version"]):
             self.follow(version)
         for key, line in self.statements(old["content"]).items():
-            self.lines.setdefault(key, (line, self.as_told()))
+            self.lines.setdefault(key, (line, self.as_version()))
             self.past.pop(key, None)
         order = dict.fromkeys([*self.statements(old["content"]), *self.lines])
         self.current = tuple(self.fact(*self.lines[key]) for key in order)
@@ -159,34 +159,29 @@ class OldEntity:
 
     @property
     def is_one_statement(self) -> bool:
-        """Return whether its vector is that of its only fact."""
+        """Check whether the vector of the entity is that of its only fact."""
         return [it.content for it in self.current] == [self.old["content"]]
 
     def statements(self, content: str) -> dict[str, str]:
         lines = content.split("\n") if self.is_named else [content]
         return {key: line for key, line in unique(lines).items() if key}
 
-    def as_told(self) -> Old:
-        """Return the newest version, as far as the entity itself says what it was."""
+    def as_version(self) -> Old:
+        """Return the fields of the newest version that the entity itself has."""
         old = self.old
         at_ms = old["created_ms"] if old["version"] == 1 else old["updated_ms"]
-        return {
-            **{name: old[name] for name in ("version", "event_time_ms", "metadata", "source")},
-            "at_ms": at_ms,
-        }
+        return {"at_ms": at_ms} | {it: old[it] for it in ("version", "event_time_ms", "metadata", "source")}
 
     def follow(self, version: Old) -> None:
-        """Find what each version ends: an update or a contradiction ends all that it does not repeat."""
+        """Apply a version: an update or a contradiction ends all statements that it does not repeat."""
         statements = self.statements(version["content"])
         if version["kind"] in REPLACING:
-            # The statement that took the place is a new one of
-            # this version; without any, one that it repeats.
-            new = [line for key, line in statements.items() if key not in self.lines] or list(
-                statements.values()
-            )
+            # The first new statement replaces those that end; without a new one, the first repeated one does.
+            new = [line for key, line in statements.items() if key not in self.lines]
+            successor = next(iter([*new, *statements.values()]), "")
             for key in [key for key in self.lines if key not in statements]:
                 line, first = self.lines.pop(key)
-                self.past[key] = line, first, version, new[0] if new else ""
+                self.past[key] = line, first, version, successor
         for key, line in statements.items():
             self.lines.setdefault(key, (line, version))
             self.past.pop(key, None)
@@ -200,11 +195,11 @@ class OldEntity:
         return fact_id(self.scope, self.about, line)
 
     def fact(self, line: str, first: Old) -> Entity:
-        """Return the fact that a line is; sources are those that told it, as far as the old rows say so."""
+        """Return a line as a fact; its sources are those that state it, as far as the old rows have them."""
         old, key = self.old, norm(line)
-        version = self.as_told() if first["version"] == old["version"] else first
+        version = self.as_version() if first["version"] == old["version"] else first
         sources = tuple(it for it in old["sources"] if it not in self.given or key in self.given[it])
-        # Told by `remember`, not only by texts; without a known source it must be, or no row would tell it.
+        # Stated by `remember` and not only by texts, or without a known source.
         is_direct = key not in unique(old["given"]) or not sources
         count = min(old["reinforced_count"], max(1, len(sources) + is_direct))
         return Entity(
@@ -216,12 +211,12 @@ class OldEntity:
 
 
 def id_of_old_entity(scope: Scope, entity_type: str, name: str) -> str:
-    """Return the id that the row of an entity had: its type was a part of it."""
+    """Return the id of the row of an old entity, which its type was a part of."""
     return derived_id("ent", "entity", scope, entity_type, "name", norm(name))
 
 
 def unite_facts(one: Entity, other: Entity) -> Entity:
-    """Return the fact that an equal statement of two old entities is: their ids had their types."""
+    """Return one fact for an equal statement of two old entities of one name and two types."""
     return structs.replace(
         one,
         sources=tuple(sorted({*one.sources, *other.sources})),
@@ -234,7 +229,7 @@ def unite_facts(one: Entity, other: Entity) -> Entity:
 
 
 class ScopeUpgrade:
-    """Convert the rows of a scope that are entities, or name them, to rows that are facts, or name them."""
+    """Converts the entities of a scope to facts, and the rows that refer to them."""
 
     def __init__(self, rows: ScopeRows, scope: Scope) -> None:
         self.rows, self.scope = rows, scope
@@ -271,7 +266,7 @@ class ScopeUpgrade:
                 self.rows.put("ended", it.id, it)
 
     def first(self, key: str) -> str | None:
-        """Return the first current fact of an old entity, which has what only one of them can have."""
+        """Return the first current fact of an old entity, which gets what only one of its facts can have."""
         divided = self.divided.get(key)
         return divided.current[0].id if divided and divided.current else None
 
@@ -279,7 +274,7 @@ class ScopeUpgrade:
         self.facts[key] = structs.replace(self.facts[key], **changes)
 
     def vectors(self) -> None:
-        """Keep the vector of a fact that is all that its entity said; mark any other as missing."""
+        """Keep the vector of an entity with one fact; mark the vectors of all other facts as missing."""
         kept = dict[str, None]()
         for key, (_, body) in self.rows.read("vector").items():
             divided = self.divided.get(key)
@@ -296,12 +291,12 @@ class ScopeUpgrade:
                     self.rows.put("vector", fact.id, Vector(fact.id, 1, body.components))
 
     def relations(self) -> None:
-        """Those between versions of one entity go; so does one that has lost an end."""
+        """Convert relations, and drop those between versions of one entity, or without one of their ends."""
         kept = dict[str, None]()
         for key, old in self.rows.read_old("relation", RELATION).items():
             self.rows.drop("relation", key)
             (source_id, version), (target_id, _) = old["source"], old["target"]
-            # A link between two names: it had no versions at its ends, so its source says version 0.
+            # Version 0 at its source: a link between two names, whose ends have no versions.
             if not version:
                 self.state(source_id, target_id, old)
                 continue
@@ -324,7 +319,7 @@ class ScopeUpgrade:
                 self.change(own, contradicts=tuple(f"{it}@1" for it in found))
 
     def state(self, source_id: str, target_id: str, link: Old) -> None:
-        """Add the fact that a link is, unless a fact, current or ended, has both its names in it."""
+        """Add a link as a fact, unless a current or ended fact has both of its names."""
         source, target = self.divided.get(source_id), self.divided.get(target_id)
         if source is None or target is None:
             return
@@ -353,7 +348,7 @@ class ScopeUpgrade:
                     self.rows.put("access", own, structs.replace(body, entity_id=own))
 
     def memberships(self) -> None:
-        """Put each fact into the categories and groups of its entity; the next grouping finds better ones."""
+        """Put each fact into the categories and groups of its entity, until the next grouping."""
         kept = dict[str, None]()
         for key, (_, body) in self.rows.read("membership").items():
             divided = self.divided.get(body.entity_id) if isinstance(body, Membership) else None
@@ -372,7 +367,7 @@ class ScopeUpgrade:
                     self.rows.put("membership", new_id, moved)
 
     def categories(self) -> None:
-        """Empty a summary that may say what has ended: a later forget would not find it there."""
+        """Empty a summary that may have an ended fact, which a later forget would not remove from it."""
         members = [body for _, body in self.rows.read("membership").values()]
         counts = Counter(it.category_id for it in members if isinstance(it, Membership))
         for key, (version, body) in self.rows.read("category").items():
@@ -388,7 +383,7 @@ class ScopeUpgrade:
             self.rows.put("category", key, now, version + 1)
 
     def core(self) -> None:
-        """Let each entry of core show a fact; drop a block that has nothing left."""
+        """Let each entry of core show a fact; drop blocks that become empty."""
         for key, (version, body) in self.rows.read("core").items():
             assert isinstance(body, Core)
             shown = dict[str, None]()
@@ -399,9 +394,9 @@ class ScopeUpgrade:
             self.rows.put("core", key, Core(left), version + 1)
 
     def entries(self, block: Block, shown: dict[str, None]) -> tuple[Entry, ...]:
-        """Return an entry for the first fact of each entity, if it is not shown already and fits an entry.
+        """Return an entry for the first fact of each entity, unless `shown` has it, or it is too long.
 
-        An old entry had all statements of its entity, cut to the room there was: "likes tea. lives in Pa…".
+        An old entry had all statements of its entity, cut to a length: "likes tea. lives in Pa…".
         """
         found = list[Entry]()
         for entry in block.entries:
@@ -414,14 +409,14 @@ class ScopeUpgrade:
         return tuple(sorted(found, key=lambda it: (it.promoted_ms, it.entity_id)))
 
     def ties(self) -> None:
-        """Write rows again that stay as they are, with the ids that they name."""
+        """Write unchanged rows again, with ties to the ids that they name."""
         for kind in ("resource", "reflection"):
             for key, (version, body) in self.rows.read(kind).items():
                 self.rows.put(kind, key, body, version)
 
 
 def drop_unreadable_receipts(connection: apsw.Connection) -> None:
-    """Drop receipts that cannot be read: their requests, asked again, are done again."""
+    """Drop receipts that cannot be read, so that their requests, if repeated, are done again."""
     for table, which in (("receipt", "body notnull"), ("row", "kind = 'receipt' and body notnull")):
         found: list[Any] = connection.execute(f"select number, body from {table} where {which}").fetchall()
         for number, data in found:

@@ -1,7 +1,7 @@
 """Usage: the tokens that models and embedders read and wrote, and what they cost.
 
-Law 1. A call that failed counts as well, if its answer says what it used.
-Law 2. What a request used is in its result; what the memory did by itself is in the sum alone.
+Law 1. A call that failed counts as well, if its answer has numbers.
+Law 2. The usage of a request is in its result; that of the upkeep is only in the sum of the memory.
 """
 
 from collections.abc import Iterator
@@ -40,14 +40,14 @@ REPORTED: Final = ContextVar[list[Usage] | None]("REPORTED", default=None)
 
 
 def report_usage(input_tokens: int, output_tokens: int = 0, cost_usd: float = 0.0) -> None:
-    """Add what a call has used. For a model of your own, within its `ask`; elsewhere it does nothing."""
+    """Report the tokens of one call, and its cost, in `ask` or `embed` of your own model or embedder."""
     if (reported := REPORTED.get()) is not None:
         reported.append(Usage(1, input_tokens, output_tokens, cost_usd))
 
 
 @contextmanager
 def collect_usage() -> Iterator[list[Usage]]:
-    """Collect what is reported inside, in this task."""
+    """Collect the reports of the code inside, in this task."""
     reported: list[Usage] = []
     token = REPORTED.set(reported)
     try:
@@ -57,7 +57,7 @@ def collect_usage() -> Iterator[list[Usage]]:
 
 
 def start_span(operation: str, model: str) -> Any:
-    """Return a context that is a span of OpenTelemetry, or None where that is not installed.
+    """Return a context with a span of OpenTelemetry, or with None where that is not installed.
 
     `operation`: chat or embeddings, as in the semantic conventions for generative AI.
     """
@@ -70,7 +70,7 @@ def start_span(operation: str, model: str) -> Any:
 
 
 def end_span(span: Any, used: Usage, failure: str) -> None:
-    """Write into a span what was used, and how the call failed; "" if it did not."""
+    """Write the usage into a span, and the kind of `failure`; "" if there is none."""
     if span is None:
         return
     span.set_attribute("gen_ai.usage.input_tokens", used.input_tokens)

@@ -371,7 +371,7 @@ def test_a_wrong_request_or_address_is_one_line(shell: Shell, monkeypatch: pytes
     Path("bytes").write_bytes(b"\xff\xfe")
     assert "bytes: is no text" in shell.refused("import", "--db", "new.db", "bytes")
     monkeypatch.setenv(KEY, "ключ")
-    assert "the key is none" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")
+    assert "the key has characters" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")
 
 
 def test_a_command_that_is_none_is_one_line(shell: Shell) -> None:

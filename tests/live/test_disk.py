@@ -91,7 +91,7 @@ def leaves_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def leaves_what_was_moved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SqliteStorage, "has_remains", lambda self: False)
+    monkeypatch.setattr("umi_live.sqlite.has_remains", lambda *_: False)
 
 
 def leaves_the_seal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,7 +138,7 @@ def test_a_close_that_is_cancelled_still_closes_the_services_and_the_file(tmp_pa
 
 
 def test_a_listing_that_outlives_its_memory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("umi_live.memory.PAGE_ROW_COUNT_MAX", 1)
+    monkeypatch.setattr("umi_live.reads.PAGE_ROW_COUNT_MAX", 1)
 
     async def live() -> None:
         async with open_with(tmp_path / "agent.db", Model("")) as memory:
@@ -238,7 +238,7 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
         (["x", *lines], "no JSON"), ([newer, *lines[1:]], "cannot be read"),
         (of_another, "was changed: the line of entity fct_0.* holds entity fct_"),
         (["[" * 100_000, *lines], "no JSON"),
-        ([lines[0], *lines[:-1], TOLD % len(lines)], "stands in it twice"),
+        ([lines[0], *lines[:-1], TOLD % len(lines)], "has a row twice"),
     ):  # fmt: skip
         with pytest.raises(LiveError, match=told):
             read_export([head, *damaged])

@@ -188,7 +188,8 @@ def test_another_embedder_embeds_everything_again_and_loses_nothing(tmp_path: Pa
         async with open_memory(path, user="ann", agent="helper", embedder=Turned()) as memory:
             assert await memory.count() == 40
             assert len(await memory.recall("fact 7", limit=100, min_score_ppm=0)) == 40
-            await memory.mending
+            assert memory.repairing is not None
+            await memory.repairing
             vectors = [row.body async for row in memory.rows(("vector",))]
             assert {len(it.components) for it in vectors} == {DIMS // 2}  # type: ignore[union-attr]
             assert len(vectors) == 40

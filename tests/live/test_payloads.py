@@ -15,7 +15,7 @@ from umi_core.messages.results import Listed
 from umi_core.rows import Resource
 from umi_live import open_memory
 from umi_live.memory import LiveMemory
-from umi_live.payloads import UNSENDABLE, message
+from umi_live.payloads import UNSENDABLE, write_content
 from umi_live.services import ServiceFailed
 
 PNG, WAV = "data:image/png;base64,iVBOR", "data:audio/x-wav;codecs=1;base64,UklGR"
@@ -35,7 +35,7 @@ def test_a_payload_goes_in_the_part_of_its_kind_and_not_again_as_text(
     task: str, payload: str, part: object
 ) -> None:
     text = "\n\n".join(FIXED[task])
-    assert message(task, ask_description(task, payload)) == [{"type": "text", "text": text}, part]
+    assert write_content(task, ask_description(task, payload)) == [{"type": "text", "text": text}, part]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_a_payload_goes_in_the_part_of_its_kind_and_not_again_as_text(
 )  # fmt: skip
 def test_what_no_part_carries_is_not_sent(task: str, payload: str) -> None:
     with pytest.raises(ServiceFailed, match=UNSENDABLE) as failed:
-        message(task, ask_description(task, payload))
+        write_content(task, ask_description(task, payload))
     assert failed.value.kind == "refused"
 
 
 def test_any_other_question_is_its_prompt() -> None:
-    assert message("expand", ask_expand(PNG)) == ask_expand(PNG)
+    assert write_content("expand", ask_expand(PNG)) == ask_expand(PNG)
 
 
 def test_rules_describe_nothing_and_what_they_cannot_do_is_named(tmp_path: Path) -> None:

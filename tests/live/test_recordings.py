@@ -205,9 +205,11 @@ def test_a_recording_that_cannot_be_written_ends_the_memory_in_a_sentence(tmp_pa
         memory = open_memory(":memory:", user="ann", agent="helper", record=tmp_path / "live.jsonl")
         async with memory:
             await memory.count()
-            assert memory.recorder is not None
-            memory.recorder.file.close()
-            memory.recorder.file = open("/dev/full", "w", buffering=1)  # noqa: SIM115  # closed with the memory
+            assert memory.host is not None
+            recorder = memory.host.recorder
+            assert recorder is not None
+            recorder.file.close()
+            recorder.file = open("/dev/full", "w", buffering=1)  # noqa: SIM115  # closed with the memory
             with pytest.raises(LiveError, match="cannot be written: No space left"):
                 await memory.remember("Ann likes tea.")
             with pytest.raises(Closed):
@@ -225,7 +227,7 @@ def test_a_memory_that_cannot_begin_its_recording_holds_nothing(
         raise LiveError("the recording cannot be written")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Recorder, "took", full)
+        broken.setattr(Recorder, "write_input", full)
         with pytest.raises(LiveError, match="cannot be written"):
             open_blocking(path, user="ann", agent="helper", record=tmp_path / "live.jsonl").__enter__()
     with open_blocking(path, user="ann", agent="helper") as memory:

@@ -36,7 +36,7 @@ from umi_core.messages.answers import Committed
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Expect, Write
 from umi_core.rows import Address
 from umi_core.values import Scope
-from umi_live import Closed, FileTampered, StoreError, delete_user, deletion, open_memory, schema, seal
+from umi_live import Closed, FileTampered, StoreError, contents, delete_user, open_memory, schema, seal
 from umi_live.anchor import LINE_BYTES, AnchorLine, SealOptions, advance_anchor, create_anchor, read_anchor
 from umi_live.contents import import_lines, rewrite, seal_file, unseal_file
 from umi_live.doctor import examine_file
@@ -409,7 +409,7 @@ def test_a_trigger_in_the_file_does_not_run_with_the_functions_of_the_seal(path:
 def test_a_sealed_file_keeps_the_contract_of_a_storage(tmp_path: Path) -> None:
     """Each crash opens the file again, which compares all rows."""
     paths = (str(tmp_path / f"{number}.db") for number in itertools.count())
-    sealed = partial(SqliteStorage, way=OpenOptions(seal=SealOptions(KEY)))
+    sealed = partial(SqliteStorage, options=OpenOptions(seal=SealOptions(KEY)))
     run_storage_conformance(lambda: TwoEnds(next(paths), sealed), settings(HOW, max_examples=8))
 
 
@@ -437,7 +437,7 @@ def test_thousands_of_random_commits_leave_a_sound_file(tmp_path: Path) -> None:
         if number % 200 == 199:
             storage.adopt(scope, f"hash:{number}")
             if number % 600 == 599:
-                deletion.delete_user(storage, "bob")
+                contents.delete_rows_of_user(storage, "bob")
             storage.close()
             assert changes_of(path, options) == []
             storage = open_sealed(path, options)
@@ -582,8 +582,11 @@ def test_each_mismatch_of_key_and_file_is_one_clear_error(path: Path, tmp_path: 
 
 def test_one_file_has_one_key_in_a_process(path: Path) -> None:
     store = Store.open_now(path, seal=SealOptions(KEY))
-    with pytest.raises(StoreError, match="is open in this process with another key or anchor, or without"):
-        Store.open_now(path)
+    others = (None, SealOptions(KEY[::-1] + b"x"), SealOptions(KEY, str(path.with_name("anchor"))))
+    for other in others:
+        with pytest.raises(StoreError, match="open in this process with another key or anchor, or without"):
+            Store.open_now(path, seal=other)
+    assert KEY.decode() not in repr(SealOptions(KEY))
     with pytest.raises(StoreError, match="a memory of it is open; close it first"):
         unseal_file(str(path))
     store.close()

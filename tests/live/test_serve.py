@@ -474,7 +474,7 @@ def test_memories_that_were_asked_long_ago_are_closed(tmp_path: Path) -> None:
                     await memory.remember(f"Tom likes {agent}.")
             while pool.closing:
                 await asyncio.wait(list(pool.closing))
-            assert [agent for _, agent in pool.seats] == ["c", "a"]
+            assert [agent for _, agent in pool.memories] == ["c", "a"]
 
             async def ask(number: int) -> int:
                 async with pool.use("bob", "abc"[number % 3]) as memory:
@@ -490,7 +490,7 @@ def test_a_memory_that_broke_is_opened_anew(tmp_path: Path) -> None:
     async def live() -> None:
         async with asking(tmp_path / "a.db") as ask:
             await value_of(ask("POST", "/remember", TEA))
-            memory = ask.server.pool.seats["ann", "helper"].memory
+            memory = ask.server.pool.memories["ann", "helper"].memory
             assert memory is not None
             assert memory.host is not None
             memory.host.break_off(StoreError("changed"))
@@ -652,7 +652,7 @@ def test_a_file_of_tokens_that_changes_is_read_again(
             now_s += 1
             assert find() == [True, True]
         [line] = caplog.messages
-        assert line.startswith("the tokens were not read again, and those before stay: ")
+        assert line.startswith("the tokens were not read again, and the earlier ones stay valid: ")
         assert (str(path) in line, told in line, line.count("\n")) == (True, True, 0)
     path.write_text(of_both.replace(of_ann, ""))
     path.chmod(0o600)

@@ -22,7 +22,7 @@ from umi_core.policies.term_scores import score_rows
 from umi_core.rows import Address, Body, Ended, Entity, Membership, Receipt, Relation
 from umi_core.values import Scope
 from umi_live.conditions import clause
-from umi_live.deletion import delete_user
+from umi_live.contents import delete_rows_of_user
 from umi_live.sqlite import SqliteStorage
 from umi_live.storage import LIVE, SqlStorage
 from umi_sim.testing.conformance import HOW, run_storage_conformance
@@ -80,7 +80,7 @@ def test_a_scope_that_somebody_else_deletes_and_makes_again_is_searched_anew(tmp
     for scope in scopes:
         theirs.commit(told(scope, "ent_1", "green tea"), 1)
         assert found(ours, scope) == ["ent_1"]
-    delete_user(theirs, "bob")
+    delete_rows_of_user(theirs, "bob")
     theirs.commit(told(Scope("eve", "helper"), "ent_2", "green tea"), 1)
     theirs.commit(told(scopes[1], "ent_3", "green tea"), 1)
     assert [found(ours, scope) for scope in scopes] == [["ent_1"], ["ent_3"]]
@@ -270,7 +270,7 @@ def test_what_rows_name_is_found_as_by_a_look_at_each_and_no_other_row_is_read()
         assert [row.address.id for row in found] == sorted(held), (condition, kind)
         assert storage.read(0, CountRows(scope, (kind,), (condition,))).count == len(held)
         assert clause((condition,), kind, 1)[2], (condition, kind)  # which no row has to be decoded for
-    delete_user(storage, "ann")
+    delete_rows_of_user(storage, "ann")
     ties = storage.connection.execute("select count(distinct scope) from tie").get
     assert ties == 1
 

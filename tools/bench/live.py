@@ -202,7 +202,8 @@ async def recalls(folder: Path, count: int, turns: int) -> tuple[str, ...]:
     query = matrix[0].copy()
     ours, alone = list[float](), list[float]()
     async with opened(path) as memory:
-        memory.mending.cancel()
+        assert memory.repairing is not None
+        memory.repairing.cancel()
         first = await timed(partial(memory.recall, "green tea in Paris"))
         for turn in range(turns):
             question = f"old {WORDS[turn % 9]} of thing{turn}"
@@ -311,7 +312,7 @@ async def run(is_quick: bool, sync_ms: float | None) -> None:
         if sync_ms is not None:
             disk, WaitingFile.wait_ms = WaitingDisk(), sync_ms
             way = OpenOptions(disk.name, is_alone=True)
-            with patch("umi_live.store.SqliteStorage", partial(SqliteStorage, way=way)):
+            with patch("umi_live.store.SqliteStorage", partial(SqliteStorage, options=way)):
                 (await remembers(folder, 5 if is_quick else 30, disk.name)).show()
             return
         (await remembers(folder, 5 if is_quick else 30)).show()

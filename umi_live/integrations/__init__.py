@@ -5,5 +5,5 @@ langgraph_saver.py  a checkpointer
 openai_agents.py    a session
 pydantic_ai.py      a history of messages
 llama_index.py      a memory of a chat
-records.py          what they are made of: logs of JSON values in archival records
+records.py          logs of JSON values in archival records, which all of them use
 """

@@ -72,7 +72,7 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
     def select(
         self, values: Any, config: Config, *, filter: Any = None, before: Any = None, limit: int | None = None
     ) -> Iterator[base.CheckpointTuple]:
-        """Yield the checkpoints that are asked for, the newest first."""
+        """Yield the checkpoints that match, the newest first."""
         wanted, end = config["configurable"], base.get_checkpoint_id(before or config_of(""))
         saved = {tuple(it["at"][::-1]): it for it in values if "checkpoint" in it}
         for (key, space, thread), it in sorted(saved.items(), key=lambda pair: pair[0], reverse=True):
@@ -87,7 +87,7 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
                     yield base.CheckpointTuple(own, checkpoint, metadata, parent, writes)
 
     def read_writes(self, values: Any) -> Sequence[tuple[str, str, Any]]:
-        """Return writes as a run does them. A repeated one counts once; an error replaces the one before."""
+        """Return writes in the order of a run. A repeated one counts once; an error replaces another."""
         found: dict[tuple[str, int], Any] = {}
         for it in values:
             for number, (channel, data) in enumerate(it.get("writes", ())):

@@ -33,8 +33,8 @@ OPERATORS: Final = {
 class UmiStore(base.BaseStore):
     """Items under namespaces. A query finds items by their words, not by vectors, so `index` is ignored.
 
-    An item whose time to live is over is found no more; `sweep_ttl` deletes it. A namespace and its key may
-    have 240 bytes together, written as JSON.
+    An item whose time to live is over is no longer found; `sweep_ttl` deletes it. A namespace and its key may
+    have 240 bytes together, as JSON.
     """
 
     supports_ttl = True
@@ -43,12 +43,12 @@ class UmiStore(base.BaseStore):
         self.memory, self.ttl_config = memory, ttl
 
     async def do_all(self, memory: LiveMemory, ops: Iterable[base.Op]) -> list[base.Result]:
-        """Return the results of operations, of which the reads see what was there before the writes."""
-        ops = list(ops)
-        for op in ops:
+        """Return the results of operations; all reads come before the writes."""
+        listed = list(ops)
+        for op in listed:
             base.validate_op_namespace(op)
-        results = [None if isinstance(op, base.PutOp) else await read(memory, op) for op in ops]
-        for op in {(it.namespace, it.key): it for it in ops if isinstance(it, base.PutOp)}.values():
+        results = [None if isinstance(op, base.PutOp) else await read(memory, op) for op in listed]
+        for op in {(it.namespace, it.key): it for it in listed if isinstance(it, base.PutOp)}.values():
             await put(memory, op)
         return results
 
@@ -107,13 +107,13 @@ def matches(namespace: tuple[str, ...], condition: base.MatchCondition) -> bool:
 
 
 def admits(value: Any, wanted: Any) -> bool:
-    """Compare a value with that of a filter: equal, or as the operators of the filter say."""
+    """Check whether a value is equal to that of a filter, or fulfils its operators. Raises ValueError."""
     if not isinstance(wanted, dict):
         return bool(value == (list(wanted) if isinstance(wanted, tuple) else wanted))
     if not any(key.startswith("$") for key in wanted):
         return isinstance(value, dict) and all(admits(value.get(key), it) for key, it in wanted.items())
     if unknown := sorted(wanted.keys() - OPERATORS.keys()):
         raise ValueError(f"{unknown[0]} is no operator of a filter; there are: {', '.join(OPERATORS)}")
-    with suppress(TypeError):  # a value that is not there, or of another type, is neither more nor less
+    with suppress(TypeError):  # a value that is absent, or of another type, is neither more nor less
         return all(OPERATORS[key](value, it) for key, it in wanted.items())
     return False

@@ -22,7 +22,7 @@ CHATS: Final = "llama_index chats"
 
 
 class UmiMemory(BaseMemory):
-    """All messages of a chat. `get` returns each of them: there is no limit of tokens.
+    """All messages of a chat. `get` returns all of them, without a limit of tokens.
 
     With a memory of `open_memory` only the asynchronous methods work.
     """

@@ -3,8 +3,8 @@
     async with open_memory("agent.db", user="ann", agent="helper") as memory:
         await Runner.run(agent, "Hello.", session=UmiSession("talk-1", memory))
 
-Items that are added together are added all or not at all. An item is gone from the file once `pop_item` or
-`clear_session` has returned.
+Items of one call are added completely or not at all. Once `pop_item` or `clear_session` has returned, the
+file no longer has the item.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -39,9 +39,9 @@ class UmiSession:
         self.tags = (f"openai_agents session {session_id}", SESSIONS)
 
     async def list_items(self, memory: LiveMemory, limit: int | None = None) -> "list[TResponseInputItem]":
-        limit = resolve_session_limit(limit, self.session_settings)
+        count = resolve_session_limit(limit, self.session_settings)
         items = await records.read_items(memory, self.tags[0])
-        return items if limit is None or limit < 0 else items[max(0, len(items) - limit) :]
+        return items if count is None or count < 0 else items[max(0, len(items) - count) :]
 
     async def append(self, memory: LiveMemory, items: "list[TResponseInputItem]") -> None:
         if items:

@@ -28,21 +28,21 @@ CONVERSATIONS: Final = "pydantic_ai conversations"
 
 
 class UmiHistory:
-    """All messages of a conversation. What a run that was cancelled has left can be saved, and continued."""
+    """All messages of a conversation. The messages of a cancelled run can be saved, and continued later."""
 
     def __init__(self, conversation_id: str, memory: LiveMemory | BlockingMemory) -> None:
         self.conversation_id, self.memory = conversation_id, memory
         self.tags = (f"pydantic_ai conversation {conversation_id}", CONVERSATIONS)
 
     async def read(self, memory: LiveMemory) -> "list[ModelMessage]":
-        """Return the messages as a run takes them: a call of a tool that has no answer gets one."""
+        """Return the messages for the next run; a call of a tool without an answer gets one."""
         items = await records.read_items(memory, self.tags[0])
         messages: list[ModelMessage] = repair_messages(ModelMessagesTypeAdapter.validate_python(items))
         return messages
 
     async def write(self, memory: LiveMemory, messages: "Sequence[ModelMessage]") -> None:
-        """Keep these messages, all of the conversation. If they go on from those that are kept, as those of a
-        run that was begun with `load`, only the new ones are written."""
+        """Store these messages as those of the conversation. If they begin with the stored ones, as after a
+        run with the messages of `load`, only the new ones are written."""
         items = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
         await records.save_items(memory, self.tags, items)
 

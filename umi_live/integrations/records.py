@@ -1,15 +1,14 @@
-"""Records: logs of JSON values, each entry an archival record of a memory under the name of its log as a tag.
+"""Logs of JSON values in a memory: each entry is an archival record, with the name of its log as a tag.
 
     id      tags                 metadata                    content
     arc_7   openai talk          part 1                      +..."}]          the rest of a long value
     arc_8   openai talk          rest0: arc_7                [{"role": "us
     arc_9   openai talk          drops: arc_8                [{"role": "assistant", ...
 
-Law 1. An entry is there from the commit of its last record, which also says which earlier entries are gone.
-Law 2. Their records are deleted after that. A process that dies before leaves some; no read shows them, and
+Law 1. An entry exists from the commit of its last record, which also names the earlier entries that it drops.
+Law 2. Dropped records are deleted after that. A process that ends before leaves some; no read shows them, and
 the next change of the log deletes them, as it does an entry whose time to live (`ttl`, in ms) is over.
-Law 3. Changes and reads of one memory run one after the other, and go on to their end if their caller is
-cancelled.
+Law 3. Changes and reads of one memory run one after the other, to their end if a caller is cancelled.
 """
 
 import asyncio
@@ -32,11 +31,11 @@ from umi_live.storage import wall_ms
 
 P = ParamSpec("P")
 T = TypeVar("T")
-PIECE_BYTES: Final = TEXT_BYTES_MAX - 1  # and the mark of a part
-PIECE_COUNT_MAX: Final = 90  # each is named by a pair of metadata, of which there may be a hundred
+PIECE_BYTES: Final = TEXT_BYTES_MAX - 1  # without the mark of a part
+PIECE_COUNT_MAX: Final = 90  # each needs a pair of metadata, of which a record may have 100
 VALUE_BYTES_MAX: Final = PIECE_BYTES * PIECE_COUNT_MAX
 ALL: Final = "all"  # earlier entries of the log
-TTL, AT = "ttl", "at"  # how long an entry is there, in milliseconds; when it was added, if it was renewed
+TTL, AT = "ttl", "at"  # the time to live, in milliseconds; when an entry was added that was renewed since
 PART: Final = "+"  # begins the content of a part, so that no part is blank
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LOCKS: Final[WeakKeyDictionary[LiveMemory, tuple[asyncio.AbstractEventLoop, asyncio.Lock]]] = (
@@ -46,7 +45,7 @@ RUNNING: Final[dict[asyncio.Task[Any], None]] = {}  # else the loop may lose a t
 
 
 class LogEntry(Data):
-    """A value of a log, with the ids of its records, the one that counts first."""
+    """A value of a log, with the ids of its records; the first one is the head, which names the others."""
 
     ids: tuple[str, ...]
     value: Any
@@ -65,20 +64,20 @@ Logs = dict[str, list[LogEntry]]
 # The methods of a framework: each is written once, and runs in the loop of the memory.
 
 
-class Keeper(Protocol):
-    """Something that keeps records in a memory, as all classes of the integrations do."""
+class MemoryUser(Protocol):
+    """An object of an integration, which stores records in a memory."""
 
     memory: LiveMemory | BlockingMemory
 
 
-K = TypeVar("K", bound=Keeper)
+K = TypeVar("K", bound=MemoryUser)
 
 
 def make_twins(
     method: Callable[Concatenate[K, LiveMemory, P], Coroutine[Any, Any, T]],
 ) -> tuple[Callable[Concatenate[K, P], T], Callable[Concatenate[K, P], Coroutine[Any, Any, T]]]:
     """Return the method as one that waits, which needs a memory of `open_blocking`, and as an asynchronous
-    one. Either is given what the method is given, without the memory."""
+    one. Both have the parameters of the method but the memory."""
 
     @wraps(method)
     def call(self: K, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -102,10 +101,10 @@ def make_twins(
 
 
 async def run_alone(memory: LiveMemory, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work when all earlier work on this memory has ended, whatever becomes of the caller (law 3)."""
+    """Do the work when all earlier work on this memory has ended, also if the caller is cancelled (law 3)."""
     loop = asyncio.get_running_loop()
     known, lock = LOCKS.get(memory, (None, asyncio.Lock()))
-    if known is not loop:  # closed there, and opened here
+    if known is not loop:  # the memory was opened again, in another loop
         lock = asyncio.Lock()
         LOCKS[memory] = loop, lock
 
@@ -133,9 +132,9 @@ async def read_logs(memory: LiveMemory, tag: str) -> Logs:
 async def append(
     memory: LiveMemory, tags: Sequence[str], value: object, drops: str = "", **notes: str
 ) -> None:
-    """Add an entry to the log that the first tag names; `drops`: the id of an entry, or ALL.
+    """Add an entry to the log that the first tag names; `drops`: the id of an earlier entry, or ALL.
 
-    Raises LiveError for a value that is too long, RequestRefused for a tag that is.
+    Raises LiveError for a value that is too long, RequestRefused for a tag that is too long.
     """
     pieces = cut(
         SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
@@ -150,7 +149,7 @@ async def append(
 
 
 async def renew(memory: LiveMemory, entry: LogEntry) -> None:
-    """Let the time to live of the only entry of a log begin anew, if it has one."""
+    """Begin the time to live of the only entry of a log anew, if it has one."""
     if TTL in entry.notes:
         kept = {key: it for key, it in entry.notes.items() if key != "drops" and not key.startswith(PART)}
         await append(memory, entry.tags, entry.value, ALL, **{**kept, AT: str(entry.at_ms)})
@@ -167,8 +166,8 @@ async def delete_expired(memory: LiveMemory, tag: str) -> int:
 async def list_last(
     memory: LiveMemory, tag: str, query: str | None = None
 ) -> list[tuple[LogEntry, float | None]]:
-    """Return the last entry of each log with this tag, the newest first; with a query those that have words
-    of it, the best first, each with its score."""
+    """Return the last entry of each log with this tag, the newest first; with a query only those that have
+    words of it, the best first, each with its score, from 0 to 1."""
     entries = [log[-1] for log in (await read_logs(memory, tag)).values()][::-1]
     if not query:
         return [(it, None) for it in entries]
@@ -178,7 +177,7 @@ async def list_last(
 
 
 async def score(memory: LiveMemory, tag: str, query: str) -> dict[str, int]:
-    """Return the relevance of the records with this tag that have words of the query, by id."""
+    """Return the relevance of the records with this tag that have words of the query, in ppm by id."""
     scores, depth = dict[str, int](), 0
     while depth <= SEARCH_DEPTH_MAX:
         request = SearchArchival(0, query, RECALL_LIMIT_MAX, (tag,), depth)
@@ -202,7 +201,7 @@ async def clear(memory: LiveMemory, tags: Sequence[str]) -> bool:
 
 
 async def sweep(memory: LiveMemory, log: str) -> None:
-    """Delete the records of a log that no read shows; last the one that says so of the others."""
+    """Delete the records of a log that no read shows, the last one, which drops the others, after them."""
     records = await list_records(memory, log)
     kept = {key for entry in list_heads(records) for key in entry.ids}
     *dead, last = [it.id for it in records if it.id not in kept and it.tags[0] == log] or [""]
@@ -218,14 +217,14 @@ async def read_items(memory: LiveMemory, log: str) -> list[Any]:
 
 
 async def save_items(memory: LiveMemory, tags: Sequence[str], items: list[Any]) -> None:
-    """Let the list have these items. If they go on from those that it has, only the others are written."""
-    items = json.loads(json.dumps(items))  # tuples are lists there
+    """Replace the items of a list. If these begin with the stored ones, only the others are written."""
+    wanted = json.loads(json.dumps(items))  # as they are read again: with lists in place of tuples
     known = await read_items(memory, tags[0])
-    if not items:
+    if not wanted:
         await clear(memory, tags)
-    elif items[: len(known)] != known:
-        await append(memory, tags, items, ALL)
-    elif more := items[len(known) :]:
+    elif wanted[: len(known)] != known:
+        await append(memory, tags, wanted, ALL)
+    elif more := wanted[len(known) :]:
         await append(memory, tags, more)
 
 
@@ -265,7 +264,7 @@ def list_heads(records: Iterable[Archival]) -> list[LogEntry]:
 
 
 def is_expired(record: Archival) -> bool:
-    """Check whether the time to live of an entry is over, by its record that counts."""
+    """Check whether the time to live of an entry is over, by its head."""
     ttl_ms = dict(record.metadata).get(TTL)
     return ttl_ms is not None and record.at_ms + int(ttl_ms) <= wall_ms()
 
@@ -281,7 +280,9 @@ def cut(text: str) -> list[str]:
     """Return the text in pieces that a record can hold. Raises LiveError."""
     data, pieces = text.encode(), list[str]()
     if len(data) > VALUE_BYTES_MAX:
-        raise LiveError(f"the value has {len(data)} bytes as JSON; at most {VALUE_BYTES_MAX} can be kept")
+        raise LiveError(
+            f"the value has {len(data)} bytes as JSON; at most {VALUE_BYTES_MAX} can be kept: divide it"
+        )
     while data:
         piece = data[:PIECE_BYTES].decode(errors="ignore")  # without a character that is cut off
         pieces.append(piece)
@@ -304,6 +305,6 @@ async def add(memory: LiveMemory, content: str, tags: Sequence[str], notes: dict
 
 
 async def delete(memory: LiveMemory, ids: Sequence[str]) -> None:
-    """Delete records together, as one wait for the disk then serves many of them."""
+    """Delete records concurrently, so that they share a wait for the disk."""
     work = (memory.ask(DeleteArchival(0, key), RecordDeleted) for key in ids)
     await asyncio.gather(*work)

@@ -3,7 +3,7 @@
 Law 1. The twin is simpler than any storage: one dict, searched as a whole for every question.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from msgspec import structs
 
@@ -13,7 +13,7 @@ from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import ByVector, ByWords, Commit, CountRows, Write
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.policies.term_scores import score_rows
-from umi_core.rows import Address, Body, Category, Entity, Reflection, Resource, Row, Vector
+from umi_core.rows import FIELDS, Address, Body, Category, Entity, Reflection, Resource, Row, Vector
 
 
 def agree(law: str, got: object, expected: object) -> None:
@@ -105,19 +105,15 @@ def rank_of(hit: Row) -> tuple[int, str]:
     return -(hit.score_ppm or 0), hit.address.id
 
 
-ABSENT: Final = object()
-
-
 def holds(where: Where, body: Body | None) -> bool:
     """Return True if the body has the fields of all conditions, and they are as a memory asks."""
-    return all(is_as_asked(condition, getattr(body, condition.field, ABSENT)) for condition in where)
+    known = FIELDS.get(type(body), ())  # not its properties: a text has a time that no condition asks for
+    return all(it.field in known and is_as_asked(it, getattr(body, it.field)) for it in where)
 
 
 def is_as_asked(condition: Condition, found: Any) -> bool:
     value: Any = condition.value
     match condition.operator:
-        case _ if found is ABSENT:
-            return False
         case "in":
             return bool(found in value)
         case "not_in":

@@ -26,7 +26,7 @@ from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import ByFilter, ByIds, ByWords, Commit, CountRows, Expect, Write
 from umi_core.rows import Address, Ended, Entity
 from umi_core.values import Scope
-from umi_live.claims import place
+from umi_live.claims import derive_number
 from umi_live.conditions import clause
 from umi_live.errors import StoreError
 from umi_live.postgres import ClaimLost, OutcomeUnknown, PostgresStorage
@@ -270,7 +270,7 @@ def test_what_is_kept_of_words_survives_a_connection_that_breaks_while_it_is_bro
 
 
 def test_a_host_that_was_taken_over_commits_nothing_until_its_claim_is_free_again(address: str) -> None:
-    number = place(SCOPE)
+    number = derive_number(SCOPE)
     with opened(address, 2) as (ours, theirs):
         assert ours.acquire(number)
         assert not theirs.acquire(number)
@@ -290,7 +290,7 @@ def test_a_host_that_was_taken_over_commits_nothing_until_its_claim_is_free_agai
 
 
 def test_a_claim_survives_its_session_if_no_other_host_wants_it(address: str) -> None:
-    number = place(SCOPE)
+    number = derive_number(SCOPE)
     with opened(address, 2) as (ours, theirs):
         assert ours.acquire(number)
         end_session(ours, address)
@@ -302,14 +302,14 @@ def test_a_claim_survives_its_session_if_no_other_host_wants_it(address: str) ->
 
 def test_a_session_that_the_server_still_has_is_ended_by_the_next_one(address: str) -> None:
     """A connection may break for the host alone: then its session holds a claim, and what it was writing."""
-    number = place(SCOPE)
+    number = derive_number(SCOPE)
     with opened(address, 2) as (ours, theirs):
         assert ours.acquire(number)
         left = ours.connection.raw
         assert left is not None
         ours.connection.begin("read committed")
         ours.lock_scopes([SCOPE], TransactionCache())
-        ours.connection.is_begun, ours.connection.raw = False, None
+        ours.connection.in_transaction, ours.connection.raw = False, None
         assert isinstance(ours.commit(told(SCOPE, "ent_1", "tea"), 1), Committed)
         assert not theirs.acquire(number)
         with left, pytest.raises(psycopg.OperationalError, match="terminating connection"):
