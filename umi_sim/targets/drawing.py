@@ -156,6 +156,7 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
             return Item(kind)
         case "at_once":
             ops, number = draw_together(plan, chance, at), chance.word() >> 2
+            ops = spread_keys(plan.pool, Stream(number, "keys", at), ops)
             return Item(kind, ops, number, pauses=draw_pauses(Stream(number, "pauses")))
         case "paged":
             return Item(kind, draw_paged(plan, chance, at))
@@ -208,6 +209,19 @@ def draw_together(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractO
     if chance.chance(1, 2):
         ops[1] = repeat_op(plan, chance, ops[0], at)
     return tuple(ops)
+
+
+def spread_keys(pool: Pool, own: Stream, ops: tuple[ContractOp, ...]) -> tuple[ContractOp, ...]:
+    """Give the second of two equal operations within a session another key half of the time.
+
+    A write that merges with what it has read loses the other key: put_state(s, "a"), put_state(s, "b").
+    `own`: a stream that moves no other draw.
+    """
+    first, second, *more = ops
+    is_repeated = first.name == second.name and {"session", "key"} <= first.args.keys()
+    if not is_repeated or first.args["session"] != second.args["session"] or not own.chance(1, 2):
+        return ops
+    return first, ContractOp(second.name, {**second.args, "key": own.pick(pool.names)}), *more
 
 
 def repeat_op(plan: DrawingPlan, chance: Stream, op: ContractOp, at: str) -> ContractOp:

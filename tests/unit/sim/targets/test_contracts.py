@@ -1,5 +1,6 @@
 """Goal: a store with all operations of a contract is left alone, and each one that does nothing is seen."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from functools import wraps
 from typing import Any
@@ -172,6 +173,15 @@ class Raising(Lists):
         return [*super().get(user, session)], {**super().state(user, session)}
 
 
+class Merges(Lists):
+    """The same, where a write of one key takes what it has read for the others."""
+
+    async def put_state(self, user: str, session: str, key: str, value: Any) -> None:  # type: ignore[override]
+        known = self.states.get((user, session), {})
+        await asyncio.sleep(0.001)
+        self.states[user, session] = {**known, key: value}
+
+
 class Notes(MemoryStore):
     """All versions of each text, by an id that the user makes."""
 
@@ -342,6 +352,10 @@ def test_a_store_with_all_operations_is_left_alone(store: type[Adapter]) -> None
     assert all(hasattr(store, name) for name in store.contract.ops)
     found = hunt(store, range(SEED_COUNT))
     assert (found.small and found.small.broken) is None
+
+
+def test_a_write_of_one_key_that_loses_another_is_seen() -> None:
+    assert is_seen(Merges, 150)
 
 
 def test_a_session_without_messages_or_state_may_be_missing() -> None:
