@@ -17,7 +17,7 @@ from umi_sim.record.broken import Broken, demand
 
 COPY_STEPS: Final = 6
 STEP_BYTES: Final = 512
-"""A copy costs as much as six steps, and as one for each 512 bytes; so many steps follow it without a copy."""
+"""A copy costs as much as six steps, and as one more for each 512 bytes: so many follow without a copy."""
 NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # what a value without bytes raises
 
 

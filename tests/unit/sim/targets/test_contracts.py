@@ -160,7 +160,7 @@ class Lists(Sessions):
 class Raising(Lists):
     """The same, where a session that nothing was added to is not there."""
 
-    def get(self, user: str, session: str, limit: int | None = None) -> list[Any]:
+    def get(self, user: str, session: str, limit: int | None = None) -> Any:
         return super().get(user, session, limit) if self.rows.get((user, session)) else MISSING
 
     def state(self, user: str, session: str) -> Values:
