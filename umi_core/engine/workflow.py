@@ -285,11 +285,17 @@ def one_read(
 
 
 def learn_rows(fact: Fact[tuple[Row, ...]]) -> Take[ReadDone]:
-    return lambda facts, answer, view: Learned(fact(answer.rows))
+    def take(facts: Facts, answer: ReadDone, view: View) -> Learned:
+        return Learned(fact(answer.rows))
+
+    return take
 
 
 def learn_unit_rows(fact: Fact[Any]) -> Take[ReadDone]:
-    return lambda facts, answer, view: Learned(fact.unit(answer.rows))
+    def take(facts: Facts, answer: ReadDone, view: View) -> Learned:
+        return Learned(fact.unit(answer.rows))
+
+    return take
 
 
 def learn_vectors(

@@ -132,11 +132,15 @@ def query_at(facts: Facts, name: str | None) -> str:
 # embed.
 
 
+def ask_first_vector(facts: Facts, view: View) -> Embed:
+    return Embed((query_at(facts, None),))
+
+
 def ask_vector(facts: Facts, view: View) -> Embed | None:
-    """Ask for a vector only if the words differ from those of the level before; the first one always asks."""
+    """Ask for a vector only if the words differ from those of the level before."""
     before = level_of(view).before
-    is_new = before is None or facts[OF[before].query] is not None
-    return Embed((query_at(facts, before),)) if is_new else None
+    assert before is not None  # the first level always asks
+    return Embed((query_at(facts, before),)) if facts[OF[before].query] is not None else None
 
 
 def texts_at(facts: Facts, name: str) -> tuple[str, ...]:
@@ -374,7 +378,8 @@ def steps_of(name: str) -> tuple[Step, ...]:
         Step(f"embed_{name}", requires=(REQUEST, RESOLUTION, ASKED_ON, *known, *before),
              produces=(level.vector, level.texts), otherwise=level.vector(None) | level.texts(()),
              config=model,
-             **asks(Embed, ask_vector, take_vector, retry(2, then=Degrade("words_only", no_vector)))),
+             **asks(Embed, ask_vector if level.before else ask_first_vector, take_vector,
+                    retry(2, then=Degrade("words_only", no_vector)))),
         Step(f"{name}_by_vector", requires=(REQUEST, level.vector), produces=(level.by_vector,),
              otherwise=level.by_vector(()), config=here,
              **asks(Read, ask_by_vector, learn_rows(level.by_vector),
