@@ -89,7 +89,7 @@ def test_an_entity_has_its_score(record: AccessRecord, now_ms: int) -> None:
 
 def lists(draw: Draw) -> tuple[list[list[tuple[str, int, int]]], int]:
     def listed(draw: Draw) -> tuple[str, int, int]:
-        return f"e{draw.below(8)}", draw.below(5), draw.pick((3, 3, 3, 4))
+        return f"e{draw.below(8)}", draw.pick((0, 1, 2, 3, 4, 499_999, 500_000, PPM)), draw.pick((3, 3, 3, 4))
 
     return draw.many(lambda draw: draw.many(listed, 0, 11), 1, 3), draw.between(1, 6)
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, reason_of, together
-from tests.twins.test_ranking_twin import fused_slowly
 from tests.worlds import QUIET, Pair, saying
 from umi_core.data import Data, Owner
 from umi_core.errors import StorageFailed
@@ -26,6 +25,7 @@ from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.policies.term_scores import score_rows
 from umi_core.rows import Entity
 from umi_core.values import Turn
+from umi_sim.judge.plain.scores import fuse_lists, rank_variant
 from umi_sim.services.embedder import embed
 
 CLEAR, REFERRING = "Alice and tea", "tell him"
@@ -91,7 +91,8 @@ def recall(request: Recall, says: Says, memo: Memo, pair: Pair) -> Story:
         if kind != "good":
             return Failed(StorageFailed("by_words", kind, count))
     lists = [found(pair, variant, variant in with_vector) for variant in variants]
-    hits = fused_slowly(lists, request.limit or 10)
+    limit = request.limit or 10
+    hits = fuse_lists([rank_variant(it.items(), 2 * limit) for it in lists], limit)
     after: dict[str, str] = {}
     if hits:
         kind, _ = yield from attempts("read", 2)

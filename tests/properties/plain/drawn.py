@@ -1,7 +1,6 @@
 """What the memory and the plain readers are both given: texts of users, replies of models, odd ones too."""
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from hypothesis import strategies as st
@@ -91,31 +90,6 @@ QUOTED: Final = HALF_TEXT.map(json.dumps) | ANY_TEXT.map(lambda text: json.dumps
 ODD: Final = (
     NUMBERS | QUOTED | st.sampled_from(["null", "true", "false", "[]", "{}", '["x"]', '{"a": 1}', "NaN"])
 )
-
-
-def quoted(*texts: str) -> Texts:
-    return st.sampled_from([json.dumps(text) for text in texts])
-
-
-Members = list[tuple[str, str]]
-
-
-def rows(fields: Mapping[str, Texts], times: tuple[int, ...] = (1,)) -> Texts:
-    """An array of objects with these fields, few of them with a field too few, or one that is said again.
-
-    `times`: how often all of them may be repeated, to reach limits of many.
-    """
-    none: st.SearchStrategy[Members] = st.just([])
-    again = none | none | none | st.lists(st.tuples(st.sampled_from(sorted(fields)), ODD), max_size=1)
-    lost = st.sampled_from([None] * 9 + [*fields])
-    row = st.builds(as_object, st.fixed_dictionaries(fields), again, lost)
-    some = st.lists(st.one_of(*[row] * 7, ODD), max_size=5)
-    return st.builds(lambda them, n: f"[{', '.join(them * n)}]", some, st.sampled_from(times))
-
-
-def as_object(row: dict[str, str], again: Members, lost: str | None) -> str:
-    members = [(key, value) for key, value in row.items() if key != lost] + again
-    return "{" + ", ".join(f'"{key}": {value}' for key, value in members) + "}"
 
 
 FRAMES: Final = (

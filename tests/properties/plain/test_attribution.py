@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +27,6 @@ def test_who_said_nothing_of_themselves_changes_nothing() -> None:
     assert with_speaker(None, "I nap.", "Ann") is None
 
 
-@pytest.mark.uncounted
 @settings(max_examples=40)
 @given(TOLD, st.lists(ROWS, max_size=3), st.sampled_from(["Ann", " ANN", "Zoe\u0308"]))
 def test_the_memory_gives_a_speaker_the_same(text: str, rows: list[object], speaker: str) -> None:

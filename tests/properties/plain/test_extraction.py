@@ -16,15 +16,9 @@ from tests.properties.extraction_reference import (
 )
 from tests.properties.plain.drawn import (
     ANY_TEXT,
-    FEW_NAMES,
     HALF_TEXT,
-    NAMES,
-    NUMBERS,
     TEXTS,
     answers,
-    framed,
-    quoted,
-    rows,
 )
 from tests.properties.readings import as_plain
 from tests.properties.replies_reference import why_unusable
@@ -36,7 +30,6 @@ from umi_core.language.extraction import parse_extraction
 from umi_core.language.prompts import ask_extract
 from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.language.words import auto_name
-from umi_core.values import ENTITY_TYPES
 
 FLOOR_PPM = 300_000
 TEXT = "Alice works at Acme."
@@ -152,48 +145,17 @@ def test_what_degrades_is_what_the_table_marks() -> None:
 
 # Against the memory.
 
-ENTITIES = rows(
-    {
-        "name": NAMES.map(json.dumps),
-        "type": quoted("person", "self") | quoted(*ENTITY_TYPES, "ORG", "place", "Meeting", "ſelf"),
-        "content": quoted("naps", "sings", " ") | (TEXTS | ANY_TEXT).map(json.dumps),
-        "confidence": NUMBERS,
-    },
-    times=(1, 1, 1, 11, 21),
-)
-RELATIONS = rows(
-    {
-        "source": quoted(*FEW_NAMES) | NAMES.map(json.dumps),
-        "target": quoted(*FEW_NAMES) | NAMES.map(json.dumps),
-        "type": quoted("works_at", "part_of", "KNOWS", " _", "likes"),
-        "confidence": NUMBERS,
-    },
-    times=(1, 1, 1, 21, 41),
-)
-PAYLOADS = st.builds('{{"entities": {}, "relations": {}}}'.format, ENTITIES, RELATIONS)
 ASKED = TEXTS.flatmap(lambda text: st.tuples(st.just(text), answers("extract", ask_extract(text))))
 
 
-def check(text: str, reply: str, floor_ppm: int) -> None:
-    wanted = read_extraction(reply, text, floor_ppm)
-    got = as_plain(parse_extraction(reply, text, Config(extract_confidence_min_ppm=floor_ppm)))
-    assert got == (why_unusable(reply) if wanted is None else wanted)
-
-
 @pytest.mark.slow
-@pytest.mark.uncounted
 @settings(max_examples=120)
 @given(ASKED | st.tuples(TEXTS, HALF_TEXT), st.sampled_from([0, FLOOR_PPM, 1_000_000]))
 def test_the_memory_reads_spoiled_answers_alike(asked: tuple[str, str], floor_ppm: int) -> None:
-    check(*asked, floor_ppm)
-
-
-@pytest.mark.slow
-@pytest.mark.uncounted
-@settings(max_examples=120)
-@given(TEXTS, framed(PAYLOADS))
-def test_the_memory_reads_anything_alike(text: str, reply: str) -> None:
-    check(text, reply, FLOOR_PPM)
+    text, reply = asked
+    wanted = read_extraction(reply, text, floor_ppm)
+    got = as_plain(parse_extraction(reply, text, Config(extract_confidence_min_ppm=floor_ppm)))
+    assert got == (why_unusable(reply) if wanted is None else wanted)
 
 
 @given(TEXTS | ANY_TEXT)

@@ -1,4 +1,7 @@
-"""Goal: the plain readers of memories, segments and lines say what the memory's own parsers say."""
+"""Goal: memories are read as their table says; lines and parts of texts are those of the memory.
+
+That the memory reads what models reply as the plain readers do: tests/properties/test_replies.py.
+"""
 
 import json
 
@@ -8,13 +11,9 @@ from hypothesis import strategies as st
 
 from tests.properties import hierarchy_reference as hierarchy
 from tests.properties.extraction_reference import read_memories
-from tests.properties.replies_reference import read_summary
 from tests.spec_tables import Row, rows, told
-from tests.unit.core.test_memories import SOUP, TEA
 from umi_core.conversations import NORMALISERS
-from umi_core.language.memories import Memories, parse_memories
-from umi_core.language.segments import Partition, parse_segments, segments_of, windows
-from umi_core.language.summaries import parse_summary
+from umi_core.language.segments import segments_of, windows
 
 LEAVES = st.sampled_from(
     ("a", "b\nc", "", "\r\n\r x", " u ", "5", " 5.0", "5.5", None, True, 17, -2, 3, 1.5, "\ud800")
@@ -45,43 +44,10 @@ def test_the_plain_reader_reads_the_table(row: Row) -> None:
     assert (read is not None) == (row["usable"] == "yes")
 
 
-@settings(max_examples=120)
-@given(SOUP | SOUP.map(lambda soup: f"<memory><content>{soup}") | SOUP.map(lambda soup: TEA + soup))
-def test_both_read_the_same_memories(reply: str) -> None:
-    mine, plain = parse_memories(reply), read_memories(reply)
-    found = mine.memories if isinstance(mine, Memories) else None
-    assert (found is None) == (plain is None)
-    told_by = [(it.name, it.content, it.categories) for it in found or ()]
-    assert told_by == [(it.name, it.content, it.categories) for it in plain or ()]
-
-
-@settings(max_examples=100)
-@given(REPLIES, st.integers(1, 12))
-def test_both_divide_alike(reply: str, line_count: int) -> None:
-    mine = parse_segments(reply, line_count)
-    starts = [start for start, _ in mine.spans] if isinstance(mine, Partition) else None
-    assert starts == hierarchy.read_starts(reply, line_count)
-
-
 @settings(max_examples=100)
 @given(REPLIES, st.sampled_from(sorted(NORMALISERS)))
 def test_both_see_the_same_lines(text: str, modality: str) -> None:
     assert NORMALISERS[modality](text).split("\n") == hierarchy.lines_of(text, modality)
-
-
-FENCED = st.lists(
-    st.sampled_from(
-        ("```", "```md", "\n", "a", " ", "<summary>", "</summary>", "</SUMMARY>", "`", "x" * 900)
-    ),
-    max_size=9,
-).map("".join)
-
-
-@settings(max_examples=120)
-@given(FENCED | st.text(max_size=20))
-def test_both_read_the_same_summary(reply: str) -> None:
-    mine = parse_summary(reply)
-    assert (mine if isinstance(mine, str) else None) == read_summary(reply)
 
 
 @given(st.lists(st.sampled_from(("", "a", "é" * 5_000, "日" * 9_000)), min_size=1, max_size=9))

@@ -64,7 +64,6 @@ TALK = st.lists(st.builds(lambda word, form, gap: form(word) + gap, WORDS, FORMS
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @settings(max_examples=200)
 @given(TALK | QUERIES | ANY_TEXT)
 @example("there was there")

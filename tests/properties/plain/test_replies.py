@@ -91,7 +91,6 @@ def test_the_memory_is_as_confident(written: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @settings(max_examples=120)
 @given(framed(ODD) | HALF_TEXT)
 def test_the_memory_finds_the_same(reply: str) -> None:

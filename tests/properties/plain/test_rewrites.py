@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from tests.properties.plain.drawn import (
     ANY_TEXT,
     HALF_TEXT,
-    ODD,
     QUERIES,
     TEXTS,
     answers,
-    framed,
 )
 from tests.properties.queries_reference import (
     clean_line,
@@ -23,12 +21,10 @@ from tests.properties.queries_reference import (
     resolve_without_model,
     shown_turns,
 )
-from tests.properties.readings import as_plain
-from tests.properties.replies_reference import why_unusable
 from tests.spec_tables import Row, maybe, rows, told
 from tests.spec_tables import words as listed
 from umi_core.language import rewriting as memory
-from umi_core.language.prompts import ask_expand, ask_rewrite
+from umi_core.language.prompts import ask_rewrite
 from umi_core.language.tables import TRIGGERS
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
@@ -163,7 +159,6 @@ MIXED = st.lists(
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @settings(max_examples=150)
 @given(QUERIES, TURNS, st.data(), st.sampled_from([0, HALF_PPM, 1_000_000]))
 def test_the_memory_resolves_alike(
@@ -182,7 +177,6 @@ def test_the_memory_resolves_alike(
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @settings(max_examples=120)
 @given(MIXED, MIXED | st.just(QUERY), st.sampled_from([0, HALF_PPM]))
 def test_the_memory_judges_shuffled_words_alike(reply: str, query: str, floor_ppm: int) -> None:
@@ -192,19 +186,6 @@ def test_the_memory_judges_shuffled_words_alike(reply: str, query: str, floor_pp
 @given(WRAPPED | ANY_TEXT)
 def test_the_memory_cleans_alike(text: str) -> None:
     assert clean_line(text) == memory.clean_line(text)
-
-
-@pytest.mark.slow
-@pytest.mark.uncounted
-@settings(max_examples=120)
-@given(QUERIES.flatmap(lambda query: st.tuples(st.just(query), framed(
-    st.lists(TEXTS.map(json.dumps) | ODD).map(lambda them: f"[{', '.join(them)}]")
-) | answers("expand", ask_expand(query)) | HALF_TEXT)))  # fmt: skip
-def test_the_memory_reads_variants_alike(asked: tuple[str, str]) -> None:
-    query, reply = asked
-    wanted = read_variants(reply, query)
-    got = as_plain(memory.parse_variants(reply, query))
-    assert got == (why_unusable(reply) if wanted is None else wanted)
 
 
 @given(QUERIES | ANY_TEXT | st.sampled_from(sorted(TRIGGERS)), st.sampled_from([None, False, True]))

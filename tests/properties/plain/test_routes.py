@@ -1,14 +1,13 @@
-"""Goal: a reply to `route` is read as M9 says, and the memory reads it so too."""
+"""Goal: a reply to `route` is read as M9 says.
+
+That the memory reads it so too: tests/properties/test_replies.py.
+"""
 
 import json
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.properties.plain.drawn import HALF_TEXT, NUMBERS, TEXTS, answers, framed, quoted, rows
-from tests.properties.readings import as_plain
 from tests.properties.replies_reference import (
     BLOCK_OF,
     CHOICES,
@@ -16,15 +15,11 @@ from tests.properties.replies_reference import (
     ExpectedRoutes,
     by_table,
     read_routes,
-    why_unusable,
 )
 from tests.spec_tables import rows as table_rows
 from umi_core.config import Config
-from umi_core.language.prompts import ask_route
-from umi_core.language.routing import parse_routes
 from umi_core.policies.routing import table_decision
-from umi_core.rows import Entity
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES
+from umi_core.values import ENTITY_TYPES
 from umi_sim.judge.invariants.readings import entity_of
 
 ASKED: Sequence[Asked] = (("ent_a", "person"), ("ent_u", "self"))
@@ -109,54 +104,3 @@ def test_a_reason_is_a_short_text(told: object, reason: str) -> None:
 def test_the_table_of_the_memory_is_this_one() -> None:
     for kind in ENTITY_TYPES:
         assert table_decision(entity_of("ent_a", kind)) == by_table("ent_a", kind)
-
-
-IDS = ("ent_a", "ent_u", "ent_b", "ent_z")
-ENTITIES = st.lists(
-    st.tuples(st.sampled_from(IDS[:3]), st.sampled_from(ENTITY_TYPES)), unique_by=lambda it: it[0], max_size=3
-)
-PAYLOADS = rows(
-    {
-        "entity_id": quoted(*IDS),
-        "block": quoted(*BLOCK_KINDS, "Persona", " GOALS\n", "attic"),
-        "promote": st.sampled_from(["true", "false"]),
-        "confidence": NUMBERS,
-        "reason": TEXTS.map(json.dumps),
-    }
-)
-CONFIGS = st.sampled_from(
-    [CONFIG, Config(route_confidence_min_ppm=0), Config(promote_confidence_min_ppm=1_000_000)]
-)
-
-
-def asked_about(asked: Sequence[Asked]) -> tuple[Entity, ...]:
-    return tuple(entity_of(*it) for it in asked)
-
-
-def check(asked: Sequence[Asked], reply: str, config: Config) -> None:
-    wanted = read_routes(reply, asked, config)
-    got = as_plain(parse_routes(reply, asked_about(asked), config))
-    assert got == (why_unusable(reply) if wanted is None else wanted)
-
-
-@pytest.mark.slow
-@pytest.mark.uncounted
-@settings(max_examples=120)
-@given(ENTITIES.flatmap(lambda asked: st.tuples(st.just(asked), framed(PAYLOADS) | HALF_TEXT)), CONFIGS)
-def test_the_memory_reads_anything_alike(asked: tuple[list[Asked], str], config: Config) -> None:
-    check(*asked, config)
-
-
-@pytest.mark.slow
-@pytest.mark.uncounted
-@settings(max_examples=120)
-@given(
-    ENTITIES.flatmap(
-        lambda asked: st.tuples(
-            st.just(asked), answers("route", ask_route(asked_about(asked), "Alice naps."))
-        )
-    ),
-    CONFIGS,
-)
-def test_the_memory_reads_spoiled_answers_alike(asked: tuple[list[Asked], str], config: Config) -> None:
-    check(*asked, config)

@@ -44,7 +44,6 @@ def test_idle_words_are_those_of_the_list() -> None:
     assert sorted(IDLE - NAME_PRONOUNS) == sorted(words("memory", "idle_words"))
 
 
-@pytest.mark.uncounted
 @given(TEXTS | PATCHED, st.lists(TEXTS | PATCHED, max_size=2))
 def test_the_memory_finds_the_same_sentences(text: str, kept: list[str]) -> None:
     assert list(find_sentences(text)) == sentences(text)

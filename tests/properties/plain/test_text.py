@@ -30,7 +30,6 @@ def test_stop_words_say_nothing() -> None:
     assert plain.content_words("What is the Name of it?") == ("name", "it")
 
 
-@pytest.mark.uncounted
 @given(TEXTS | NAMES | ANY_TEXT)
 @example("a'b''c'’d 東''s 東'京 'x _y_ ー・")
 def test_the_memory_reads_texts_alike(text: str) -> None:
@@ -45,7 +44,6 @@ def test_the_memory_reads_texts_alike(text: str) -> None:
         assert memory.cut(text, limit) == plain.cut(text, limit)
 
 
-@pytest.mark.uncounted
 @given(TEXTS | NAMES | ANY_TEXT)
 @example("a'b''c'’d 東''s 東'京 'x _y_ ー・")
 def test_the_memory_finds_the_same_words(text: str) -> None:

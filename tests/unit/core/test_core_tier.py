@@ -1,9 +1,6 @@
 """Goal: the core tier (M3, M7, M8): limits, errors in order, admission, and what stays when."""
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec import structs
 
 from tests.spec_tables import rows, told, whole
@@ -36,7 +33,7 @@ from umi_core.tiers.core import (
     set_importance,
     without,
 )
-from umi_core.values import BLOCK_KINDS, USER, Block, Entry
+from umi_core.values import USER, Block, Entry
 from umi_sim.record.broken import Broken
 
 SMALL = Config(core_bytes_max=4_096)
@@ -413,86 +410,3 @@ def test_the_check_finds_what_is_broken(broken: CoreTier) -> None:
     check_core(SOUND, Config())
     with pytest.raises(Broken):
         check_core(broken, Config())
-
-
-# Laws, under random writes.
-
-KINDS = st.sampled_from(BLOCK_KINDS)
-TEXTS = st.builds(str.__mul__, st.sampled_from(["x", "é\n", "日"]), st.integers(0, 900))
-NAMED = st.sampled_from([f"e{i}" for i in range(9)])
-SCORES = st.dictionaries(NAMED, st.integers(0, 1_000_000))
-TINY = Config(core_bytes_max=4_096, core_entry_count_max=5)
-
-
-class CoreMachine(RuleBasedStateMachine):
-    """Each write is judged by what it left behind, and the tier by a recount after each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.core, self.kind_of = EMPTY, dict[str, str]()
-
-    @rule(kind=KINDS, text=TEXTS, label=st.sampled_from(["", "l"]), scores=SCORES)
-    def write_text(self, kind: str, text: str, label: str, scores: dict[str, int]) -> None:
-        before = self.core
-        change = set_block(before, kind, text, label, None, scores, TINY, USER)
-        if isinstance(change, CoreWrite):
-            block = change.core.find(kind, label)
-            assert block is not None
-            assert block.text == text
-            self.replace(change.core, change.left_ids)
-
-    @rule(
-        kind=st.sampled_from(BLOCK_KINDS[1:]),
-        entity_id=NAMED,
-        text=TEXTS,
-        scores=SCORES,
-        score=st.integers(0, 1_000_000),
-    )
-    def promote(self, kind: str, entity_id: str, text: str, scores: dict[str, int], score: int) -> None:
-        kind = "persona" if entity_id < "e3" else "facts" if kind == "persona" else kind
-        if self.core.home_of(entity_id) is not None:
-            return
-        done = admit(self.core, entry_of(entity(entity_id, text), 0), kind, score, scores, TINY)
-        assert (done.outcome == "promoted") == (done.core.home_of(entity_id) is not None)
-        assert done.outcome == "promoted" or done.core == self.core
-        if kind != "persona":
-            assert all(scores.get(victim, 0) + 50_000 <= score for victim in done.evicted_ids)
-        self.replace(done.core, done.evicted_ids, new={entity_id})
-
-    @rule(entity_id=NAMED)
-    def drop(self, entity_id: str) -> None:
-        self.core = without(self.core, (entity_id,))
-
-    @rule(kind=KINDS, label=st.sampled_from(["", "l"]))
-    def remove(self, kind: str, label: str) -> None:
-        change = remove_block(self.core, kind, label, USER)
-        if isinstance(change, CoreWrite):
-            self.core = change.core
-
-    def replace(self, core: CoreTier, left: tuple[str, ...], new: set[str] | None = None) -> None:
-        """Who left is exactly who is told to have left, and none of them is self."""
-        before, after = set(ids(self.core)), set(ids(core))
-        assert before - after == set(left)
-        assert after - before <= (new or set())
-        assert not any(entity_id < "e3" for entity_id in left)
-        self.core = core
-
-    @invariant()
-    def limits_hold(self) -> None:
-        check_core(self.core, TINY)
-        assert fit(self.core, {}, TINY) == (self.core, ())
-        assert self.core.used_bytes == sum(recount(block) for block in self.core.blocks)
-
-
-def recount(block: Block) -> int:
-    texts = [
-        block.label,
-        block.text or "",
-        *(e.name for e in block.entries),
-        *(e.text for e in block.entries),
-    ]
-    return len("".join(texts).encode())
-
-
-CoreMachine.TestCase.settings = settings(max_examples=40)
-TestCoreMachine = pytest.mark.uncounted(pytest.mark.slow(CoreMachine.TestCase))

@@ -1,22 +1,12 @@
 """Goal: whatever a model says of a payload is read: the first tagged content and a caption (H3.25)."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.properties.hierarchy_reference import read_description
 from tests.spec_tables import NOTHING, Row, rows, told
 from umi_core.language.descriptions import Description, Undescribed, parse_description
 from umi_core.language.prompts import ask_description
 from umi_core.limits import CAPTION_BYTES_MAX, REPLY_BYTES_MAX
-from umi_core.text import is_text, size
 from umi_core.values import DESCRIBED_BY
-
-PIECES = (
-    "<content>", "</content>", "<caption>", "</caption>", "<CONTENT>", "<", ">", ".", "\n", " ", "a", "b c",
-    "\ud800", "\x00",
-)  # fmt: skip
-SOUP = st.lists(st.sampled_from(PIECES), max_size=16).map("".join)
 
 
 @pytest.mark.parametrize("row", rows("hierarchy", "descriptions"), ids=lambda row: row["case"])
@@ -31,17 +21,6 @@ def test_a_reply_that_is_too_long_is_of_no_use() -> None:
     assert parse_description("a" * REPLY_BYTES_MAX) == Description(
         "a" * REPLY_BYTES_MAX, "a" * CAPTION_BYTES_MAX
     )
-
-
-@given(SOUP)
-def test_any_reply_is_read_and_a_plain_reader_reads_the_same(reply: str) -> None:
-    found, plain = parse_description(reply), read_description(reply)
-    if isinstance(found, Undescribed):
-        assert plain is None
-        return
-    assert plain == (found.text, found.caption)
-    assert is_text(found.text)
-    assert size(found.caption) <= CAPTION_BYTES_MAX
 
 
 @pytest.mark.parametrize("task", DESCRIBED_BY.values())

@@ -4,8 +4,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.spec_tables import maybe, plain, rows, told, whole
 from tests.unit.core.sound import check_working
@@ -36,7 +34,6 @@ SMALL = Config(working_ttl_ms_default=1_000, working_bytes_max=64, working_entry
 INFO = SessionInfo()
 WEEK_MS = limits.TTL_MS_MAX
 I64_MAX = limits.I64_MAX
-BIGGEST = str(I64_MAX).encode()
 
 
 def ask(tier: WorkingTier, request: WorkingRequest, now_ms: int = 0, config: Config = SMALL) -> Outcome:
@@ -220,7 +217,6 @@ def test_a_key_of_256_bytes_and_a_value_of_65536_bytes_are_legal() -> None:
 
 
 COUNTERS = {as_bytes(told(row["value"])): maybe(row["after incr"]) for row in rows("memory", "counters")}
-NO_COUNTERS = [value for value, total in COUNTERS.items() if total is None]
 
 
 @pytest.mark.parametrize(("value", "total"), COUNTERS.items())
@@ -383,113 +379,3 @@ def test_reserved_keys_are_read_only_and_use_neither_bytes_nor_slots() -> None:
 
 def test_one_underscore_is_no_reserved_key() -> None:
     assert ask(WorkingTier(), Set(0, "_x_", b"")) == Done()
-
-
-# The dumb twin: the table of section 4 once more, as plainly as it can be written.
-
-
-class Twin:
-    def __init__(self) -> None:
-        self.rows: dict[str, tuple[bytes, int]] = {}
-        self.expired_count = 0
-
-    def used_bytes(self, but: object = None) -> int:
-        return sum(len(key.encode()) + len(value) for key, (value, _) in self.rows.items() if key != but)
-
-    def answer(self, request: Any, now_ms: int) -> object:
-        for key in [key for key, (_, expires_ms) in self.rows.items() if not now_ms < expires_ms]:
-            del self.rows[key]
-            self.expired_count += 1
-        match request:
-            case Sweep():
-                expired_count, self.expired_count = self.expired_count, 0
-                return expired_count
-            case Clear():
-                cleared_count, self.rows = len(self.rows), {}
-                return cleared_count
-            case Len():
-                return len(self.rows)
-            case Bytes():
-                return self.used_bytes()
-        return self.key_error(request) or self.keyed(request, request.key, now_ms)
-
-    def key_error(self, request: Any) -> str | None:
-        if any("\ud800" <= char <= "\udfff" for char in request.key):
-            return "BadText"
-        if request.key.startswith("__") and not isinstance(request, Get | Exists):
-            return "ReservedKey"
-        return "KeyTooLong" if len(request.key.encode()) > 256 else None
-
-    def keyed(self, request: Any, key: str, now_ms: int) -> object:
-        value, expires_ms = self.rows.get(key, (None, now_ms))
-        renewed_ms = max(expires_ms, now_ms + SMALL.working_ttl_ms_default)
-        match request:
-            case Get():
-                return b"0" if key == "__interaction_count" else value
-            case Exists():
-                return key == "__interaction_count" or value is not None
-            case Delete():
-                return self.rows.pop(key, None) is not None
-            case Touch():
-                return "KeyNotFound" if value is None else self.put(key, value, renewed_ms)
-            case Append():
-                return self.put(key, (value or b"") + request.value, renewed_ms)
-            case Set(ttl_ms=ttl_ms):
-                ttl_ms = SMALL.working_ttl_ms_default if ttl_ms is None else ttl_ms
-                return self.put(key, request.value, now_ms + ttl_ms) if 1 <= ttl_ms <= WEEK_MS else "BadTtl"
-        return self.incr(key, b"0" if value is None else value, request.delta, renewed_ms)
-
-    def incr(self, key: str, value: bytes, delta: int, expires_ms: int) -> object:
-        fits = range(-(2**63), 2**63)
-        if delta not in fits:
-            return "BadDelta"
-        digits = value[1:] if value[:1] == b"+" or value[:1] == b"-" else value
-        if not digits or len(value) > 20 or any(byte not in b"0123456789" for byte in digits):
-            return "TypeMismatch"
-        if int(value) not in fits:
-            return "TypeMismatch"
-        if int(value) + delta not in fits:
-            return "Overflow"
-        return self.put(key, str(int(value) + delta).encode(), expires_ms) or int(value) + delta
-
-    def put(self, key: str, value: bytes, expires_ms: int) -> str | None:
-        if len(value) > 65_536:
-            return "EntryTooLarge"
-        if self.used_bytes(but=key) + len(key.encode()) + len(value) > SMALL.working_bytes_max:
-            return "WorkingFull"
-        if key not in self.rows and len(self.rows) >= SMALL.working_entry_count_max:
-            return "TooManyEntries"
-        self.rows[key] = value, expires_ms
-        return None
-
-
-KEYS = st.sampled_from(["a", "b", "c", "日", "", "a", "b", "__interaction_count", "__x", SURROGATE, LONG])
-VALUES = st.sampled_from(
-    [b"", b"1", b"x" * 20, b"x" * 30, b"x" * 65_537, *NO_COUNTERS, b"-7", BIGGEST]
-) | st.binary(max_size=8)
-TTLS = st.sampled_from([None, 0, 1, 2, 10, 999, 1_000, 1_001, WEEK_MS, WEEK_MS + 1])
-DELTAS = st.sampled_from([1, -1, 0, I64_MAX, limits.I64_MIN, I64_MAX + 1, limits.I64_MIN - 1])
-WAITS_MS = st.sampled_from([0, 0, 0, 1, 1, 2, 9, 10, 998, 999, 1_000, 1_001, WEEK_MS - 1, WEEK_MS])
-REQUESTS: st.SearchStrategy[WorkingRequest] = st.one_of(
-    st.builds(Set, st.just(0), KEYS, VALUES, TTLS),
-    st.builds(Append, st.just(0), KEYS, VALUES),
-    st.builds(Incr, st.just(0), KEYS, DELTAS),
-    *(st.builds(kind, st.just(0), KEYS) for kind in (Get, Exists, Delete, Touch)),
-    *(st.builds(kind, st.just(0)) for kind in (Sweep, Clear, Len, Bytes)),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.uncounted
-@given(st.sampled_from([0, -1_500, 10**12]), st.lists(st.tuples(WAITS_MS, REQUESTS), max_size=40))
-def test_the_tier_agrees_with_its_dumb_twin(now_ms: int, life: list[tuple[int, WorkingRequest]]) -> None:
-    tier, twin = WorkingTier(), Twin()
-    for wait_ms, request in life:
-        now_ms += wait_ms
-        before = deepcopy(tier)
-        outcome = ask(tier, request, now_ms)
-        assert result(outcome) == twin.answer(request, now_ms)
-        assert (tier.entries, tier.expired_count) == (twin.rows, twin.expired_count)
-        if isinstance(outcome, Refused):
-            drop_expired(before, now_ms)
-            assert tier == before

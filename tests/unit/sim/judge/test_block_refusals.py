@@ -123,12 +123,10 @@ def lived(old: str = "", new: str = "") -> Failure | None:
         return run(config, items).failure
 
 
-@pytest.mark.uncounted
 def test_a_memory_that_is_right_passes() -> None:
     assert lived() is None
 
 
-@pytest.mark.uncounted
 @pytest.mark.parametrize(("limit", "rule"), [("31", "no-spurious-refusal"), ("33", "core-limits")])
 def test_a_memory_that_counts_to_another_number_is_found(limit: str, rule: str) -> None:
     failure = lived("core.authored_count >= BLOCK_COUNT_MAX", f"core.authored_count >= {limit}")

@@ -28,7 +28,6 @@ def shown(bug: str, rule: str) -> Iterator[RunConfig]:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize(
     ("bug", "rule"),
     [
@@ -45,13 +44,11 @@ def test_a_bug_passes_where_the_rule_that_sees_it_is_off(bug: str, rule: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_what_is_broken_elsewhere_is_seen_all_the_same() -> None:
     configs = shown("ttl-zero-is-forever", "ttl-range")
     assert any(rule_broken(config, "ttl-range") == "reference-agrees" for config in configs)
 
 
-@pytest.mark.uncounted
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("scenario", ["smoke", "reorganise"])
 def test_a_run_without_bugs_is_judged_from_outside_and_inside(scenario: str, seed: int) -> None:

@@ -387,7 +387,6 @@ def test_a_memory_and_its_storage_agree() -> None:
     check_store(pair.storage, Pair(scope=Scope("u1", "nobody")).memory.state)
 
 
-@pytest.mark.uncounted
 @pytest.mark.parametrize(("rule", "spoil"), BREAKS)
 def test_what_does_not_agree_is_caught_by_name(rule: str, spoil: Callable[[Pair], None]) -> None:
     pair = lived()
@@ -442,7 +441,6 @@ def test_what_has_ended_may_be_forgotten_and_so_may_what_has_ended_it() -> None:
         check_store(pair.storage, pair.memory.state)
 
 
-@pytest.mark.uncounted
 @pytest.mark.parametrize(
     ("workflow", "key", "kind", "put_kind", "is_allowed"),
     [
@@ -657,7 +655,6 @@ MISRELATED: list[tuple[str, Callable[[Pair], None]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.uncounted
 @pytest.mark.parametrize(("rule", "spoil"), MISRELATED)
 def test_relations_that_do_not_agree_with_their_ends_are_caught_by_name(
     rule: str, spoil: Callable[[Pair], None]

@@ -3,12 +3,21 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.unit.sim.commands import refused, umi
 from tests.unit.sim.pages.made import canary
 from tests.unit.sim.pages.test_pages import elements_of
 from umi_sim.pages import perfetto, seed_page
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
+from umi_sim.sweep import conductor
+
+
+@pytest.fixture(autouse=True)
+def _the_canary_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes longer than the rest, and is on no page."""
+    monkeypatch.setattr(conductor, "blindness", lambda make: "")
 
 
 def sweep_page(*args: str) -> dict[str, object]:

@@ -29,7 +29,7 @@ from tests.counters_in_jobs import (
     InSqlite,
     LockedAtImport,
 )
-from umi_sim.targets import MISSING, Kv, life, loop, threads
+from umi_sim.targets import MISSING, Kv, loop, threads
 from umi_sim.targets.adapter import Adapter, BadAdapter
 from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import Hunt, hunt
@@ -143,7 +143,7 @@ def test_a_result_that_comes_late_shows_what_a_cache_keeps_of_it() -> None:
     assert (late.pauses, len(small.items)) == ((-1,), 2)
     assert "at once, the result of job 1 coming late: get(" in "\n".join(lines_of(CachesReads, small))
     assert run(CachesReads, small.items, small.seed).broken == small.broken
-    assert hunt(LocksReads, range(200)).small is None
+    assert hunt(LocksReads, range(60)).small is None
 
 
 class Waits(Kv):
@@ -310,12 +310,9 @@ class ComputesForEver(Waits):
         (ComputesForEver, at_once(1, ops=(GET, PUT)), "computes for seconds, and does not end"),
     ],
 )
-def test_what_nothing_wakes_hangs_in_the_report_alone(
-    store: type[Waits], item: Item, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(life, "COMPUTING_SECONDS_MAX", 0.3)
+def test_what_nothing_wakes_hangs_in_the_report_alone(store: type[Waits], item: Item, told: str) -> None:
     thread_count = _count()
-    broken = run(store, (item,)).broken
+    broken = run(store, (item,), seconds=0.3).broken
     assert broken is not None
     assert (broken.rule, broken.got) == ("hang", told)
     assert _count() == thread_count

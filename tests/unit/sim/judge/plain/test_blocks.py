@@ -125,7 +125,6 @@ def cores(draw: st.DrawFn) -> list[Block]:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @settings(max_examples=120)
 @given(cores())
 def test_what_the_memory_renders_shows_its_blocks(blocks: list[Block]) -> None:
