@@ -31,8 +31,7 @@ from umi_sim.formats.schema import (
     wrong,
 )
 from umi_sim.formats.strict_json import DIGITS_MAX
-from umi_sim.kernel.long_runs import runs
-from umi_sim.kernel.wording import near
+from umi_sim.kernel.wording import near, split_runs
 
 Args = Mapping[str, object]
 
@@ -51,9 +50,13 @@ def write_value(value: object, due: object) -> Json:
         case bytes():
             # b"abc" of a bytes field is written "abc", as its declared
             # type says what it is; elsewhere as {"hex": "616263"}.
-            return runs(value.decode()) if fitting is bytes and is_utf8(value) else {"hex": runs(value.hex())}
+            return (
+                split_runs(value.decode())
+                if fitting is bytes and is_utf8(value)
+                else {"hex": split_runs(value.hex())}
+            )
         case str():
-            return runs(value) if fitting is not None else {"text": runs(value)}
+            return split_runs(value) if fitting is not None else {"text": split_runs(value)}
         case Turn(role=role, text=words):
             pair = [write_value(role, str), write_value(words, str)]
             return pair if fitting is Turn else {"turn": pair}

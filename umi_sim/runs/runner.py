@@ -27,8 +27,7 @@ from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.progress import NOW
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, count_rules, demand
-from umi_sim.record.items import Args, Item
-from umi_sim.record.recorded_replies import RecordedReply
+from umi_sim.record.items import Args, Item, RecordedReply
 from umi_sim.record.rules import Rule
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace

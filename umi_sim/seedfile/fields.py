@@ -36,7 +36,7 @@ from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
 from umi_sim.record.category_lists import LISTS
 from umi_sim.record.exit_codes import EXIT_CODES
-from umi_sim.record.recorded_replies import ASK_COUNT_MAX, RecordedReply
+from umi_sim.record.items import ASK_COUNT_MAX, RecordedReply
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.seedfile.item_json import RECORD
 from umi_sim.seedfile.packed_items import PACKED

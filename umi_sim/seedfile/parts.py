@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 from umi_core.data import Data
 from umi_sim.formats.schema import HEX, list_of, map_of, of, one_of, whole
-from umi_sim.record.items import ITEM_KINDS, Item, ItemId
-from umi_sim.record.recorded_replies import RecordedReply
+from umi_sim.record.items import ITEM_KINDS, Item, ItemId, RecordedReply
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 

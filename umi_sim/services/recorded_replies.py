@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Final
 
 from umi_core.messages.effects import AskModel
-from umi_sim.record.recorded_replies import ASK_COUNT_MAX, RecordedReply
+from umi_sim.record.items import ASK_COUNT_MAX, RecordedReply
 from umi_sim.services.model import truth
 
 PROMPT_DIGEST_BYTES: Final = 8

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from umi_core.messages.effects import AskModel
 from umi_sim.record import trace
-from umi_sim.record.recorded_replies import ASK_COUNT_MAX
+from umi_sim.record.items import ASK_COUNT_MAX
 from umi_sim.runs.replay import NotRegenerated, regenerate, replay, trace_of
 from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
