@@ -19,7 +19,7 @@ from umi_sim.record.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_
 from umi_sim.record.trace import Record, Tag, Trace, decode
 from umi_sim.record.trace_fields import TAG
 from umi_sim.record.verdict import Failure, Verdict
-from umi_sim.runs.runner import Run, begin_run, outcome_of, run_once
+from umi_sim.runs.runner import Run, begin_run, finish_run, run_once
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
@@ -157,7 +157,7 @@ class Playback(Data):
 def run_until_stop(live: Run) -> Failure | None:
     """Live until Stop is raised, or to the end."""
     try:
-        return outcome_of(live)
+        return finish_run(live)
     except Stop:
         return None
 

@@ -180,7 +180,7 @@ def finish(world: Explored) -> None:
     """Heal, drain, read everything back, restart: as at the end of any run."""
     world.is_awake = False
     hand_of(world).begin(None)
-    runner.Run(world.config, world, world.source, inspector_of(world)).live()
+    runner.Run(world.config, world, world.source, inspector_of(world)).run_phases()
 
 
 class BreadthFirst(StateSearch):

@@ -32,9 +32,9 @@ UNKNOWN: Final = ("", "unknown")  # of an answer to a question that no operation
 
 def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str, object]:
     """All that the page shows."""
-    done = recorded.live(head, steps)
+    done = recorded.run_recording(head, steps)
     scope = f"{head.scope.user}/{head.scope.agent}"
-    facts = [("told", done.told)] if done.failure else []
+    facts = [("told", done.message)] if done.failure else []
     if done.differs_at is not None:
         facts.append(("differs", f"step {done.differs_at} gives other effects than were recorded"))
     about = About(

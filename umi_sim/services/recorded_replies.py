@@ -17,7 +17,7 @@ PROMPT_DIGEST_BYTES: Final = 8
 
 
 class Sayings:
-    """The answers of one run; `recorded` are those it should give again."""
+    """The answers of one run; `recorded`: those to give again."""
 
     def __init__(self, recorded: Iterable[RecordedReply] = ()) -> None:
         self.changed: dict[str, None] = {}  # events whose prompt is not the one that was recorded

@@ -73,7 +73,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
         without is not None, tuple(without or ()), stopped,
     )  # fmt: skip
     smaller = file_of(seed, search.best, search.verdict, minimised)
-    return Shrunk(smaller, tuple(map(runner.relive_failure, search.others.values())), without or {})
+    return Shrunk(smaller, tuple(map(runner.add_details, search.others.values())), without or {})
 
 
 def begin(search: ShrinkSearch, seed: SeedFile) -> None:
@@ -125,7 +125,7 @@ def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, minimised:
     assert verdict.failure is not None
     assert fingerprint_of(verdict.failure) == seed.fingerprint, "the shrinker kept another failure"
     return structs.replace(
-        seed_file.of_verdict(runner.relive_failure(verdict)), minimised=minimised,
+        seed_file.of_verdict(runner.add_details(verdict)), minimised=minimised,
         original=seed.original or seed.items, original_config=seed.original_config or seed.config,
         repro=seed.repro, history=seed.history, extra=seed.extra,
     )  # fmt: skip

@@ -43,7 +43,7 @@ from umi_sim.record.broken import Broken
 from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
-from umi_sim.runs.runner import begin_run, outcome_of
+from umi_sim.runs.runner import begin_run, finish_run
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.services.storage import SimStorage
@@ -226,7 +226,7 @@ def listen_to_run(seed: SeedFile, *, is_deaf: bool = False) -> tuple[InputListen
     """Live the run again with a listener; return the listener, and how the run failed."""
     listener = InputListener(seed.config, is_deaf=is_deaf)
     with begin_run(seed.config, seed.items, inspector=listener) as live:
-        return listener, outcome_of(live)
+        return listener, finish_run(live)
 
 
 def until(lives: Iterable[ExportedMemory], seed: SeedFile) -> list[ExportedMemory]:

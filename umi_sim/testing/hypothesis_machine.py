@@ -208,7 +208,7 @@ class MemoryMachine(RuleBasedStateMachine):
         try:
             if not self.has_failed:
                 self.source.arm(None)
-                self.guard(self.run_.live)
+                self.guard(self.run_.run_phases)
         finally:
             self.planting.__exit__(None, None, None)
 
