@@ -15,11 +15,11 @@ Counts = Annotated[Mapping[str, int], map_of(ITEM_KINDS, "kind of item", whole()
 
 
 class BadSeedFile(ValueError):
-    """A file that is no seed file, or a run too large for one; the message is one line."""
+    """The file is no seed file, or the run is too large for one; the message is one line."""
 
 
 class ExpectedResult(Data):
-    """The result of a replay as it must be: `result` is fail or pass; the hashes hold for unchanged items."""
+    """The expected result of a replay: `result` is fail or pass; the hashes hold for unchanged items."""
 
     result: Annotated[str, one_of(("fail", "pass"), "result")]
     trace: Digest = ""
