@@ -17,13 +17,13 @@ from msgspec import structs
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
 from umi_sim.kernel.child_process import ProcessBroken
+from umi_sim.machines import process
+from umi_sim.machines.protocol import InitialStorage
+from umi_sim.machines.umi import UmiTarget
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files
-from umi_sim.target import process
-from umi_sim.target.machine import InitialStorage
-from umi_sim.target.umi import UmiTarget
 from umi_sim.targets.whole_memory import given_to
 
 SERVER: Final = Path(__file__).resolve().parent.parent / "examples" / "targets" / "umi_over_pipes.py"

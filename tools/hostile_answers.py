@@ -29,13 +29,13 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
 from umi_sim.judge.state import check_memory
 from umi_sim.kernel.prng import Stream
+from umi_sim.machines.protocol import InitialStorage
+from umi_sim.machines.umi import UmiMachine, UmiTarget
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import begin_run
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.machine import InitialStorage
-from umi_sim.target.umi import UmiMachine, UmiTarget
 from umi_sim.world.world import OutOfSteps
 
 SCENARIOS: Final = ("storm", "core", "all_faults", "languages", "sessions")

@@ -42,6 +42,9 @@ from umi_core.messages.requests import WORKING as WORKING_REQUESTS
 from umi_core.messages.requests import request_name
 from umi_core.workflows import BUILT_IN
 from umi_sim.kernel.prng import Stream
+from umi_sim.machines.protocol import InitialStorage, Machine
+from umi_sim.machines.table import target_of as chosen
+from umi_sim.machines.umi import UmiMachine, UmiTarget
 from umi_sim.record.history import HistoryEvent, write_history
 from umi_sim.record.rules import ERROR_SAYS_IT, INSIDE, RULES, TTL_RANGE
 from umi_sim.record.run_config import RunConfig
@@ -49,9 +52,6 @@ from umi_sim.record.saved_failures import write_whole
 from umi_sim.runs.history import HistoryInspector
 from umi_sim.runs.runner import TargetOf, run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.machine import InitialStorage, Machine
-from umi_sim.target.table import target_of as chosen
-from umi_sim.target.umi import UmiMachine, UmiTarget
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.history import history_of
 from umi_sim.targets.hunt import moments_of
@@ -123,8 +123,8 @@ def run_store(
         return None
     is_given_up = verdict.broken is None and len(verdict.steps) < len(items)
     if is_given_up:  # more states were possible than it follows; what came last is not judged
-        verdict = structs.replace(verdict, gots=verdict.gots[:-1])
-    before = len(history_of(structs.replace(verdict, gots=verdict.gots[: verdict.ended_at])))
+        verdict = structs.replace(verdict, steps=verdict.steps[:-1])
+    before = len(history_of(structs.replace(verdict, steps=verdict.steps[: verdict.ended_at])))
     events, rule = exported(history_of(verdict)), verdict.broken.rule if verdict.broken else ""
     return JudgedHistory(number, model, bug, events, verdict.broken is None, before, rule=rule)
 

@@ -19,10 +19,10 @@ from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Step
 from umi_core.workflows import BUILT_IN
 from umi_sim.kernel.prng import Stream
+from umi_sim.machines.umi import UmiTarget
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.umi import UmiTarget
 
 FIRST_SEED: Final = 83_000
 ASSIGNED: Final = ("request_id", "timeout_ms", "key", "profile", "store")  # the engine fills them in later

@@ -19,11 +19,11 @@ from umi_core.data import Owner, is_struct
 from umi_core.messages.effects import Effect, Reply
 from umi_core.workflows import BUILT_IN
 from umi_sim.kernel.prng import Stream
+from umi_sim.machines.protocol import InitialStorage
+from umi_sim.machines.umi import UmiMachine, UmiTarget
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.machine import InitialStorage
-from umi_sim.target.umi import UmiMachine, UmiTarget
 
 SCENARIOS: Final = (
     "smoke", "core", "kelpie", "descent", "memorize", "blocks", "conversation", "reflections", "tenants",

@@ -59,14 +59,9 @@ def is_answer_of(asked: Asked, answer: Answer) -> bool:
         case Embedded():  # what is wrong with its vectors the step sees
             return isinstance(asked, Embed)
         case ReadDone(cursor=cursor):
-            is_whole = isinstance(asked, Read) and is_typed(answer) and are_counted(answer.rows)
-            return is_whole and (cursor is None or is_text(cursor))
+            is_whole = isinstance(asked, Read) and is_typed(answer) and (cursor is None or is_text(cursor))
+            return is_whole and all(row.version >= 0 for row in answer.rows)
     return isinstance(asked, Commit) and is_typed(answer) and is_receipt_of(asked, answer)
-
-
-def are_counted(rows: Sequence[Row]) -> bool:
-    """Check that the version of each row is a number of writes."""
-    return all(row.version >= 0 for row in rows)
 
 
 def is_receipt_of(asked: Commit, answer: Committed) -> bool:

@@ -22,7 +22,8 @@ class Body(Data, dict=True):
 
     def own_id(self) -> str | None:
         """Return the id that its row must have; None if any will do, as for epoch, head and core."""
-        return None
+        own_id: str | None = getattr(self, "id", None)
+        return own_id
 
     @cached_property
     def is_sound(self) -> bool:

@@ -6,28 +6,19 @@ from typing import Any, Final
 from umi_core.declared import complete
 from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.kelpie.results import Prompt
+from umi_core.messages import requests
 from umi_core.messages.effects import Done
-from umi_core.messages.requests import (
-    ALL,
-    Blocks,
-    CoreBytes,
-    CoreRead,
-    GetBlock,
-    InCore,
-    LastRoutingDecisions,
-    Render,
-)
 from umi_core.state import State
 from umi_core.text import size
 from umi_core.tiers.rendering import render_markdown, render_tagged, render_xml
 
 
-def answer(request: CoreRead, state: State) -> Done:
+def answer(request: requests.CoreRead, state: State) -> Done:
     """Return the reply from the tier. The fields of the request are in their domains."""
     return Done(ANSWERS[type(request)](request, state))
 
 
-def rendering(request: Render, state: State) -> str:
+def rendering(request: requests.Render, state: State) -> str:
     return (render_xml if request.form == "xml" else render_markdown)(state.tiers.core)
 
 
@@ -42,15 +33,15 @@ FORMS: Final = {"xml": render_xml, "markdown": render_markdown, "tagged": render
 
 ANSWERS: Final[Mapping[type, Callable[[Any, State], object]]] = complete(
     "answer",
-    (cls for cls in ALL if issubclass(cls, CoreRead)),
+    (cls for cls in requests.ALL if issubclass(cls, requests.CoreRead)),
     {
-        GetBlock: lambda request, state: state.tiers.core.find(request.kind, request.label),
-        Blocks: lambda request, state: state.tiers.core.blocks,
-        CoreBytes: lambda request, state: state.tiers.core.used_bytes,
-        InCore: lambda request, state: state.tiers.core.home_of(request.entity_id) is not None,
-        Render: rendering,
+        requests.GetBlock: lambda request, state: state.tiers.core.find(request.kind, request.label),
+        requests.Blocks: lambda request, state: state.tiers.core.blocks,
+        requests.CoreBytes: lambda request, state: state.tiers.core.used_bytes,
+        requests.InCore: lambda request, state: state.tiers.core.home_of(request.entity_id) is not None,
+        requests.Render: rendering,
         BuildSystemPrompt: prompt,
-        LastRoutingDecisions: lambda request, state: state.tiers.decisions,
+        requests.LastRoutingDecisions: lambda request, state: state.tiers.decisions,
     },
     "umi_core/core_reads.py",
 )

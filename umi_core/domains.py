@@ -46,11 +46,14 @@ LISTED: Final = (  # kinds of rows
 )  # fmt: skip
 
 
+Wrong = Callable[[str, Any], Error | None]
+
+
 class Domain(Data):
     """`wrong(name of the field, value)` is the error, or None. `name` is what umi_sim calls the domain."""
 
     name: str
-    wrong: Callable[[str, Any], Error | None]
+    wrong: Wrong
 
 
 @cache
@@ -79,11 +82,56 @@ def is_union(annotation: Any) -> bool:
     return get_origin(annotation) in (Union, UnionType)
 
 
-# Numbers and flags.
+# What checks are made of. `wanted`: what is good, in words; `error`: the class of the error.
+
+OptionError = type[errors.BadOption]
 
 
 def is_int(value: object, low: int = limits.I64_MIN, high: int = limits.I64_MAX) -> bool:
     return type(value) is int and low <= value <= high  # so no bool, and nothing that has no bytes
+
+
+def unless(good: Callable[[Any], bool], wanted: str, error: OptionError = errors.BadOption) -> Wrong:
+    """Return a check that refuses what is not good."""
+    return lambda name, value: None if good(value) else error(name, show_value(value), wanted)
+
+
+def from_to(
+    low: int, high: int = limits.I64_MAX, wanted: str = "", error: OptionError = errors.BadOption
+) -> Wrong:
+    """Return a check for a whole number in this range."""
+    allowed = wanted or f"a whole number from {low} to {high}"
+    return lambda name, value: None if is_int(value, low, high) else error(name, show_value(value), allowed)
+
+
+def one_of(*words: str | None, wanted: str = "", error: OptionError = errors.BadOption) -> Wrong:
+    """Return a check for one of these words."""
+    allowed = wanted or " ".join(str(word) for word in words)
+    return lambda name, value: (
+        None
+        if (value is None or type(value) is str) and value in words
+        else error(name, show_value(value), allowed)
+    )
+
+
+def text_of(bytes_max: int, least: int = 0, wanted: str = "", error: OptionError = errors.BadText) -> Wrong:
+    """Return a check for a text of `least` to `bytes_max` bytes."""
+    allowed = wanted or f"text of at most {bytes_max} bytes"
+    return lambda name, value: (
+        None
+        if is_text(value) and least <= size(value) <= bytes_max
+        else error(name, show_value(value), allowed)
+    )
+
+
+# Numbers and flags.
+
+bad_delta: Final = from_to(limits.I64_MIN, error=errors.BadDelta)
+bad_score: Final = from_to(0, limits.PPM, f"0 to {limits.PPM}", errors.BadScore)
+bad_version: Final = from_to(1, wanted="a whole number from 1, or none", error=errors.BadVersion)
+bad_time: Final = from_to(0, wanted="a whole number from 0 or none", error=errors.BadTime)
+bad_count: Final = from_to(0, wanted="a whole number from 0")
+bad_moment: Final = from_to(0, limits.NOW_MS_MAX, f"0 to {limits.NOW_MS_MAX}", errors.BadTime)
 
 
 def bad_op_id(name: str, value: object) -> Error | None:
@@ -101,40 +149,12 @@ def bad_ttl(name: str, value: object) -> Error | None:
     return None if is_int(value, limits.TTL_MS_MIN, limits.TTL_MS_MAX) else errors.BadTtl(show_value(value))
 
 
-def bad_delta(name: str, value: object) -> Error | None:
-    low, high = limits.I64_MIN, limits.I64_MAX
-    good = is_int(value, low, high)
-    return None if good else errors.BadDelta(name, show_value(value), f"a whole number from {low} to {high}")
-
-
 def bad_importance(name: str, value: object) -> Error | None:
     return None if is_int(value, 0, limits.PPM) else errors.BadImportance(show_value(value))
 
 
-def bad_score(name: str, value: object) -> Error | None:
-    return (
-        None
-        if is_int(value, 0, limits.PPM)
-        else errors.BadScore(name, show_value(value), f"0 to {limits.PPM}")
-    )
-
-
 def bad_limit(name: str, value: object) -> Error | None:
     return None if is_int(value, 1, limits.RECALL_LIMIT_MAX) else errors.BadLimit(show_value(value))
-
-
-def bad_version(name: str, value: object) -> Error | None:
-    return (
-        None
-        if is_int(value, 1)
-        else errors.BadVersion(name, show_value(value), "a whole number from 1, or none")
-    )
-
-
-def bad_time(name: str, value: object) -> Error | None:
-    return (
-        None if is_int(value, 0) else errors.BadTime(name, show_value(value), "a whole number from 0 or none")
-    )
 
 
 def bad_range(name: str, value: object) -> Error | None:
@@ -170,9 +190,10 @@ def bad_members(name: str, value: object) -> Error | None:
     return next((error for member in value if (error := bad_scope_part("member", member))), None)
 
 
-def bad_carries(name: str, value: object) -> Error | None:
-    good = type(value) is tuple and value and all(type(part) is str and part in CARRIED for part in value)
-    return None if good else errors.BadOption(name, show_value(value), f"some of {' '.join(CARRIED)}")
+bad_carries: Final = unless(
+    lambda it: type(it) is tuple and bool(it) and all(type(part) is str and part in CARRIED for part in it),
+    f"some of {' '.join(CARRIED)}",
+)
 
 
 def bad_row_id(name: str, value: object) -> Error | None:
@@ -187,12 +208,6 @@ def bad_speaker(name: str, value: object) -> Error | None:
     good = 1 <= size(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_control(called)
     wanted = f"a name of at most {limits.ENTITY_NAME_BYTES_MAX} bytes, without control characters"
     return None if good else errors.BadOption(name, show_value(value), wanted)
-
-
-def bad_request_key(name: str, value: object) -> Error | None:
-    bytes_max = limits.REQUEST_KEY_BYTES_MAX
-    good = is_text(value) and 1 <= size(value) <= bytes_max
-    return None if good else errors.BadKey(name, show_value(value), f"1 to {bytes_max} bytes of text")
 
 
 def bad_key(name: str, value: object) -> Error | None:
@@ -211,7 +226,7 @@ def bad_stored_key(name: str, value: object) -> Error | None:
     return bad_key(name, value)
 
 
-def some_of(what: str, types: Sequence[str], least: int = 1) -> Callable[[str, object], Error | None]:
+def some_of(what: str, types: Sequence[str], least: int = 1) -> Wrong:
     """Return a check for one or more of these types; with `least` 0 none will do as well."""
     wanted = f"none, or {what}: {' '.join(types)}"
 
@@ -226,21 +241,13 @@ def some_of(what: str, types: Sequence[str], least: int = 1) -> Callable[[str, o
     return bad_types
 
 
-def bad_modality(name: str, value: object) -> Error | None:
-    good = type(value) is str and value in MODALITIES
-    return None if good else errors.UnsupportedModality(name, show_value(value), " ".join(MODALITIES))
-
-
-def bad_form(name: str, value: object) -> Error | None:
-    good = type(value) is str and value in FORMS
-    return None if good else errors.BadOption(name, show_value(value), " or ".join(FORMS))
+KEY_BYTES_MAX: Final = limits.REQUEST_KEY_BYTES_MAX
+bad_request_key: Final = text_of(KEY_BYTES_MAX, 1, f"1 to {KEY_BYTES_MAX} bytes of text", errors.BadKey)
+bad_modality: Final = one_of(*MODALITIES, error=errors.UnsupportedModality)
+bad_form: Final = one_of(*FORMS, wanted=" or ".join(FORMS))
 
 
 # Texts and values.
-
-
-def bad_value(name: str, value: object) -> Error | None:
-    return None if type(value) is bytes else errors.BadOption(name, show_value(value), "bytes")
 
 
 def bad_body(
@@ -275,16 +282,15 @@ def is_pair(pair: object) -> bool:
     return all(is_text(part) and size(part) <= limits.METADATA_BYTES_MAX for part in pair)
 
 
-def bad_turns(name: str, value: object) -> Error | None:
-    good = type(value) is tuple and all(
-        type(turn) is Turn and is_text(turn.role) and turn.role in ROLES and is_text(turn.text)
-        for turn in value
-    )
-    return (
-        None
-        if good
-        else errors.BadTurn(name, show_value(value), f"turns with role {', '.join(ROLES)} and text")
-    )
+def is_turn(value: object) -> bool:
+    return type(value) is Turn and is_text(value.role) and value.role in ROLES and is_text(value.text)
+
+
+bad_turns: Final = unless(
+    lambda it: type(it) is tuple and all(map(is_turn, it)),
+    f"turns with role {', '.join(ROLES)} and text",
+    errors.BadTurn,
+)
 
 
 # Blocks of core.
@@ -302,50 +308,22 @@ def bad_block_label(name: str, value: object) -> Error | None:
     return errors.LabelTooLong(size_bytes, limits.BLOCK_LABEL_BYTES_MAX) if is_long else None
 
 
-def bad_block_text(name: str, value: object) -> Error | None:
-    good = is_text(value) and not has_unwritable(value)
-    return None if good else errors.BadText(name, show_value(value), "text without control characters")
+bad_bytes: Final = unless(lambda it: type(it) is bytes, "bytes")
+bad_block_text: Final = unless(
+    lambda it: is_text(it) and not has_unwritable(it), "text without control characters", errors.BadText
+)
 
 
 # Fields of rows, as storage gives them back.
 
 
-def one_of(*words: str | None) -> Callable[[str, object], Error | None]:
-    wanted = " ".join(str(word) for word in words)
-
-    def bad_word(name: str, value: object) -> Error | None:
-        good = (value is None or type(value) is str) and value in words
-        return None if good else errors.BadOption(name, show_value(value), wanted)
-
-    return bad_word
-
-
-def text_of(bytes_max: int) -> Callable[[str, object], Error | None]:
-    def bad_stored_text(name: str, value: object) -> Error | None:
-        good = is_text(value) and size(value) <= bytes_max
-        return None if good else errors.BadText(name, show_value(value), f"text of at most {bytes_max} bytes")
-
-    return bad_stored_text
-
-
-def bad_category(name: str, value: object) -> Error | None:
-    """Check what is wrong with it in every memory; which categories there are, its settings say."""
-    good = is_text(value) and 0 < size(value) <= limits.CATEGORY_NAME_BYTES_MAX
-    allowed = f"the name of a category: text of 1 to {limits.CATEGORY_NAME_BYTES_MAX} bytes"
-    return None if good else errors.BadOption(name, show_value(value), allowed)
-
-
-def bad_count(name: str, value: object) -> Error | None:
-    return None if is_int(value, 0) else errors.BadOption(name, show_value(value), "a whole number from 0")
-
-
-def bad_moment(name: str, value: object) -> Error | None:
-    good = is_int(value, 0, limits.NOW_MS_MAX)
-    return None if good else errors.BadTime(name, show_value(value), f"0 to {limits.NOW_MS_MAX}")
-
-
-def bad_digest(name: str, value: object) -> Error | None:
-    return None if type(value) is bytes else errors.BadOption(name, show_value(value), "bytes")
+# Which categories there are, the settings of a memory say.
+bad_category: Final = text_of(
+    limits.CATEGORY_NAME_BYTES_MAX,
+    1,
+    f"the name of a category: text of 1 to {limits.CATEGORY_NAME_BYTES_MAX} bytes",
+    errors.BadOption,
+)
 
 
 def bad_texts(name: str, value: object) -> Error | None:
@@ -353,15 +331,15 @@ def bad_texts(name: str, value: object) -> Error | None:
     return None if good else errors.BadText(name, show_value(value), "a tuple of texts")
 
 
-def bad_end(name: str, value: object) -> Error | None:
+def is_end(value: object) -> bool:
     is_pair = type(value) is tuple and len(value) == 2
-    good = type(value) is tuple and is_pair and not bad_row_id(name, value[0]) and is_int(value[1], 0)
-    return None if good else errors.BadId(name, show_value(value), "an id and a version")
+    return type(value) is tuple and is_pair and not bad_row_id("", value[0]) and is_int(value[1], 0)
 
 
-def bad_ends(name: str, value: object) -> Error | None:
-    good = type(value) is tuple and not any(bad_end(name, it) for it in value)
-    return None if good else errors.BadId(name, show_value(value), "ids, each with a version")
+bad_end: Final = unless(is_end, "an id and a version", errors.BadId)
+bad_ends: Final = unless(
+    lambda it: type(it) is tuple and all(map(is_end, it)), "ids, each with a version", errors.BadId
+)
 
 
 def bad_components(name: str, value: object) -> Error | None:
@@ -374,11 +352,10 @@ def bad_components(name: str, value: object) -> Error | None:
     return None if good else errors.BadOption(name, show_value(value), "whole numbers from -127 to 127")
 
 
-def bad_maker(name: str, value: object) -> Error | None:
-    good = type(value) is tuple and len(value) == 2 and all(is_int(part, 0) for part in value)
-    return (
-        None if good else errors.BadOption(name, show_value(value), "an epoch and the number of an operation")
-    )
+bad_maker: Final = unless(
+    lambda it: type(it) is tuple and len(it) == 2 and all(is_int(part, 0) for part in it),
+    "an epoch and the number of an operation",
+)
 
 
 def anything(name: str, value: object) -> Error | None:
@@ -387,7 +364,7 @@ def anything(name: str, value: object) -> Error | None:
 
 # Objects whose fields have domains.
 
-Checks = tuple[tuple[str, bool, Callable[[str, Any], Error | None]], ...]
+Checks = tuple[tuple[str, bool, Wrong], ...]
 
 
 def checks_of(cls: type) -> Checks:
@@ -413,7 +390,7 @@ def bad_fields(value: object, checks: Checks) -> Error | None:
 OpLabel = Annotated[int | str, Domain("op_id", bad_op_id)]
 Key = Annotated[str, Domain("key", bad_key)]
 StoredKey = Annotated[str, Domain("stored_key", bad_stored_key)]
-Value = Annotated[bytes, Domain("value", bad_value)]
+Value = Annotated[bytes, Domain("value", bad_bytes)]
 Ttl = Annotated[int, Domain("ttl", bad_ttl)]
 Delta = Annotated[int, Domain("delta", bad_delta)]
 BlockKind = Annotated[str, Domain("block_kind", bad_block_kind)]
@@ -471,7 +448,7 @@ End = Annotated[tuple[str, int], Domain("end", bad_end)]
 Ends = Annotated[tuple[tuple[str, int], ...], Domain("ends", bad_ends)]
 Texts = Annotated[tuple[str, ...], Domain("texts", bad_texts)]
 Components = Annotated[tuple[int, ...], Domain("components", bad_components)]
-Digest = Annotated[bytes, Domain("digest", bad_digest)]
+Digest = Annotated[bytes, Domain("digest", bad_bytes)]
 Maker = Annotated[tuple[int, int], Domain("maker", bad_maker)]
 Anything = Annotated[object, Domain("anything", anything)]
 
@@ -538,16 +515,6 @@ JUDGES: Final = ("score", "model", "score_then_model", "never")  # what decides 
 RANKERS: Final = ("vector", "model")
 
 
-def from_to(low: int, high: int) -> Callable[[str, object], Error | None]:
-    """Return a check for a whole number in this range."""
-    wanted = f"a whole number from {low} to {high}"
-
-    def bad_number(name: str, value: object) -> Error | None:
-        return None if is_int(value, low, high) else errors.BadOption(name, show_value(value), wanted)
-
-    return bad_number
-
-
 def bad_levels(name: str, value: object) -> Error | None:
     """Check a tuple of levels of the archive, each once."""
     good = type(value) is tuple and all(type(it) is str and it in LEVELS for it in value)
@@ -577,7 +544,7 @@ FactText = Annotated[str, Domain("fact", bad_fact)]
 NewFactText = Annotated[str, Domain("new_fact", bad_fact)]  # of one that there is
 
 
-def some_categories(least: int) -> Callable[[str, object], Error | None]:
+def some_categories(least: int) -> Wrong:
     """Return a check for `least` names or more that may be categories; a memory lists the real ones."""
     wanted = f"at least {least} and at most {limits.CATEGORY_COUNT_MAX} names of categories"
 

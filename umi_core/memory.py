@@ -12,7 +12,7 @@ from typing import Self, cast, get_args
 
 from msgspec import structs
 
-from umi_core import codec, core_reads
+from umi_core import codec, core_reads, errors
 from umi_core.background import JOBS, is_alone, is_switching
 from umi_core.config import Config
 from umi_core.domains import bad_scope, is_int
@@ -20,34 +20,13 @@ from umi_core.engine.engine import Engine, begin, facts_of, handle_due, resume
 from umi_core.engine.middleware import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import EPOCH
-from umi_core.errors import (
-    BadConfig,
-    BadOption,
-    BadScope,
-    BadTime,
-    Deposed,
-    Error,
-    Rejected,
-    StateDamaged,
-    TooBusy,
-)
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import AgentRequest, OpenAgent
 from umi_core.language.rewriting import shown_turns
 from umi_core.limits import EFFECTS_PER_STEP_MAX, LIFE_MAX, NOW_MS_MAX, OP_COUNT_MAX
+from umi_core.messages import requests
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
-from umi_core.messages.requests import (
-    OF_MEMORY,
-    CoreRead,
-    Descent,
-    Recall,
-    Request,
-    WorkflowRequest,
-    WorkingRequest,
-    bad_request,
-    is_working,
-)
 from umi_core.saved_state import check_fitting, check_saved
 from umi_core.state import Operation, Phase, State
 from umi_core.text import show_value
@@ -59,16 +38,16 @@ from umi_core.workflows.commits import REQUEST, REQUEST_KEY
 from umi_core.workflows.linking import bad_names
 from umi_core.workflows.recover import CLOSED, FITS, LAST, is_switched
 
-REQUEST_TYPES: frozenset[type] = frozenset(OF_MEMORY.values())
+REQUEST_TYPES: frozenset[type] = frozenset(requests.OF_MEMORY.values())
 VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
 
 
-def list_misuses(now_ms: object, value: object) -> Iterator[Error]:
+def list_misuses(now_ms: object, value: object) -> Iterator[errors.Error]:
     """Yield the mistakes of a host in the arguments of a step."""
     if type(now_ms) is not int:
-        yield BadTime("now_ms", show_value(now_ms), "a whole number of milliseconds")
+        yield errors.BadTime("now_ms", show_value(now_ms), "a whole number of milliseconds")
     if value.__class__ not in VALUE_TYPES:
-        yield BadOption("value", show_value(value), "a request, an answer or Wake")
+        yield errors.BadOption("value", show_value(value), "a request, an answer or Wake")
 
 
 class Memory:
@@ -76,7 +55,7 @@ class Memory:
 
     def __init__(self, scope: Scope, config: Config | None = None, registry: Registry = BUILT_IN) -> None:
         if error := bad_scope(scope):
-            raise Rejected(error)
+            raise errors.Rejected(error)
         self.state = State(scope, config or Config())
         self.registry = registry
         self.marks: tuple[str, ...] = ()
@@ -91,13 +70,13 @@ class Memory:
         time that is no whole number and for a value of an unknown class; then nothing changed.
         """
         if type(now_ms) is not int or value.__class__ not in VALUE_TYPES:
-            raise Rejected(*list_misuses(now_ms, value))
+            raise errors.Rejected(*list_misuses(now_ms, value))
         state = self.state
         if now_ms > state.seen_ms:
             state.seen_ms = min(now_ms, NOW_MS_MAX)
         is_due = state.tiers.access.is_due or state.tiers.dues or state.tiers.upkeep
         is_idle = not state.operations and not is_due and state.phase != "new"
-        if is_idle and is_working(value):  # the same as below, only sooner
+        if is_idle and requests.is_working(value):  # the same as below, only sooner
             self.marks = ()
             return (self.working_reply(value),)
         return self.full_step(value)
@@ -146,17 +125,17 @@ class Memory:
 
     # Requests.
 
-    def request(self, engine: Engine, request: Request) -> None:
-        if isinstance(request, WorkingRequest):
+    def request(self, engine: Engine, request: requests.Request) -> None:
+        if isinstance(request, requests.WorkingRequest):
             engine.effects.append(self.working_reply(request))
             return
-        assert isinstance(request, CoreRead | WorkflowRequest)
+        assert isinstance(request, requests.CoreRead | requests.WorkflowRequest)
         state = self.state
-        error = bad_request(request)
+        error = requests.bad_request(request)
         is_held = state.phase == "recovering" or is_switching(self.state)
-        waits = isinstance(request, WorkflowRequest) or is_held
+        waits = isinstance(request, requests.WorkflowRequest) or is_held
         if error is None and waits and self.busy_count() >= OP_COUNT_MAX:
-            error = TooBusy(self.busy_count(), OP_COUNT_MAX)
+            error = errors.TooBusy(self.busy_count(), OP_COUNT_MAX)
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
         # Turns that no model may be shown are dropped now: the queue is part of each saved memory.
@@ -165,7 +144,7 @@ class Memory:
         else:
             self.serve(engine, trim_turns(request, state.config))
 
-    def serve(self, engine: Engine, request: WorkflowRequest | CoreRead) -> None:
+    def serve(self, engine: Engine, request: requests.WorkflowRequest | requests.CoreRead) -> None:
         """Begin the operation, or answer at once what needs nothing of the world."""
         # Nothing else is served in these phases: a closed agent is opened, one over its limits deleted.
         is_switch = isinstance(request, AgentRequest) and self.state.phase != "deposed"
@@ -174,28 +153,31 @@ class Memory:
         # Not checked with the fields: which retired categories there are is known only after recovery.
         elif error := bad_names(request, self.state.tiers, self.state.scope, self.state.config):
             engine.effects.append(Reply(request.op_id, Refused(error)))
-        elif isinstance(request, CoreRead):
+        elif isinstance(request, requests.CoreRead):
             engine.effects.append(Reply(request.op_id, core_reads.answer(request, self.state)))
         else:
-            begin(engine, request.workflow, request.op_id, initial_facts(request))
+            key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
+            begin(engine, request.workflow, request.op_id, REQUEST(request) | key)
 
     def why_unavailable(self) -> Outcome | None:
         """Return the outcome of every request to archive and core in this phase; None if they are served."""
         state = self.state
         if state.phase == "deposed":
-            return Failed(Deposed(state.epoch))
+            return Failed(errors.Deposed(state.epoch))
         if state.phase == "closed":
             return Refused(NotFound("agent", state.scope.agent))
         if state.phase == "unfit":
             bytes_max, entry_count_max = state.config.core_bytes_max, state.config.core_entry_count_max
             if state.tiers.core.used_bytes > bytes_max:
                 return Failed(
-                    BadConfig("core_bytes_max", show_value(bytes_max), "room for the authored text")
+                    errors.BadConfig("core_bytes_max", show_value(bytes_max), "room for the authored text")
                 )
-            return Failed(BadConfig("core_entry_count_max", show_value(entry_count_max), "room for self"))
+            return Failed(
+                errors.BadConfig("core_entry_count_max", show_value(entry_count_max), "room for self")
+            )
         return None
 
-    def working_reply(self, request: WorkingRequest) -> Reply:
+    def working_reply(self, request: requests.WorkingRequest) -> Reply:
         state = self.state
         tiers = state.tiers
         outcome = working.answer(tiers.working, request, state.seen_ms, state.config, tiers.session)
@@ -228,7 +210,7 @@ class Memory:
         if state.phase == "recovering" and not is_running("recover", state):
             self.end_recovery(engine)
 
-    def must_wait(self, request: WorkflowRequest | CoreRead) -> bool:
+    def must_wait(self, request: requests.WorkflowRequest | requests.CoreRead) -> bool:
         """Check whether the first in the queue must wait; opening an agent waits for the purge, too."""
         state = self.state
         if state.phase == "recovering" or is_alone(state):
@@ -320,15 +302,15 @@ class Memory:
         prints, state = codec.load_state(data)
         check_saved(state)
         if scope is not None and scope != state.scope:
-            raise Rejected(BadScope("scope", show_value(state.scope), show_value(scope)))
+            raise errors.Rejected(errors.BadScope("scope", show_value(state.scope), show_value(scope)))
         # Before the parts are checked: the checks look operations up in these tables. An operation of a
         # revision that the registry does not have is refused here, too, by `registry.at`.
         if prints != fingerprints(state, registry):
-            raise Rejected(StateDamaged("its workflows are others than those of the registry"))
+            raise errors.Rejected(errors.StateDamaged("its workflows are others than those of the registry"))
         check_fitting(state, registry)
         if not is_int(life, state.life, LIFE_MAX):
-            raise Rejected(
-                BadOption("life", show_value(life), f"a whole number from {state.life} to {LIFE_MAX}")
+            raise errors.Rejected(
+                errors.BadOption("life", show_value(life), f"a whole number from {state.life} to {LIFE_MAX}")
             )
         state.begin_life(life)
         return cls.standing_at(state, registry)
@@ -350,18 +332,14 @@ class Memory:
         return codec.state_digest(self.state)
 
 
-def trim_turns(request: WorkflowRequest | CoreRead, config: Config) -> WorkflowRequest | CoreRead:
+def trim_turns(
+    request: requests.WorkflowRequest | requests.CoreRead, config: Config
+) -> requests.WorkflowRequest | requests.CoreRead:
     """Return the request as it is stored while in flight: only with turns that a model may be shown."""
-    if not isinstance(request, Recall | Descent):
+    if not isinstance(request, requests.Recall | requests.Descent):
         return request
     # `shown_turns` gives the newest first; a request has them in the order in which they were said.
     return structs.replace(request, turns=shown_turns(request.turns, config.resolve_turn_count_max)[::-1])
-
-
-def initial_facts(request: WorkflowRequest) -> dict[str, object]:
-    """Return the facts that the operation begins with."""
-    key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
-    return REQUEST(request) | key
 
 
 def is_running(workflow: str, state: State) -> bool:

@@ -6,51 +6,16 @@ its tag in the codec, and the id that it lies under.
 Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, under the next version.
 """
 
-from typing import Annotated, Final
+from collections.abc import Iterable
+from typing import Annotated, Final, TypeVar
 
 from msgspec import structs
 
+from umi_core import domains
 from umi_core.body import CHECKS, OfEntity
 from umi_core.body import Body as Body
 from umi_core.data import Data
 from umi_core.declared import Incomplete, list_declared
-from umi_core.domains import (
-    Anything,
-    Blocks,
-    Carries,
-    Components,
-    Content,
-    Count,
-    Digest,
-    Domain,
-    End,
-    EndingKind,
-    Ends,
-    EntityBlock,
-    EntityId,
-    EntityName,
-    EntityType,
-    EventTime,
-    Flag,
-    Importance,
-    LinkMaker,
-    Maker,
-    Members,
-    MemoryType,
-    Metadata,
-    Modality,
-    NameMaker,
-    Reason,
-    RelationKind,
-    Score,
-    SessionId,
-    Source,
-    Texts,
-    Uri,
-    VersionNumber,
-    Word,
-    checks_of,
-)
 from umi_core.errors import BadOption, Error
 from umi_core.kelpie import rows as api_rows
 from umi_core.migration import rows as migration_rows
@@ -58,6 +23,8 @@ from umi_core.text import show_value
 from umi_core.values import Scope
 
 FILE: Final = "umi_core/rows.py"
+B = TypeVar("B", bound=Body)
+Rows = TypeVar("Rows", bound="Iterable[Row]")
 
 
 class Address(Data):
@@ -77,9 +44,9 @@ class Row(Data):
 
     tag = 4
     address: Address
-    version: Count
+    version: domains.Count
     body: "Body | None"
-    score_ppm: Score | None = None
+    score_ppm: domains.Score | None = None
 
     def unsound(self) -> str:
         """Return the reason why this body cannot be under this address; empty if it can."""
@@ -105,31 +72,33 @@ class Resource(Body):
     row_kind = "resource"
     derived = ("touches",)
     added = (1, 1)
-    id: EntityId
-    modality: Modality
-    text: Content
-    text_hash: Word
-    caption: Word
-    first_line: Count
-    last_line: Count
-    created_ms: EventTime
-    updated_ms: EventTime
-    uri: Uri | None = None
-    parent_id: EntityId | None = None
-    position: Count = 0
-    extracted_types: Texts = ()
-    pending: Texts = ()
-    happened_ms: EventTime | None = None
-    description: Content = ""
-    session_id: SessionId | None = None
-
-    def own_id(self) -> str:
-        return self.id
+    id: domains.EntityId
+    modality: domains.Modality
+    text: domains.Content
+    text_hash: domains.Word
+    caption: domains.Word
+    first_line: domains.Count
+    last_line: domains.Count
+    created_ms: domains.EventTime
+    updated_ms: domains.EventTime
+    uri: domains.Uri | None = None
+    parent_id: domains.EntityId | None = None
+    position: domains.Count = 0
+    extracted_types: domains.Texts = ()
+    pending: domains.Texts = ()
+    happened_ms: domains.EventTime | None = None
+    description: domains.Content = ""
+    session_id: domains.SessionId | None = None
 
     @property
     def touches(self) -> tuple[str, ...]:
         """The text that it is a segment of."""
         return () if self.parent_id is None else (self.parent_id,)
+
+    @property
+    def time_ms(self) -> int:
+        """When it was told, as far as its caller said, or else memorized."""
+        return self.created_ms if self.happened_ms is None else self.happened_ms
 
     @property
     def shown(self) -> str:
@@ -154,30 +123,30 @@ class Entity(Body):
     row_kind = "entity"
     derived = ("time_ms", "touches")
     oldest = 4  # rows of older releases held many statements: umi_live divides them
-    id: EntityId
-    type: EntityType
-    name: EntityName
-    content: Content
-    version: VersionNumber
-    importance_ppm: Importance
-    confidence_ppm: Importance
-    block: EntityBlock
-    created_ms: EventTime
-    updated_ms: EventTime
-    event_time_ms: EventTime | None = None
-    metadata: Metadata = ()
-    source: Source | None = None
-    vector_missing: Flag = False
-    relation_count: Count = 0
-    contradicts: Texts = ()  # refs of facts
-    memory_type: MemoryType | None = None
-    sources: Texts = ()
-    reinforced_count: Count = 1
-    last_reinforced_ms: EventTime | None = None
-    about: Texts = ()
-    is_direct: Flag = False
-    others: Texts = ()
-    follows: EntityId | None = None
+    id: domains.EntityId
+    type: domains.EntityType
+    name: domains.EntityName
+    content: domains.Content
+    version: domains.VersionNumber
+    importance_ppm: domains.Importance
+    confidence_ppm: domains.Importance
+    block: domains.EntityBlock
+    created_ms: domains.EventTime
+    updated_ms: domains.EventTime
+    event_time_ms: domains.EventTime | None = None
+    metadata: domains.Metadata = ()
+    source: domains.Source | None = None
+    vector_missing: domains.Flag = False
+    relation_count: domains.Count = 0
+    contradicts: domains.Texts = ()  # refs of facts
+    memory_type: domains.MemoryType | None = None
+    sources: domains.Texts = ()
+    reinforced_count: domains.Count = 1
+    last_reinforced_ms: domains.EventTime | None = None
+    about: domains.Texts = ()
+    is_direct: domains.Flag = False
+    others: domains.Texts = ()
+    follows: domains.EntityId | None = None
 
     @property
     def time_ms(self) -> int:
@@ -194,9 +163,6 @@ class Entity(Body):
         A chat of 2023 that is imported today is older than what was told yesterday without a time of its own.
         """
         return self.event_time_ms is not None and self.event_time_ms < known.time_ms
-
-    def own_id(self) -> str:
-        return self.id
 
     @property
     def names(self) -> str:
@@ -222,11 +188,11 @@ class Ended(Body):
     tag = 616
     row_kind = "ended"
     derived = ("about", "touches")
-    id: EntityId
-    fact: Annotated[Entity, Domain("fact", bad_fact)]
-    by: EntityId
-    how: EndingKind
-    at_ms: EventTime
+    id: domains.EntityId
+    fact: Annotated[Entity, domains.Domain("fact", bad_fact)]
+    by: domains.EntityId
+    how: domains.EndingKind
+    at_ms: domains.EventTime
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -237,8 +203,15 @@ class Ended(Body):
         """The resources that told it."""
         return self.fact.sources
 
-    def own_id(self) -> str:
-        return self.id
+
+def bodies_of(rows: Rows, cls: type[B]) -> list[B]:
+    """Return the bodies of this class, in order; damaged rows have none."""
+    return [row.body for row in rows if isinstance(row.body, cls)]
+
+
+def body_as(row: Row | None, cls: type[B]) -> B | None:
+    """Return the body of the row, if there is one of this class."""
+    return row.body if row is not None and isinstance(row.body, cls) else None
 
 
 def fact_of(body: "Body | None") -> Entity | None:
@@ -257,22 +230,19 @@ class Relation(Body):
     tag = 7
     row_kind = "relation"
     derived = ("touches",)
-    id: EntityId
-    kind: RelationKind
-    source: End
-    target: End
-    confidence_ppm: Importance
-    reason: Reason
-    by: Word
-    at_ms: EventTime
+    id: domains.EntityId
+    kind: domains.RelationKind
+    source: domains.End
+    target: domains.End
+    confidence_ppm: domains.Importance
+    reason: domains.Reason
+    by: domains.Word
+    at_ms: domains.EventTime
 
     @property
     def touches(self) -> tuple[str, ...]:
         """The facts that it belongs to."""
         return self.source[0], self.target[0]
-
-    def own_id(self) -> str:
-        return self.id
 
 
 class Vector(Body):
@@ -280,9 +250,9 @@ class Vector(Body):
 
     tag = 8
     row_kind = "vector"
-    entity_id: EntityId
-    version: VersionNumber
-    components: Components
+    entity_id: domains.EntityId
+    version: domains.VersionNumber
+    components: domains.Components
 
     def own_id(self) -> str:
         return self.entity_id
@@ -299,21 +269,18 @@ class Category(Body):
     tag = 98
     row_kind = "category"
     added = (3, 3)
-    id: EntityId
-    name: EntityName
-    description: Word
-    member_count: Count
-    created_ms: EventTime
-    updated_ms: EventTime
-    summary: Content = ""
-    summary_sources: Ends = ()
-    summary_dirty: Flag = True
-    subcategory_ids: Texts = ()
-    evolved_digest: Word = ""
-    evolved_ms: EventTime | None = None
-
-    def own_id(self) -> str:
-        return self.id
+    id: domains.EntityId
+    name: domains.EntityName
+    description: domains.Word
+    member_count: domains.Count
+    created_ms: domains.EventTime
+    updated_ms: domains.EventTime
+    summary: domains.Content = ""
+    summary_sources: domains.Ends = ()
+    summary_dirty: domains.Flag = True
+    subcategory_ids: domains.Texts = ()
+    evolved_digest: domains.Word = ""
+    evolved_ms: domains.EventTime | None = None
 
     def name_and_text(self) -> tuple[str, str]:
         return self.name, f"{self.description}\n{self.summary}"
@@ -329,18 +296,15 @@ class Membership(OfEntity, Body):
     tag = 99
     row_kind = "membership"
     added = (3,)
-    id: EntityId
-    entity_id: EntityId
-    entity_version: VersionNumber
-    category_id: EntityId
-    assigned_by: LinkMaker
-    created_ms: EventTime
-    subcategory_id: EntityId | None = None
-    confidence_ppm: Importance | None = None
-    keywords_matched: Texts = ()
-
-    def own_id(self) -> str:
-        return self.id
+    id: domains.EntityId
+    entity_id: domains.EntityId
+    entity_version: domains.VersionNumber
+    category_id: domains.EntityId
+    assigned_by: domains.LinkMaker
+    created_ms: domains.EventTime
+    subcategory_id: domains.EntityId | None = None
+    confidence_ppm: domains.Importance | None = None
+    keywords_matched: domains.Texts = ()
 
 
 class Subcategory(Body):
@@ -351,17 +315,14 @@ class Subcategory(Body):
 
     tag = 160
     row_kind = "subcategory"
-    id: EntityId
-    category_id: EntityId
-    founder_id: EntityId
-    name: EntityName
-    named_by: NameMaker
-    keywords: Texts
-    created_ms: EventTime
-    updated_ms: EventTime
-
-    def own_id(self) -> str:
-        return self.id
+    id: domains.EntityId
+    category_id: domains.EntityId
+    founder_id: domains.EntityId
+    name: domains.EntityName
+    named_by: domains.NameMaker
+    keywords: domains.Texts
+    created_ms: domains.EventTime
+    updated_ms: domains.EventTime
 
 
 class AccessRecord(Body):
@@ -369,12 +330,12 @@ class AccessRecord(Body):
 
     tag = 9
     row_kind = "access"
-    entity_id: EntityId
-    type: EntityType
-    importance_ppm: Importance
-    count: Count
-    first_ms: EventTime
-    last_ms: EventTime
+    entity_id: domains.EntityId
+    type: domains.EntityType
+    importance_ppm: domains.Importance
+    count: domains.Count
+    first_ms: domains.EventTime
+    last_ms: domains.EventTime
 
     def own_id(self) -> str:
         return self.entity_id
@@ -390,9 +351,9 @@ class Epoch(Body):
     tag = 13
     row_kind = "epoch"
     added = (2,)
-    claimed_ms: EventTime
-    is_closed: Flag = False
-    held_by: Count = 0
+    claimed_ms: domains.EventTime
+    is_closed: domains.Flag = False
+    held_by: domains.Count = 0
 
 
 class Head(Body):
@@ -400,7 +361,7 @@ class Head(Body):
 
     tag = 14
     row_kind = "head"
-    cursor: Word
+    cursor: domains.Word
 
 
 class Core(Body):
@@ -408,7 +369,7 @@ class Core(Body):
 
     tag = 12
     row_kind = "core"
-    blocks: Blocks
+    blocks: domains.Blocks
 
 
 class Receipt(Body):
@@ -420,12 +381,12 @@ class Receipt(Body):
     tag = 16
     row_kind = "receipt"
     added = (0,)
-    key: Word
-    request_digest: Digest
-    plan_digest: Digest
-    value: Anything
-    at_ms: EventTime
-    by: Maker = (0, 0)
+    key: domains.Word
+    request_digest: domains.Digest
+    plan_digest: domains.Digest
+    value: domains.Anything
+    at_ms: domains.EventTime
+    by: domains.Maker = (0, 0)
 
     def own_id(self) -> str:
         return self.key
@@ -441,19 +402,16 @@ class SessionRow(Body):
     tag = 17
     row_kind = "session"
     added = (3,)
-    id: SessionId
-    user: Word
-    creator: Word
-    members: Members
-    saved_ms: EventTime
-    saved_by: Word
-    snapshot: Digest
-    carries: Carries = ("keys",)
-    told: Texts = ()
-    left_out_count: Count = 0
-
-    def own_id(self) -> str:
-        return self.id
+    id: domains.SessionId
+    user: domains.Word
+    creator: domains.Word
+    members: domains.Members
+    saved_ms: domains.EventTime
+    saved_by: domains.Word
+    snapshot: domains.Digest
+    carries: domains.Carries = ("keys",)
+    told: domains.Texts = ()
+    left_out_count: domains.Count = 0
 
 
 class Grant(Body):
@@ -461,7 +419,7 @@ class Grant(Body):
 
     tag = 650
     row_kind = "grant"
-    readers: Members
+    readers: domains.Members
 
 
 class Reflection(Body):
@@ -475,24 +433,21 @@ class Reflection(Body):
     tag = 181
     row_kind = "reflection"
     derived = ("touches",)
-    id: EntityId
-    session_id: SessionId
-    text: Content
-    sources: Ends
-    started_ms: EventTime
-    ended_ms: EventTime
-    created_ms: EventTime
-    updated_ms: EventTime
-    degraded: Flag = False
-    pending: Flag = False
+    id: domains.EntityId
+    session_id: domains.SessionId
+    text: domains.Content
+    sources: domains.Ends
+    started_ms: domains.EventTime
+    ended_ms: domains.EventTime
+    created_ms: domains.EventTime
+    updated_ms: domains.EventTime
+    degraded: domains.Flag = False
+    pending: domains.Flag = False
 
     @property
     def touches(self) -> tuple[str, ...]:
         """The texts that it was made of."""
         return tuple(key for key, _ in self.sources)
-
-    def own_id(self) -> str:
-        return self.id
 
     def name_and_text(self) -> tuple[str, str]:
         return "", self.text
@@ -526,4 +481,4 @@ BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*cls.__struct_fields__, *cls.derived)) for cls in BODIES.values()
 }
-CHECKS.update({cls: checks_of(cls) for cls in BODIES.values()})
+CHECKS.update({cls: domains.checks_of(cls) for cls in BODIES.values()})

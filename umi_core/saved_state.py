@@ -7,7 +7,6 @@ Law 3. Nothing is mended: a state that is unsound anywhere is refused as a whole
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import Any, Final, TypeGuard
 
 from msgspec import structs
@@ -17,9 +16,7 @@ from umi_core.background import BACKGROUND
 from umi_core.domains import bad_scope
 from umi_core.engine.engine import Engine, facts_of, guard
 from umi_core.engine.facts import Fact, odd_row, unit_of
-from umi_core.engine.middleware import Interceptors
-from umi_core.engine.registry import Registry
-from umi_core.engine.validation import followers_of_skipped
+from umi_core.engine.registry import Registry, followers_of_skipped
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import Rejected, StateDamaged
 from umi_core.kelpie.requests import AgentRequest
@@ -136,7 +133,6 @@ def wrong_operation(operation: Operation, table: Workflow, engine: Engine) -> It
     yield from wrong_units(operation, row)
     yield from wrong_question(operation, row)
     yield from wrong_commit(operation, row, engine)
-    yield from wrong_hooks(operation, engine.hooks_of(operation))
 
 
 def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator[str]:
@@ -147,23 +143,23 @@ def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator
         yield f"facts: other ones than {operation.workflow} has at {row.id}"
         return
     yield from wrong_values(operation.facts, table.given)
+    known: Mapping[str, Any] = operation.facts
     followers = followers_of_skipped(table)
     for step in done:
         # A skipped step may leave None where its type has none, if no step that can follow needs the fact.
         if row not in followers.get(step.id, ()) or not is_left(operation.facts, step):
             yield from wrong_values(operation.facts, step.produces)
-            yield from wrong_counts(operation.facts, step)
+            for name in step.learns if step.each else ():
+                if step.each and len(known[name]) != len(known[step.each.name] or ()):
+                    yield f"facts[{name}]: not one for each of {step.each.name}"
     yield from (f"facts: {law.said}" for law in table.laws if not law.holds_of(operation.facts, scope))
 
 
 def is_left(facts: Mapping[str, object], step: Step) -> bool:
     """Check whether the step may have been skipped: the known facts are those that it leaves then."""
-    left = step.otherwise or {}
-    return all(
-        # By class as well, since False == 0: a step that may be skipped may leave one and learn the other.
-        name in left and left[name].__class__ is facts[name].__class__ and left[name] == facts[name]
-        for name in step.learns
-    )
+    # By class as well, since False == 0: a step that may be skipped may leave one and learn the other.
+    left = ((step.left[name], facts[name]) for name in step.learns)
+    return all(one.__class__ is other.__class__ and one == other for one, other in left)
 
 
 def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> Iterator[str]:
@@ -176,12 +172,6 @@ def wrong_value(value: object, fact: Fact[Any], kind: Any) -> str:
     """Return the error of the value of a fact, or of a unit; empty if there is none."""
     odd = odd_row(value, fact.rows) if fact.rows else ""
     return shape_of(kind)(value) or (f": a row of {odd}" if odd else "")
-
-
-def wrong_counts(facts: Mapping[str, Any], step: Step) -> Iterator[str]:
-    for name in step.learns if step.each else ():
-        if step.each and len(facts[name]) != len(facts[step.each.name] or ()):
-            yield f"facts[{name}]: not one for each of {step.each.name}"
 
 
 def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
@@ -229,22 +219,10 @@ def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[st
 
 def batch_of(commit: Commit) -> object:
     """Return the batch without the time at which an epoch was claimed, which differs by attempt."""
-    bodies = [timeless(write.body) for write in commit.writes]
+    found = [write.body for write in commit.writes]
+    bodies = [structs.replace(it, claimed_ms=0) if isinstance(it, Epoch) else it for it in found]
     return [write.address for write in commit.writes], bodies, commit.expects, commit.key
-
-
-def timeless(body: object) -> object:
-    return structs.replace(body, claimed_ms=0) if isinstance(body, Epoch) else body
 
 
 def is_paged(asked: object) -> TypeGuard[Read]:
     return isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None
-
-
-def wrong_hooks(operation: Operation, hooks: Interceptors) -> Iterator[str]:
-    """Yield the errors of the interceptors still to be called: around the step, then around the attempt."""
-    around = hooks.around_steps + (hooks.around_effects if operation.waiting is not None else ())
-    places = {hook.name: at for at, hook in enumerate(around)}
-    known = [places[name] for name in operation.entered if name in places]
-    if len(known) != len(operation.entered) or any(one >= other for one, other in pairwise(known)):
-        yield f"entered: not of its interceptors: {' '.join(operation.entered)}"

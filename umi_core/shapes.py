@@ -64,16 +64,12 @@ def not_a(value: object, wanted: str) -> str:
 # Scalars.
 
 
-def wrong_number(value: object) -> str:
-    return "" if is_int(value) else not_a(value, "a whole number of 64 bits")
-
-
 def scalar(cls: type, wanted: str) -> Wrong:
     return lambda value: "" if value.__class__ is cls else not_a(value, wanted)
 
 
 SCALARS: Final[dict[Any, Wrong]] = {
-    int: wrong_number,
+    int: lambda value: "" if is_int(value) else not_a(value, "a whole number of 64 bits"),
     str: lambda value: "" if is_text(value) else not_a(value, "a text"),
     bytes: scalar(bytes, "bytes"),
     bool: scalar(bool, "true or false"),

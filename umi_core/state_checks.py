@@ -11,19 +11,12 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
+from umi_core import limits
 from umi_core.config import Config
 from umi_core.domains import bad_stored_key
 from umi_core.engine.middleware import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Step, Workflow
-from umi_core.limits import (
-    OP_COUNT_MAX,
-    READ_PAGE_COUNT_MAX,
-    RESOLVE_CACHE_COUNT_MAX,
-    RETRY_AFTER_MS_MAX,
-    TTL_MS_MAX,
-    WORKING_VALUE_BYTES_MAX,
-)
 from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Embed
 from umi_core.state import Operation, Queued, Sleeping, State, Waiting
 from umi_core.text import core_text
@@ -75,8 +68,8 @@ def check_cheap(state: State) -> Requirements:
         message = "working entries"
         yield Requirement(False, "space-accounting", message, config.working_entry_count_max, count)
     # These three yield nothing if they hold: a judge evaluates them after every step of every run.
-    if (rewrites := len(tiers.rewrites.rewrites)) > RESOLVE_CACHE_COUNT_MAX:
-        yield Requirement(False, "tables-bounded", "kept rewrites", RESOLVE_CACHE_COUNT_MAX, rewrites)
+    if (rewrites := len(tiers.rewrites.rewrites)) > limits.RESOLVE_CACHE_COUNT_MAX:
+        yield Requirement(False, "tables-bounded", "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
     if state.operations or state.queue:
         yield from check_in_flight(state)
 
@@ -108,7 +101,7 @@ def check_queue(state: State) -> Requirement:
 
 def check_counts(state: State) -> Requirements:
     asked_count = sum(operation.op_id is not None for operation in state.operations.values())
-    busy_count, limit = len(state.queue) + asked_count, OP_COUNT_MAX
+    busy_count, limit = len(state.queue) + asked_count, limits.OP_COUNT_MAX
     yield Requirement(busy_count <= limit, "tables-bounded", "requests in flight", limit, busy_count)
     own_count, limit = len(state.operations) - asked_count, BACKGROUND_COUNT_MAX
     yield Requirement(own_count <= limit, "tables-bounded", "operations without a request", limit, own_count)
@@ -120,9 +113,11 @@ def check_operation(number: int, operation: Operation, state: State) -> Requirem
     yield Requirement(number == own <= last, "workflow-contract", "number of an operation", number, own)
     progress = operation.progress
     if isinstance(progress, Queued):
-        yield check_turn(operation, state)
+        # turns 3 and 5 claim one block: 5 is queued until 3 has ended
+        ahead, message = state.ahead_of(operation), f"{operation.workflow} is queued behind no operation"
+        yield Requirement(bool(ahead), "progress", message, "an earlier turn", ahead)
         return
-    least, count, most = bool(operation.pages), operation.page_count, READ_PAGE_COUNT_MAX
+    least, count, most = bool(operation.pages), operation.page_count, limits.READ_PAGE_COUNT_MAX
     within = f"{int(least)} to {most}"
     yield Requirement(least <= count <= most, "tables-bounded", "pages of a read", within, count)
     waiting, last = operation.waiting or 0, state.request_count
@@ -135,25 +130,12 @@ def check_operation(number: int, operation: Operation, state: State) -> Requirem
     is_between_plans = operation.workflow == "recover" and operation.plan_count > 1
     holds = progress.asked is not None or (is_between_plans and isinstance(progress, Sleeping))
     yield Requirement(holds, "workflow-contract", f"{operation.workflow} has asked nothing and stands still")
-    left_ms, most_ms = progress.due_ms - state.seen_ms, longest_ms(operation, state)
+    # a failure may name an hour to sleep; a question waits for its time-out at most, which hooks only shorten
+    timeout_ms = max(state.config.model_timeout_ms, state.config.store_timeout_ms)
+    most_ms = limits.RETRY_AFTER_MS_MAX if operation.waiting is None else timeout_ms
+    left_ms = progress.due_ms - state.seen_ms
     yield Requirement(left_ms > 0, "progress", "what was due was not done", "a later time", left_ms)
     yield Requirement(left_ms <= most_ms, "backoff", "time to wait", most_ms, left_ms)
-
-
-def check_turn(operation: Operation, state: State) -> Requirement:
-    """Return whether a queued operation waits for an earlier one that claimed the same."""
-    # turns 3 and 5 claim one block: 5 is queued until 3 has ended
-    ahead = state.ahead_of(operation)
-    message = f"{operation.workflow} is queued behind no operation"
-    return Requirement(bool(ahead), "progress", message, "an earlier turn", ahead)
-
-
-def longest_ms(operation: Operation, state: State) -> int:
-    """Return the longest time an operation may wait: interceptors only shorten time-outs."""
-    config = state.config
-    # a failure may name an hour to sleep; a question waits for its time-out at most
-    is_asleep = operation.waiting is None
-    return RETRY_AFTER_MS_MAX if is_asleep else max(config.model_timeout_ms, config.store_timeout_ms)
 
 
 # Operations against their tables.
@@ -203,7 +185,7 @@ def check_attempts(operation: Operation, row: Step) -> Requirements:
         plans, most = operation.plan_count, policy.plans_max
         yield Requirement(plans <= most, "backoff", f"plans of {where}", most, plans)
         # A plan that gave way to another commit of this memory is counted apart (`may_yield` in engine.py).
-        yields, most = operation.yield_count, OP_COUNT_MAX
+        yields, most = operation.yield_count, limits.OP_COUNT_MAX
         yield Requirement(yields <= most, "backoff", f"plans of {where} that gave way", most, yields)
 
 
@@ -226,21 +208,16 @@ def check_hooks(operation: Operation, row: Step, hooks: Sequence[Interceptor]) -
     One that failed before the question is noted instead, unless the operation has no reply. `hooks`: the
     generation of the operation, outermost first.
     """
-    if operation.asked is None:
-        return  # its step has not begun
     # while a question is open, the hooks around it have to hear of its answer, too
-    sites = ("step", "effect") if operation.waiting is not None else ("step",)
+    has_begun = operation.asked is not None or operation.unit > 0
+    sites = ("step", "effect") if operation.waiting is not None else ("step",) * has_begun
     around = [hook for site in sites for hook in hooks if hook.site == site]
     due = [hook.name for hook in around if is_named(hook, operation, row.id, row.effect)]
-    entered = [
-        name for name in due if name in operation.entered or not may_have_failed(name, operation, row.id)
-    ]
+    failed = [it.name for it in operation.notes if it.step == row.id]
+    must_enter = operation.op_id is not None
+    entered = [name for name in due if name in operation.entered or (must_enter and name not in failed)]
     where, holds = f"interceptors around {operation.workflow}.{row.id}", entered == list(operation.entered)
     yield Requirement(holds, "hook-order", where, entered, operation.entered)
-
-
-def may_have_failed(name: str, operation: Operation, step: str) -> bool:
-    return operation.op_id is None or any((it.name, it.step) == (name, step) for it in operation.notes)
 
 
 def is_named(hook: Interceptor, operation: Operation, step: str, asks: type[Asked] | None) -> bool:
@@ -260,7 +237,9 @@ def check_working(tier: WorkingTier, now_ms: int) -> Requirements:
     for key, (value, expires_ms) in tier.entries.items():
         yield from check_entry(key, value)
         left_ms, due_ms = expires_ms - now_ms, tier.due_ms
-        yield Requirement(left_ms <= TTL_MS_MAX, "ttl-range", "time left to live", TTL_MS_MAX, left_ms)
+        yield Requirement(
+            left_ms <= limits.TTL_MS_MAX, "ttl-range", "time left to live", limits.TTL_MS_MAX, left_ms
+        )
         message = "the tier looks for expired keys later than it expires"
         yield Requirement(due_ms <= expires_ms, "ttl-boundary", message, expires_ms, due_ms)
         used_bytes += len(key.encode()) + len(value)
@@ -274,7 +253,7 @@ def check_entry(key: str, value: bytes) -> Requirements:
     is_free, is_bounded = not key.startswith("__"), bad_stored_key("key", key) is None
     yield Requirement(is_free, "session-keys-true", "a reserved key is stored", "", key)
     yield Requirement(is_bounded, "tables-bounded", "a key beyond its limits", "", key)
-    size, limit = len(value), WORKING_VALUE_BYTES_MAX
+    size, limit = len(value), limits.WORKING_VALUE_BYTES_MAX
     yield Requirement(size <= limit, "tables-bounded", "bytes of a value", limit, size)
 
 

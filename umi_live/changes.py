@@ -117,7 +117,8 @@ MONTH: Final = (  # no season: "I live in Oslo in summer"
 )
 COUNT: Final = r"(?:an?|one|two|three|four|five|six|some|a few|\d+)"
 WHEN: Final = (  # not long before it is told
-    r"(?:now|again|any ?more|any longer|these days|nowadays|at the moment|instead|soon|yesterday|recently|"
+    r"(?:now|again|any ?more|any longer|these days|nowadays|at the moment|instead|soon|today|yesterday|"
+    r"recently|"
     r"(?:last|next) [A-Za-z]+|(?:in|since) (?:(?:last )?[A-Z][a-z]+day|" + MONTH + r")(?: \d{4})?|"
     r"(?:in|since) \d{4}|on [A-Z][a-z]+day|on (?:\d+(?:st|nd|rd|th)? )?" + MONTH + r"(?: \d+)?|"
     rf"{COUNT} (?:hours?|days?|weeks?|months?) ago)"
@@ -134,7 +135,7 @@ SEASON: Final = "night|day|week|weekend|month|year|spring|summer|autumn|fall|win
 NOT_LASTING: Final = re.compile(  # undone, or for a time only
     r"\b(?:(?:and|came|come|coming|went|going|go|is|am|are|be) back|for more|return(?:s|ed|ing)?|still|until|"
     rf"during|for (?:now|the moment|the time being)|"
-    rf"today|tonight|temporarily|briefly|nearly|almost|this (?:morning|afternoon|evening|{SEASON})|"
+    rf"(?<!\d )today|tonight|temporarily|briefly|nearly|almost|this (?:morning|afternoon|evening|{SEASON})|"
     rf"(?:lives?|living|works?|working|based) .*in {MONTH}|"
     rf"for (?:the|an?|{COUNT}|several|my|this) (?:\w+ )?(?:{SEASON}|while|bit)s?)\b"
 )

@@ -93,7 +93,7 @@ class Claims:
 def hold_unclaimed(path: str, message: str) -> Iterator[None]:
     """While no memory of this file is open in another process, and none can be.
 
-    Raises StoreError with `told` if one is.
+    Raises StoreError with `message` if one is.
 
     Not for a process that has claims on the file itself: it would lose them.
     """

@@ -168,45 +168,49 @@ OPTIONS: Final = (
         "--db",
         required=True,
         type=click.Path(dir_okay=False),
-        help="The file of the memory, or postgresql://USER@HOST/DATABASE.",
+        help="The file, or postgresql://USER@HOST/DATABASE.",
     ),
-    click.option("--user", default="me", show_default=True, help="The user it is about."),
-    click.option("--agent", default="agent", show_default=True, help="Whose memory it is."),
+    click.option("--user", default="me", show_default=True, help="The user of the memory."),
+    click.option("--agent", default="agent", show_default=True, help="The agent whose memory it is."),
     click.option(
         "--model",
-        help=f"https://HOST/v1#MODEL, or anthropic+https://..., its key in {KEY}. Else simple rules.",
+        help=f"https://HOST/v1#MODEL or anthropic+https://...; its key is in {KEY}. Default: simple rules.",
     ),
     click.option(
         "--parameters",
         metavar="JSON",
         callback=read_parameter_option,
-        help="What each request to the model says besides; null leaves out `temperature`.",
+        help="Parameters of each request to the model; null leaves one out, such as `temperature`.",
     ),
-    click.option("--embedder", help="https://HOST/v1#MODEL:DIMENSIONS. Else a hash of words."),
+    click.option("--embedder", help="https://HOST/v1#MODEL:DIMENSIONS. Default: hashes of words."),
     click.option(
         "--category",
         "categories",
         multiple=True,
         metavar="NAME=ABOUT",
         callback=read_categories,
-        help="A category of the memory in place of the usual ones, with what belongs there. Repeat it.",
+        help="A category, with what belongs there, in place of the usual ones. Repeatable.",
     ),
-    click.option("--record", type=click.Path(dir_okay=False), help="A new file, for `umi-sim replay`."),
+    click.option(
+        "--record",
+        type=click.Path(dir_okay=False),
+        help="Record everything in this new file, for `umi-sim replay`.",
+    ),
     click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="The most that a request may take, of an import each text. Else as long as it takes.",
+        help="Limit of each request, of an import each text. Default: none.",
     ),
 )
 FILE_OPTIONS: Final = (
     click.option(
         "--seal-key-file", type=click.Path(dir_okay=False), envvar="UMI_LIVE_SEAL_KEY_FILE",
-        help="The key of a sealed file: all bytes of this one, at least 32.",
+        help="The file with the key of a sealed database: at least 32 bytes.",
     ),
     click.option(
         "--seal-anchor", type=click.Path(dir_okay=False), envvar="UMI_LIVE_SEAL_ANCHOR",
-        help="Where the newest commit of a sealed file is noted.",
+        help="The file that notes the newest commit of a sealed database.",
     ),
 )  # fmt: skip
 
@@ -240,9 +244,7 @@ def taking(*options: Decorator) -> Decorator:
     return decorate
 
 
-JSON_OPTION: Final = click.option(
-    "--json", "as_json", is_flag=True, help="Print an object of JSON in each line."
-)
+JSON_OPTION: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 on_target: Final = taking(*OPTIONS, *FILE_OPTIONS)
 on_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION)
 on_file: Final = taking(OPTIONS[0], *FILE_OPTIONS)  # of which `--db` is the first
@@ -261,10 +263,10 @@ def cli() -> None:
 
 @cli.command()
 @on_shown
-@click.option("--speaker", help="Who says `I` in the text. Else the user.")
+@click.option("--speaker", help="The person who says `I` in the text. Default: the user.")
 @click.argument("text")
 def remember(target: MemoryOptions, text: str, speaker: str | None) -> None:
-    """Keep what a text says."""
+    """Store what a text says."""
 
     async def use(memory: LiveMemory) -> None:
         remembered = await memory.remember(text, speaker=speaker)
@@ -297,14 +299,14 @@ def statement_of(name: str, content: str) -> str:
 
 @cli.command()
 @on_shown
-@click.option("--limit", type=int, help="How many at most.")
-@click.option("--shared", multiple=True, help="An agent of the user that shares its archive. Repeatable.")
-@click.option("--speaker", help="Who says `I` in the question. Else the user.")
+@click.option("--limit", type=int, help="At most this many hits.")
+@click.option("--shared", multiple=True, help="Also search the archive that this agent shares. Repeatable.")
+@click.option("--speaker", help="The person who says `I` in the question. Default: the user.")
 @click.argument("query")
 def recall(
     target: MemoryOptions, query: str, limit: int | None, shared: tuple[str, ...], speaker: str | None
 ) -> None:
-    """Find what is known: how well it answers, its name, what is said of it. Nothing is written."""
+    """Find facts: how well each answers, its name, and its text. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
         hits = await memory.recall(query, limit=limit, shared=shared, speaker=speaker)
@@ -323,10 +325,10 @@ def recall(
 
 @cli.command()
 @on_shown
-@click.option("--none", is_flag=True, help="No agent any more.")
+@click.option("--none", is_flag=True, help="Share with no agent.")
 @click.argument("agents", nargs=-1)
 def share(target: MemoryOptions, agents: tuple[str, ...], none: bool) -> None:
-    """Let AGENTS, and no others, recall from this archive, and list them. Without any: list who may."""
+    """Let AGENTS, and no others, search this archive, and list them. Without AGENTS: list them only."""
 
     async def use(memory: LiveMemory) -> None:
         for agent in await memory.share(agents if agents or none else None):
@@ -337,13 +339,17 @@ def share(target: MemoryOptions, agents: tuple[str, ...], none: bool) -> None:
 
 @cli.command()
 @on_shown
-@click.option("--uri", help="What the text is called; a later one of this name takes its place.")
+@click.option("--uri", help="The name of the text; a later text of this name replaces it.")
 @click.option(
-    "--type", "memory_types", multiple=True, type=click.Choice(MEMORY_TYPES), help="What to look for."
+    "--type",
+    "memory_types",
+    multiple=True,
+    type=click.Choice(MEMORY_TYPES),
+    help="A kind of fact to look for. Repeatable. Default: profile, event.",
 )
 @click.argument("file", type=click.File(encoding="utf-8"))
 def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types: tuple[str, ...]) -> None:
-    """Keep a whole text, and the facts in it by category; `-` is the standard input."""
+    """Store a whole text, and the facts in it by category; `-` is standard input."""
     try:
         text = file.read()
     except UnicodeDecodeError:
@@ -373,7 +379,7 @@ def topics_of(paths: tuple[str, ...]) -> str:
 @on_shown
 @click.argument("path", required=False)
 def topics(target: MemoryOptions, path: str | None) -> None:
-    """Show the categories and their groups; of one, as `category` or `category/group`, the facts in it.
+    """Show the categories and groups, or the facts of one: `category` or `category/group`.
 
     Nothing is written.
     """
@@ -395,7 +401,7 @@ def topics(target: MemoryOptions, path: str | None) -> None:
 @on_shown
 @click.argument("name")
 def facts(target: MemoryOptions, name: str) -> None:
-    """Show what is known about a name, the oldest first, with the id of each fact. Nothing is written."""
+    """Show the current facts about a name with their ids, the oldest first. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
         for fact in await memory.facts(name):
@@ -408,7 +414,7 @@ def facts(target: MemoryOptions, name: str) -> None:
 @on_shown
 @click.argument("name")
 def history(target: MemoryOptions, name: str) -> None:
-    """Show also what has ended of a name, when, and by which fact. Nothing is written."""
+    """Show all facts about a name, also ended ones: when, and by which fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
         rows = await memory.history(name)
@@ -453,7 +459,7 @@ def stats(target: MemoryOptions) -> None:
 @on_shown
 @click.argument("key")
 def forget(target: MemoryOptions, key: str) -> None:
-    """Take out a fact by its id, or all facts about an entity by its `ent_` id, ended ones too.
+    """Remove a fact by its id, or by an `ent_` id all facts about that entity, ended ones too.
 
     The status is 2 if there is no such fact.
     """
@@ -484,13 +490,17 @@ def blocks(target: MemoryOptions) -> None:
 
 @cli.command()
 @on_target
-@click.option("--out", type=click.Path(dir_okay=False), help="A new file, which only you may read.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False),
+    help="A new file, which only you may read. Default: standard output.",
+)
 @click.option(
     "--as", "form", type=click.Choice((ROWS, *FORMS)), default=ROWS, show_default=True,
-    help="Rows for `import`; else what other programs and people read, without the rest.",
+    help="rows: all, for `import`; the others: a part, for other programs and people.",
 )  # fmt: skip
 def export(target: MemoryOptions, out: str | None, form: str) -> None:
-    """Write everything that the memory holds, a line for each row; or its messages, or its facts."""
+    """Write everything that the memory holds, one row per line; or only its messages or facts."""
 
     async def use(memory: LiveMemory) -> None:
         assert memory.store is not None
@@ -526,14 +536,16 @@ def serve_mcp(target: MemoryOptions) -> None:
 
 @cli.command()
 @taking(*OPTIONS[:2], *OPTIONS[3:7], *FILE_OPTIONS)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65_535))
-@click.option("--tokens", type=click.Path(dir_okay=False), help="Who may ask: lines of `umi-live token`.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65_535), help="0: any.")
+@click.option(
+    "--tokens", type=click.Path(dir_okay=False), help="The file of tokens that `umi-live token` writes."
+)
 @limit_options
 def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **given: Any) -> None:
     """Serve the memories of the file over HTTP, and over MCP at /v1/agents/AGENT/mcp.
 
-    Without --tokens all requests act for --user, and only this machine is listened to.
+    Without --tokens all requests act for --user, and only programs of this machine are served.
 
     \b
     umi-live token ann --tokens tokens.toml
@@ -575,12 +587,16 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
 
 
 @cli.command()
-@click.option("--agent", "agents", multiple=True, help="An agent that it may name; else any. Repeat it.")
+@click.option(
+    "--agent", "agents", multiple=True, help="An agent that the token is for. Repeatable. Default: any."
+)
 @click.option(
     "--author", type=click.Choice(AUTHORS), default=MODEL, show_default=True,
-    help="As whom it writes blocks. Only the user may write the system block.",
+    help="The author of blocks written with it. Only the user may write the system block.",
 )  # fmt: skip
-@click.option("--tokens", type=click.Path(dir_okay=False), help="Add its line to this file of `serve`.")
+@click.option(
+    "--tokens", type=click.Path(dir_okay=False), help="Add the line of the token to this file of `serve`."
+)
 @click.argument("user")
 def token(user: str, agents: tuple[str, ...], author: str, tokens: str | None) -> None:
     """Make a token of a user for `serve`, and print it: no file has it. Without --tokens its line follows."""
@@ -596,12 +612,15 @@ def token(user: str, agents: tuple[str, ...], author: str, tokens: str | None) -
 @cli.command("import")
 @on_shown
 @click.option(
-    "--from", "program", type=click.Choice(PROGRAMS), help="What wrote the file. Else its form tells."
+    "--from",
+    "program",
+    type=click.Choice(PROGRAMS),
+    help="What wrote the file. Default: its form tells.",
 )
 @click.option("--quiet", is_flag=True, help="Show no progress on a terminal.")
 @click.argument("file", type=click.File(encoding="utf-8-sig"))
 def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet: bool) -> None:
-    """Take in conversations that another program wrote, or an export of `umi-live export`.
+    """Import conversations of another program, or a file of `umi-live export`.
 
     An export goes into a memory that is empty; its user and agent stand in it. Each conversation becomes a
     text with the facts in it, as by `memorize`; the same file again changes nothing, and goes on where an
@@ -704,7 +723,7 @@ def count_of(count: int, noun: str) -> str:
 @on_file
 @click.argument("user")
 def delete_user(target: MemoryOptions) -> None:
-    """Take out all that any agent keeps of a user, down to the last byte."""
+    """Remove all that is stored of a user, for every agent, down to the last byte."""
     target.must_exist()
     key = read_key(target.seal_key_file)
     count = asyncio.run(contents.delete_user(target.db, target.user, key, target.seal_anchor))
@@ -714,7 +733,7 @@ def delete_user(target: MemoryOptions) -> None:
 @cli.command()
 @on_file
 def rewrite(target: MemoryOptions) -> None:
-    """Write the file anew: an older release may have left in it what was deleted. No memory may be open."""
+    """Rewrite the file: an older release may have left deleted text in it. No memory may be open."""
     target.must_exist()
     asyncio.run(contents.rewrite(target.db, target.seal))
 
@@ -740,7 +759,7 @@ def doctor(target: MemoryOptions) -> None:
 @cli.command("seal")
 @on_file
 def seal_command(target: MemoryOptions) -> None:
-    """Seal the file: what another program changes in it is found from now on. No memory may be open.
+    """Seal the file: from now on changes by other programs are found. No memory may be open.
 
     \b
     head -c 32 /dev/urandom > agent.key
@@ -755,7 +774,7 @@ def seal_command(target: MemoryOptions) -> None:
 @cli.command()
 @click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
 def unseal(db: str) -> None:
-    """Take the seal off the file, without a check: run `doctor` before. No memory may be open."""
+    """Remove the seal of the file without a check: run `doctor` first. No memory may be open."""
     MemoryOptions(db).must_exist()
     contents.unseal_file(db)
 

@@ -144,9 +144,9 @@ class Tools(Data):
         return {"id": key, "change": change, **fields}
 
     async def recall(self, query: str, limit: int = 10, shared: list[str] | None = None) -> list[Line]:
-        """Find what is remembered about a question, the best first; `then`: what was told directly after it,
-        `topics`: the categories and groups that it is in. `shared`: other agents of the user that let this
-        one read what they remember; `agent` says whose it is."""
+        """Find what is remembered about a question, the best first, each with the fact that was stated
+        directly after it (`then`), and the categories and groups that it is in (`topics`). `shared`: other
+        agents of the user that let this one read what they remember; `agent` says whose it is."""
         hits = await self.memory.recall(query, limit=limit, shared=shared or ())
         paths = await self.memory.paths_of([hit.id for hit in hits])
         return [hit_line(hit, paths[hit.id]) for hit in hits]

@@ -40,7 +40,10 @@ SINCE: Final = (
     rf"(?i:(?:{MONTH} )?(?:de )?\d{{4}}|{MONTH}|{DAY})|"
     rf"(?:vor|seit|depuis|desde hace|hace|il y a|da) (?:\w+ )?{UNIT}|\w+ {UNIT} fa"
 )
-LAST_WEEK: Final = "la semaine dernière|la semana pasada|la settimana scorsa"
+LAST_WEEK: Final = (
+    r"(?:letzt|vorig)e[ns]? (?:Woche|Monat|Jahr)|(?:le mois|l['’]an|l['’]année|la semaine) derni(?:er|ère)|"
+    r"(?:la semana pasada|el (?:mes|año) pasado)|(?:la settimana scorsa|(?:il mese|l['’]anno) scorso)"
+)
 WHEN: Final = rf"(?: (?:jetzt|nun|maintenant|désormais|ahora|ora|adesso|{DAY}|{SINCE}|{LAST_WEEK}))?"
 DE: Final = "(?: (?:jetzt|nun|inzwischen|mittlerweile))?"
 FR: Final = "(?: (?:maintenant|désormais|actuellement))?"
@@ -73,10 +76,11 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (rf"{ES}(?:vivo|vivimos){NOW_ES} en {PLACE}", HOME),
     (rf"{IT}(?:vivo|abito|viviamo|abitiamo){NOW_IT} (?:a|in) {PLACE}", HOME),
     (rf"(?:ich bin|wir sind)(?:{DE}|{WHEN})(?: von \w+)? nach {PLACE} (?:um)?gezogen", MOVED),
-    (rf"(?:j['’]ai|nous avons) déménagé(?: de \w+)? (?:à|au|en|aux) {PLACE}", MOVED),
+    (rf"(?:j['’]ai|nous avons) déménagé{WHEN}(?: de \w+)? (?:à|au|en|aux) {PLACE}", MOVED),
     (rf"(?:je me suis|nous nous sommes) installée?s? (?:à|au|en|aux) {PLACE}", MOVED),
-    (rf"{ES}(?:me (?:mudé|he mudado|trasladé)|nos (?:mudamos|hemos mudado))(?: de \w+)? a {PLACE}", MOVED),
-    (rf"{IT}(?:mi sono|ci siamo) trasferit[aeio](?: da \w+)? (?:a|in) {PLACE}", MOVED),
+    (rf"{ES}(?:me (?:mudé|he mudado|trasladé)|nos (?:mudamos|hemos mudado)){WHEN}(?: de \w+)? a {PLACE}",
+     MOVED),
+    (rf"{IT}(?:mi sono|ci siamo) trasferit[aeio]{WHEN}(?: da \w+)? (?:a|in) {PLACE}", MOVED),
     (rf"ich arbeite{DE} {BEI} {PLACE} als (\w+)", TITLE),
     (rf"je travaille{FR} (?:chez|pour) {PLACE} comme ([\w ]+)", TITLE),
     (rf"{ES}trabajo{NOW_ES} para {PLACE} como ([\w ]+)", TITLE),

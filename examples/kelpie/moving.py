@@ -26,7 +26,7 @@ from umi_core.values import Scope
 from umi_live import open_blocking
 from umi_live.sqlite import SqliteStorage
 
-FILE = sys.argv[1] if len(sys.argv) > 1 else "agent.db"
+FILE = sys.argv[1] if len(sys.argv) > 1 else "moving.db"
 SCOPE = Scope("ann", "helper")
 BLOCKS = (1, "blocks")
 

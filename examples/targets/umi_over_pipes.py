@@ -16,7 +16,7 @@ from umi_core.engine.registry import Registry
 from umi_core.memory import Memory
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
-from umi_sim.target.wire import from_json, read_tree, to_json
+from umi_sim.machines.wire import from_json, read_tree, to_json
 
 
 def serve(registry: Registry = BUILT_IN) -> None:

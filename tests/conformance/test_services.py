@@ -239,12 +239,13 @@ class Losing(SimStorage):
         return structs.replace(write, body=structs.replace(write.body, **{self.field: first}))
 
 
-LOST = [("entity", ""), *((kind, list_fields(cls)[-1].name) for kind, cls in BODIES.items())]
+# Of a number, a text and a list. That every field has several values is above, and bodies are compared whole.
+LOST = [("entity", ""), ("entity", "follows"), ("core", "blocks"), ("ended", "at_ms")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "field"), LOST)
-def test_a_storage_that_loses_a_field_of_any_kind_or_rows_fails(kind: str, field: str) -> None:
+def test_a_storage_that_loses_a_field_or_rows_fails(kind: str, field: str) -> None:
     broken = type("Broken", (Losing,), {"kind": kind, "field": field, "firsts": {}})
     with pytest.raises(AssertionError, match=r"versions grow by one|a durable batch is visible"):
         run_storage_conformance(broken, UNSHRUNK)

@@ -66,6 +66,18 @@ def test_a_bug_without_seeds_is_named(
     assert "run: python tools/bench/bugs.py --write load-merges" in capsys.readouterr().out
 
 
+def test_a_bug_that_its_first_seed_shows_no_more_is_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bugs, "seeds_of", lambda mutant: iter((5, 6, 7)))
+    for showing, told in ((5, ""), (7, "stale, 3 seeds"), (8, "NOT FOUND")):
+        monkeypatch.setattr(
+            bugs, "hunt", lambda mutant, seed, showing=showing: hunted(1, "r" if seed == showing else "")
+        )
+        assert bugs.main(["--stale", "load-merges"]) == (bugs.HARNESS if told else 0)
+        assert told in capsys.readouterr().out
+
+
 def test_bugs_with_settings_of_their_own_are_looked_for_without_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

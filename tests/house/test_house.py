@@ -247,6 +247,15 @@ def test_a_name_that_two_classes_have_is_found_wherever_they_stand() -> None:
     ]
 
 
+def test_a_docstring_describes_what_is_there() -> None:
+    files = {
+        CORE: 'class Row:\n    """A row. `id`: its name.\n\n    `ok`: stored. `of`: its type."""\n'
+        '    id: str\n    kind: Literal["ok"]\n    def of(self): ...\n',
+        SIM: 'def f(row):\n    """Return `told`; `row`: what; see `other`. `told`: its text."""\n',
+    }
+    assert house.check_files(files) == [f"{SIM}:1: the docstring of f describes told, which it lacks"]
+
+
 def test_a_budget_for_words_never_rises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(house, "DOCSTRINGS_MAX", 1)
     monkeypatch.setattr(house, "FUNCTIONS_MAX", 2)

@@ -201,6 +201,11 @@ I work at Bank of America. > I left Bank of America.
 I work at Lidl. > I work at Aldi now.
 My favourite drink is tea. > My favourite drink is coffee.
 I'm 19. > I turned 20 last week.
+I am 34. > I turned 35 today.
+Ich wohne in Köln. > Ich bin letzte Woche nach Aachen gezogen.
+Vivo en Madrid. > Me mudé el mes pasado a Sevilla.
+J'habite à Lyon. > J'ai déménagé la semaine dernière à Nice.
+Abito a Roma. > Mi sono trasferito il mese scorso a Milano.
 I'm single. > I got married.
 My username is ann_82. > My username is ann_83.
 I wear glasses. > I no longer wear glasses.
@@ -243,6 +248,7 @@ I live in Rome. > We left Rome yesterday.
 I live in Rome. > I'm living in Oslo, for now.
 I live in Rome. > I live in Oslo in summer.
 I live in Rome. > I live in Oslo in May.
+I live in Rome. > I work in Oslo 2 days, today in Bergen.
 I am happy. > I am not happy with my phone.
 I use Slack. > I switched from Slack to Teams at work.
 My favourite colour is blue. > My favourite colour is better than yours.

@@ -17,10 +17,10 @@ from tests.properties.laws import Draw, law
 from tests.properties.values import first_sound, sound
 from umi_core.data import Data
 from umi_core.messages.requests import Retrieve
-from umi_core.policies import clustering, eviction, promotion, ranking, similarity, sufficiency
+from umi_core.policies import clustering, eviction, promotion, ranking, similarity
 from umi_core.rows import AccessRecord, Address, Row
 from umi_core.values import ENTITY_TYPES, Scope
-from umi_core.workflows import descending, retrieve
+from umi_core.workflows import retrieve
 from umi_sim.judge.plain import levels as plain_levels
 from umi_sim.judge.plain import scores
 
@@ -262,13 +262,13 @@ def levels(draw: Draw) -> Level:
 def test_a_level_gives_each_text_or_its_better_parts(
     level: str, by_vector: list[Row], by_words: list[Row], limit: int
 ) -> None:
-    found = sufficiency.union(level, by_vector, by_words, limit)
+    found = ranking.union(level, by_vector, by_words, limit)
     wanted = hierarchy.rank_level(level, by_vector, by_words)[:limit]
     assert wanted == [plain_levels.seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
     for count in (1, 2, 3):
         for average_ppm in (0, 1, 400_000, 550_000, PPM):
             is_enough = plain_levels.is_enough(wanted, count, average_ppm)
-            assert is_enough == sufficiency.is_enough(found, count, average_ppm)
+            assert is_enough == ranking.is_enough(found, count, average_ppm)
 
 
 def test_of_a_text_and_its_parts_those_are_given_that_are_better() -> None:
@@ -281,7 +281,7 @@ def test_of_a_text_and_its_parts_those_are_given_that_are_better() -> None:
             for ppm, key, it in sorted(found, key=lambda it: (-it[0], it[1]))
         ]
         for by_vector, by_words in ((rows, []), ([], rows), (rows[:1], rows[1:])):
-            given = [it.row.address.id for it in sufficiency.union("resources", by_vector, by_words, 3)]
+            given = [it.row.address.id for it in ranking.union("resources", by_vector, by_words, 3)]
             assert given == [it.id for it in hierarchy.rank_level("resources", by_vector, by_words)], ppms
 
 
@@ -291,7 +291,7 @@ def contexts(draw: Draw) -> tuple[Level, list[str], int]:
 
 @law(contexts, examples=60)
 def test_a_context_shows_the_hits_that_fit_into_it(level: Level, texts: list[str], bytes_max: int) -> None:
-    found, wanted = sufficiency.union(*level, 8), hierarchy.rank_level(*level)
+    found, wanted = ranking.union(*level, 8), hierarchy.rank_level(*level)
     hits = tuple(
         structs.replace(retrieve.hit_of(it), text=text) for it, text in zip(found, texts, strict=False)
     )
@@ -307,4 +307,4 @@ def test_a_level_is_read_as_lists_of_twice_the_limit_or_as_many_as_a_model_ranks
     for limit in (1, 24, 25, 26, 50):
         for rank, least in (("vector", 0), ("model", 50)):
             request = Retrieve("", "x", limit_per_level=limit, rank=rank)
-            assert descending.list_limit(request) == max(2 * limit, least)
+            assert retrieve.list_limit(request) == max(2 * limit, least)

@@ -16,6 +16,7 @@ from tests.second_memory import counts_one_more, run_beside_ours, saves_what_it_
 from umi_sim.faults.declaration import args_maker
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.prng import Stream
+from umi_sim.machines import process
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record.items import Fault, Item
@@ -27,7 +28,6 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import shrink
 from umi_sim.shrink.search import ShrinkSearch
 from umi_sim.sweep import gate
-from umi_sim.target import process
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.loop import Loop
 from umi_sim.targets.threads import Lock

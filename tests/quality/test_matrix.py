@@ -10,6 +10,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record.rules import RULES
 from umi_sim.runs import matrix
+from umi_sim.scenario.files import draw, find
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 NEEDS = json.loads((GOLDEN / "needs.json").read_text())
@@ -18,6 +19,10 @@ BUGS = {bug.kind: bug for bug in MUTANTS.values() if bug.kind}
 
 def test_every_kind_has_one_bug_that_needs_it() -> None:
     assert sorted(bug.kind for bug in MUTANTS.values() if bug.kind) == sorted(KINDS)
+
+
+def test_every_kind_is_on_in_all_faults() -> None:
+    assert list(draw(find("all_faults"), 0).faults) == list(KINDS)
 
 
 def test_what_is_said_in_another_way_shows_its_bug_alone() -> None:

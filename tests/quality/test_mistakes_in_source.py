@@ -81,7 +81,7 @@ USES: Final = (
         "parse_routes(answer.text, tuple(structs.replace(draft.entity, type='note') for",
         "answers", 1, "route-per-entity",
     ),
-    ("reading", "add_date(memories.memories,", "add_date(memories.memories[1:],", "memorize", 1,
+    ("memorize", "add_date(memories.memories,", "add_date(memories.memories[1:],", "memorize", 1,
      "reference-agrees"),
 )  # fmt: skip
 """Of a workflow: what it reads or stores otherwise, and a run that shows it."""

@@ -2,7 +2,7 @@
 
 Seeds that showed it before come first; `umi-sim mutants` looks from seed 0 on. What was found in a world of
 its own is lived there without the bug; the worlds that ship are lived without bugs in tests/simulation and by
-sweeps.
+sweeps. Each kind of fault has a bug that needs it (test_matrix.py), so each fires here where it is alone.
 """
 
 import sys
@@ -38,6 +38,7 @@ def test_the_bug_is_found_by_its_rule_and_in_a_world_of_its_own_only_with_the_bu
         config = structs.replace(draw(scenario, seed, mutant.hunted), planted=name)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:
+            assert not mutant.kind or list(verdict.fired) == [mutant.kind]
             if mutant.overrides:
                 clean, _ = run_once(structs.replace(config, planted=None, equivalences=()), verdict.items)
                 assert clean.failure is None

@@ -4,6 +4,7 @@
     .venv/bin/python tools/bench/bugs.py --write [NAME ...]     look for them, and keep their seeds
     .venv/bin/python tools/bench/bugs.py --cost FIRST [NAME ...]    what they take from this seed on
     .venv/bin/python tools/bench/bugs.py --ordinary FIRST [NAME ...]    which of them ordinary worlds show
+    .venv/bin/python tools/bench/bugs.py --stale [NAME ...]     which of them the tests search for
     .venv/bin/python tools/bench/bugs.py --cheapest COUNT [NAME ...]    keep the cheapest of so many seeds
 
 Every bug, or those that are named, is looked for in its own scenario from seed 0 on. What was kept is in
@@ -17,8 +18,9 @@ so what a search costs is told by `--cost` from seeds by which nobody has chosen
 Some bugs are looked for in worlds that were set up for them, so finding them says little about ordinary
 worlds. `--ordinary` looks for those bugs in their scenario as it is, and counts how many it still shows.
 
-The tests look at one seed for each bug. One world may take a hundred times as long as another to show it, so
-`--cheapest` keeps the seed whose run takes the least CPU, in tests/golden/cheap_seeds.json.
+The tests look at one seed for each bug, and search on where it does not show the bug any more: `--stale`
+lists these bugs, with status 4 if there are any. One world may take a hundred times as long as another to
+show it, so `--cheapest` keeps the seed whose run takes the least CPU, in tests/golden/cheap_seeds.json.
 """
 
 import argparse
@@ -32,6 +34,7 @@ from typing import Final
 
 from msgspec import structs
 
+from tests.known_seeds import seeds_of
 from umi_sim.mutants import CannotPlant, Mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runs.mutation_run import MutantHunt, hunt
@@ -55,6 +58,7 @@ def main(args: list[str]) -> int:
     what.add_argument("--write", action="store_true")
     what.add_argument("--cost", type=int, metavar="FIRST")
     what.add_argument("--ordinary", type=int, metavar="FIRST")
+    what.add_argument("--stale", action="store_true")
     what.add_argument("--cheapest", type=int, metavar="COUNT")
     options = parser.parse_args(args)
     if unknown := [name for name in options.names if name not in MUTANTS]:
@@ -64,6 +68,8 @@ def main(args: list[str]) -> int:
         return cost(names, options.cost)
     if options.ordinary is not None:
         return look_in_ordinary_worlds(names, options.ordinary)
+    if options.stale:
+        return list_stale(names)
     if options.cheapest is not None:
         return choose_cheapest(names, options.cheapest)
     return write(names, known) if options.write else check(names, known)
@@ -147,6 +153,25 @@ def look_in_ordinary_worlds(names: list[str], first: int) -> int:
     told = f"{len(names)} bugs, {len(special)} of them with settings of their own"
     print(*summary(spent), f"{told}; ordinary worlds show {found_count} of these", sep="\n")
     return 0
+
+
+def list_stale(names: list[str]) -> int:
+    """List the bugs that the first seed of the tests does not show, with all the seeds that they look at."""
+    stale, spent = 0, list[float]()
+    for name in names:
+        mutant, tried = structs.replace(MUTANTS[name], seeds_max=1), list[float]()
+        for seed in seeds_of(MUTANTS[name]):
+            found, cpu_s = looked(mutant, seed)
+            tried.append(cpu_s)
+            if found.is_found:
+                break
+        spent.append(sum(tried))
+        if len(tried) > 1:
+            stale += 1
+            told = f"stale, {len(tried)} seeds" if found.is_found else "NOT FOUND"
+            print(f"{name:40} {told:26}{spent[-1]:>8.2f} CPU s", flush=True)
+    print(*summary(spent), f"{stale} are stale" + ", --cheapest keeps another seed" * bool(stale), sep="\n")
+    return HARNESS if stale else 0
 
 
 def choose_cheapest(names: list[str], count: int) -> int:

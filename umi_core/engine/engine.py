@@ -266,7 +266,8 @@ def ask(engine: Engine, operation: Operation, row: Step) -> None:
     asked = row.question(facts_of(operation), engine.view(operation, row))
     if asked is None:
         engine.mark(operation, row, "no question")
-        take(engine, operation, row, None)
+        # A read that asks nothing brings no rows, so its `take` is the same in both cases.
+        take(engine, operation, row, ReadDone(0) if row.effect is Read else None)
     elif type(asked) is not row.effect:
         break_off(engine, operation, row, "effect", (type(asked).__name__,))
     else:
@@ -300,8 +301,7 @@ def complete_question(engine: Engine, operation: Operation, row: Step, asked: As
     if isinstance(asked, Commit) and not asked.key and state.epoch:
         key = commit_key(state.scope, state.epoch, operation.number, row.id)
     timeout_ms = config.model_timeout_ms if is_of_model else config.store_timeout_ms
-    profile = str(row.options.get("profile", "default"))
-    return filled_in(asked, state.request_count, timeout_ms, profile, key)
+    return filled_in(asked, state.request_count, timeout_ms, str(row.options.get("profile", "")), key)
 
 
 def time_out(engine: Engine, operation: Operation) -> None:
@@ -532,9 +532,9 @@ def put_in_place(
 
 
 def leave_out(engine: Engine, operation: Operation, row: Step) -> None:
-    """Skip a row: it leaves its `otherwise`."""
+    """Skip a row."""
     engine.mark(operation, row, "skipped")
-    operation.facts.update(row.otherwise or {})
+    operation.facts.update(row.left)
 
 
 def advance(engine: Engine, operation: Operation, skip_to: str | None) -> None:

@@ -11,24 +11,17 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, TypedDict, TypeVar, overload
 
+from umi_core import errors
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.errors import (
-    Conflict,
-    EmbedFailed,
-    Error,
-    ModelFailed,
-    StepFailed,
-    StorageFailed,
-    StorageFull,
-    StorageRefused,
-)
 from umi_core.ids import pack
 from umi_core.language.dates import day_of
 from umi_core.language.prompts import add_today
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PLAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Read, Refused
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
+from umi_core.rows import Row
 from umi_core.values import Scope
 
 OUTCOME: Final = Fact("outcome", Done | Refused)
@@ -62,7 +55,7 @@ class Unusable(Data):
 class Rejection(Data):
     """The operation ends here: the caller's fault, nothing changed."""
 
-    error: Error
+    error: errors.Error
 
 
 Taken = Learned | Unusable | Rejection
@@ -71,6 +64,7 @@ A = TypeVar("A")
 Ask = Callable[[Facts, View], E]
 Take = Callable[[Facts, A, View], Taken]
 Claims = Callable[[Facts, View], tuple[str, ...]]
+Vectors = tuple[tuple[int, ...] | None, ...]
 
 
 # What failure means.
@@ -93,17 +87,20 @@ class OnFailure(Data):
     attempts: int
     then: Degrade | None = None
     replan: str | None = None
-    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None
+    conflict_error: Callable[[Facts, EffectFailed, View], errors.Error | None] | None = None
     plans_max: int = PLAN_COUNT_MAX
 
 
-def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
+def abort_error(row: "Step", kind: str, attempts: int) -> errors.StepFailed:
     """Return the error of an operation that ended at this row; a hook refused it if it has no effect."""
     # The class says which service has failed, so that a caller need not know the names of rows.
-    by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
-    of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    by_effect |= {Commit: of_commit.get(kind, StorageFailed), Read: StorageFailed}
-    return by_effect.get(row.effect, StepFailed)(row.id, kind, attempts)
+    by_effect: dict[type[Asked] | None, type[errors.StepFailed]] = {
+        AskModel: errors.ModelFailed,
+        Embed: errors.EmbedFailed,
+    }
+    of_commit = {"refused": errors.StorageRefused, "full": errors.StorageFull, "conflict": errors.Conflict}
+    by_effect |= {Commit: of_commit.get(kind, errors.StorageFailed), Read: errors.StorageFailed}
+    return by_effect.get(row.effect, errors.StepFailed)(row.id, kind, attempts)
 
 
 def backoff_ms(count: int) -> int:
@@ -119,7 +116,7 @@ class Step(Data, dict=True):
     """A row. `effect`, `ask` and `on_failure` are given together, by `asks` below, or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
-    what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
+    what the units gave. A row whose `when` is false is skipped and leaves `left`. A damaged row of a
     kind that is in `spares` reaches `take` without a body; any other one makes the read fail. The next commit
     expects each row that was read to be as it was, unless its kind is in `loose`: the plan is right whatever
     becomes of such a row. A later operation of this memory that `claims` the same waits until this one has
@@ -149,7 +146,14 @@ class Step(Data, dict=True):
 
     @cached_property
     def options(self) -> Mapping[str, str | int | bool]:
-        return dict(self.config)
+        """Return its options; one that asks a model or an embedder has a profile, whatever it declares."""
+        profile = {"profile": "default"} if self.effect in (AskModel, Embed) else {}
+        return {**profile, **dict(self.config)}
+
+    @cached_property
+    def left(self) -> Mapping[str, object]:
+        """Return what it leaves if it is skipped: its `otherwise`, and None for its other facts."""
+        return {**dict.fromkeys(self.learns), **(self.otherwise or {})}
 
     @cached_property
     def needs(self) -> Mapping[str, Fact[Any]]:
@@ -250,7 +254,7 @@ def retry(
     attempts: int,
     then: Degrade | None = None,
     replan: str | None = None,
-    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None,
+    conflict_error: Callable[[Facts, EffectFailed, View], errors.Error | None] | None = None,
 ) -> OnFailure:
     """Make `attempts` in all, then abort or degrade; after a conflict plan again from the row `replan`."""
     assert attempts >= 1
@@ -267,9 +271,45 @@ def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
     return Degrade(to, lambda known, reason: facts)
 
 
-def nothing(*facts: Fact[Any]) -> dict[str, None]:
-    """Return None for each fact: what a skipped row leaves if no row that needs one of them can follow."""
-    return dict.fromkeys(fact.name for fact in facts)
+def one_read(
+    name: str, request: Fact[Any], ask: Ask[Read | None], take: Take[ReadDone], spares: tuple[str, ...] = ()
+) -> Workflow:
+    """Return the table of an operation that is one read; if that fails, so does the operation."""
+    asking = asks(Read, ask, take, retry(3))
+    return Workflow(
+        name, (request,), (Step("read", requires=(request,), produces=(OUTCOME,), spares=spares, **asking),)
+    )
+
+
+# What most answers teach: the rows of a read as they are, and one vector for each text.
+
+
+def learn_rows(fact: Fact[tuple[Row, ...]]) -> Take[ReadDone]:
+    return lambda facts, answer, view: Learned(fact(answer.rows))
+
+
+def learn_unit_rows(fact: Fact[Any]) -> Take[ReadDone]:
+    return lambda facts, answer, view: Learned(fact.unit(answer.rows))
+
+
+def learn_vectors(
+    answer: Embedded | None,
+    count: int,
+    lack: str,
+    learn: Callable[[Vectors], dict[str, object]],
+    view: View,
+) -> Taken:
+    """Learn `count` vectors, None for each that is missing, or for all if none was asked for.
+
+    `lack`: how a missing one is named in the reply.
+    """
+    if answer is None:
+        return Learned(learn((None,) * count))
+    vectors = sound_vectors(answer.vectors, count, view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    missing = lacking_vectors(lack, answer.vectors, view.config.embedding_dims)
+    return Learned(learn(vectors), degraded=missing)
 
 
 # Which answer a row gets to which effect, so that a table with another one is a type error:
@@ -309,12 +349,8 @@ def asks(
 
 
 @overload
-def asks(effect: type[Read], ask: Ask[Read], take: Take[ReadDone], on_failure: OnFailure) -> Asking: ...
-
-
-@overload
 def asks(
-    effect: type[Read], ask: Ask[Read | None], take: Take[ReadDone | None], on_failure: OnFailure
+    effect: type[Read], ask: Ask[Read | None], take: Take[ReadDone], on_failure: OnFailure
 ) -> Asking: ...
 
 
@@ -329,5 +365,5 @@ def asks(
 
 
 def asks(effect: type[Asked], ask: Ask[Any], take: Take[Any], on_failure: OnFailure) -> Asking:
-    """Ask this effect, or nothing where `ask` returns None; then `take` gets None as well."""
+    """Ask this effect, or nothing where `ask` returns None; then `take` gets None, or of a read no rows."""
     return Asking(effect=effect, ask=ask, take=take, on_failure=on_failure)

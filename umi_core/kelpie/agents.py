@@ -15,15 +15,26 @@ from typing import Final
 from msgspec import structs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, nothing, retry
+from umi_core.engine.workflow import (
+    OUTCOME,
+    Learned,
+    Rejection,
+    Step,
+    Taken,
+    Workflow,
+    asks,
+    learn_rows,
+    retry,
+)
+from umi_core.kelpie.domains import LOGS
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import DeleteAgent, OpenAgent
 from umi_core.kelpie.results import AgentSwitched
 from umi_core.kelpie.rows import Log
 from umi_core.limits import PURGE_ROW_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
-from umi_core.rows import BODIES, Epoch, Grant, Row
+from umi_core.messages.effects import ByFilter, ByIds, Commit, Read, Write
+from umi_core.rows import BODIES, Epoch, Grant, Row, bodies_of
 from umi_core.tiers import dues
 from umi_core.workflows.commits import (
     LOST,
@@ -34,13 +45,14 @@ from umi_core.workflows.commits import (
     address,
     ask_if_any,
     commit_row,
+    put,
     take_commit,
+    take_reply,
 )
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
 SWITCH: Final = Fact("request", DeleteAgent | OpenAgent)
 ROWS: Final = Fact("rows", tuple[Row, ...])
-LOGS: Final = ("message", "archival")
 # The rows that say that the agent is closed, which numbers were given, and what was replied.
 KEPT: Final = ("epoch", "log", "receipt")
 # Rows of a move go too, in whatever phase it is; sessions are their user's.
@@ -50,10 +62,6 @@ PURGED: Final = tuple(sorted(kind for kind in BODIES if kind not in (*KEPT, "ses
 def ask_agent(facts: Facts, view: View) -> Read:
     logs = (address(view.scope, "log", name) for name in LOGS)
     return Read(ByIds((address(view.scope, "epoch"), address(view.scope, "grant"), *logs)))
-
-
-def take_agent(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(ROWS(answer.rows))
 
 
 def take_switch(facts: Facts, answer: None, view: View) -> Taken:
@@ -69,19 +77,13 @@ def take_switch(facts: Facts, answer: None, view: View) -> Taken:
     claimed_ms = now.claimed_ms if isinstance(now, Epoch) else view.now_ms
     # The row gets its next version: a batch that was sent before expects the old one, and conflicts.
     after = Write(address(view.scope, "epoch"), Epoch(claimed_ms, is_deleted, view.epoch))
-    logs = (begin_log_anew(row) for row in facts[ROWS] if not is_deleted)
+    # Numbers up to 7 were given: the log starts at 8, so an id never names two messages.
+    anew = () if is_deleted else bodies_of(facts[ROWS], Log)
+    logs = (put(view.scope, "log", it.name, structs.replace(it, first_seq=it.next_seq)) for it in anew)
     # In the same batch, as the other rows go page by page: no other agent reads what is left of them.
     grants = (Write(row.address, None) for row in facts[ROWS] if isinstance(row.body, Grant))
     value = AgentSwitched("closed" if is_deleted else "opened", view.now_ms)
-    return Learned(PLAN(Plan(view.now_ms, (after, *grants, *(it for it in logs if it)), value=value)))
-
-
-def begin_log_anew(row: Row) -> Write | None:
-    """Return the write of an empty log, which gives no number a second time."""
-    if not isinstance(row.body, Log):
-        return None
-    # Numbers up to 7 were given: the log starts at 8, so an id never names two messages.
-    return Write(row.address, structs.replace(row.body, first_seq=row.body.next_seq))
+    return Learned(PLAN(Plan(view.now_ms, (after, *grants, *logs), value=value)))
 
 
 def switch(name: str) -> Workflow:
@@ -90,10 +92,9 @@ def switch(name: str) -> Workflow:
         given=(SWITCH, REQUEST_KEY),
         steps=(
             SEEN,
-            Step("load", requires=(SWITCH,), produces=(ROWS,), otherwise=nothing(ROWS),
-                 **asks(Read, ask_agent, take_agent, retry(3))),
-            Step("plan", requires=(SWITCH, ROWS), produces=(PLAN,), otherwise=nothing(PLAN),
-                 take=take_switch),
+            Step("load", requires=(SWITCH,), produces=(ROWS,),
+                 **asks(Read, ask_agent, learn_rows(ROWS), retry(3))),
+            Step("plan", requires=(SWITCH, ROWS), produces=(PLAN,), take=take_switch),
             commit_row(replan="load", ask=ask_if_any),
             REPLY,
         ),
@@ -128,10 +129,6 @@ def take_purged(facts: Facts, answer: Committed | None, view: View) -> Taken:
     return taken
 
 
-def take_end(facts: Facts, answer: None, view: View) -> Learned:
-    return Learned(OUTCOME(Done(facts[STORED])))
-
-
 PURGE: Final = Workflow(
     "purge",
     given=(),
@@ -139,8 +136,6 @@ PURGE: Final = Workflow(
         Step("page", produces=(PLAN,), spares=PURGED, **asks(Read, ask_page, take_page, retry(3))),
         Step("commit", requires=(PLAN,), produces=(STORED, LOST),
              **asks(Commit, ask_if_any, take_purged, retry(3))),
-        Step("end", requires=(STORED,), produces=(OUTCOME,), take=take_end),
+        Step("end", requires=(STORED,), produces=(OUTCOME,), take=take_reply),
     ),
 )  # fmt: skip
-
-__all__ = ["DELETE_AGENT", "OPEN_AGENT", "PURGE"]

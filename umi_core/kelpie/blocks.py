@@ -22,37 +22,21 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     asks,
-    nothing,
+    learn_rows,
+    one_read,
     retry,
 )
 from umi_core.errors import BlockTooLarge, Error
 from umi_core.ids import block_id, text_hash
+from umi_core.kelpie import errors as api_errors
+from umi_core.kelpie import requests as api
 from umi_core.kelpie.domains import ID_PREFIX, bad_api_label
-from umi_core.kelpie.errors import (
-    AboveLimit,
-    LabelTaken,
-    NotFound,
-    ReadOnly,
-    TextAmbiguous,
-    TextNotFound,
-    VersionConflict,
-)
-from umi_core.kelpie.requests import (
-    AppendToBlock,
-    BlockHistory,
-    CreateBlock,
-    DeleteBlock,
-    FindBlock,
-    ListBlocks,
-    ReplaceInBlock,
-    UpdateBlock,
-)
 from umi_core.kelpie.results import ApiBlock, BlocksShown, BlockWritten, ChangesShown
 from umi_core.kelpie.rows import BlockChange, Sheet
 from umi_core.limits import API_BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX, PAGE_ROWS_DEFAULT
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read, Write
-from umi_core.rows import Receipt, Row
+from umi_core.rows import Receipt, Row, bodies_of, body_as
 from umi_core.text import line_ends, size, tidy
 from umi_core.tiers.core import CoreTier, check_author, remove_block, set_block
 from umi_core.tiers.rendering import find_authored, list_authored, slot_of
@@ -65,24 +49,21 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
-    adopt,
     ask_if_any,
     commit_row,
-    core_of,
-    index_rows,
     key_of,
     put,
+    read_core,
     scores_of,
 )
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
-EDIT: Final = Fact("request", CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock)
+BlockEdit = api.CreateBlock | api.UpdateBlock | api.AppendToBlock | api.ReplaceInBlock | api.DeleteBlock
+EDIT: Final = Fact("request", BlockEdit)
 SHEETS: Final = Fact("sheets", tuple[Row, ...])
 PAST: Final = Fact("past", tuple[Row, ...])  # the changes of a block that is to be deleted
 MEANT: Final = Fact("meant", tuple[str, ...])  # ids of the blocks that may be meant, whatever lands meanwhile
 LANDED: Final = Fact("landed", Receipt | None)  # of an earlier plan, or of an equal request with its key
-
-BlockEdit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 
 
 # A block as it is.
@@ -132,8 +113,7 @@ def hash_of(text: str | None) -> str:
 
 def state_of_block(label: str, block: Block, sheets: Mapping[str, Row], scope: Scope) -> BlockState:
     key = block_id(scope, block.kind, block.label)
-    row = sheets.get(key)
-    sheet = row.body if row is not None and isinstance(row.body, Sheet) else None
+    sheet = body_as(sheets.get(key), Sheet)
     return BlockState(key, label, block.kind, block.label, block.text, sheet)
 
 
@@ -158,15 +138,15 @@ class EditedBlock(Data):
 def find_meant(request: BlockEdit, facts: Facts, view: View) -> BlockState | Error:
     """Return the block that the request names, or the state of the one to create."""
     core, sheets = facts[CORE], by_id(facts[SHEETS])
-    wanted = request.label if isinstance(request, CreateBlock) else request.block
+    wanted = request.label if isinstance(request, api.CreateBlock) else request.block
     there = find_authored(core, wanted, view.scope)
     if there is not None:
         it = state_of_block(*there, sheets, view.scope)
-        return LabelTaken(it.label, it.id) if isinstance(request, CreateBlock) else it
+        return api_errors.LabelTaken(it.label, it.id) if isinstance(request, api.CreateBlock) else it
     # Appending to a block that is not there creates it, if the name can be a label and is no id.
-    if not isinstance(request, CreateBlock | AppendToBlock) or bad_api_label("block", wanted):
-        return NotFound("block", wanted)
-    kind, label = slot_of(tidy(wanted), request.kind if isinstance(request, CreateBlock) else None)
+    if not isinstance(request, api.CreateBlock | api.AppendToBlock) or bad_api_label("block", wanted):
+        return api_errors.NotFound("block", wanted)
+    kind, label = slot_of(tidy(wanted), request.kind if isinstance(request, api.CreateBlock) else None)
     return state_of_block(label or kind, Block(kind, label), sheets, view.scope)
 
 
@@ -177,14 +157,16 @@ def edit_block(request: BlockEdit, now: BlockState) -> EditedBlock | Error:
     if (error := check_access(request, now)) is not None:
         return error
     match request:
-        case CreateBlock(value=value, description=description, limit_bytes=limit_bytes, read_only=read_only):
+        case api.CreateBlock(
+            value=value, description=description, limit_bytes=limit_bytes, read_only=read_only
+        ):
             limit_bytes = API_BLOCK_BYTES_DEFAULT if limit_bytes is None else limit_bytes
             return EditedBlock("created", line_ends(value), description, limit_bytes, read_only)
-        case UpdateBlock():
+        case api.UpdateBlock():
             return update_block(request, same)
-        case AppendToBlock(text=text):
+        case api.AppendToBlock(text=text):
             return append_text(same, line_ends(text))
-        case ReplaceInBlock():
+        case api.ReplaceInBlock():
             return replace_text(request, same, now.label)
         case _:
             return EditedBlock("deleted", None, "", same.limit_bytes, read_only=False)
@@ -194,22 +176,18 @@ def check_access(request: BlockEdit, now: BlockState) -> Error | None:
     """Return the error if the author may not do this, or expects another version of the block; else None."""
     expected = getattr(request, "expected_version", None)
     if expected is not None and expected != now.version:
-        return VersionConflict(expected, now.version)
+        return api_errors.VersionConflict(expected, now.version)
     if error := check_author(now.kind, now.own_label, request.author):
         return structs.replace(error, label=now.label)
     # The user may change a read-only block in all but its text: open it, describe it, delete it.
-    is_closed = now.read_only and (request.author != USER or writes_text(request))
-    return ReadOnly(now.label, request.author) if is_closed else None
+    writes_text = isinstance(request, api.AppendToBlock | api.ReplaceInBlock) or (
+        isinstance(request, api.UpdateBlock) and request.value is not None
+    )
+    is_closed = now.read_only and (request.author != USER or writes_text)
+    return api_errors.ReadOnly(now.label, request.author) if is_closed else None
 
 
-def writes_text(request: BlockEdit) -> bool:
-    """Check whether the request writes text into a block that stays."""
-    if isinstance(request, UpdateBlock):
-        return request.value is not None
-    return isinstance(request, AppendToBlock | ReplaceInBlock)
-
-
-def update_block(request: UpdateBlock, same: EditedBlock) -> EditedBlock:
+def update_block(request: api.UpdateBlock, same: EditedBlock) -> EditedBlock:
     """Return the block with the given fields replaced; a field of None stays."""
     new = structs.replace(
         same,
@@ -231,15 +209,15 @@ def append_text(same: EditedBlock, text: str) -> EditedBlock:
     return structs.replace(same, change="appended", text=joined) if joined != same.text else same
 
 
-def replace_text(request: ReplaceInBlock, same: EditedBlock, label: str) -> EditedBlock | Error:
+def replace_text(request: api.ReplaceInBlock, same: EditedBlock, label: str) -> EditedBlock | Error:
     assert same.text is not None
     old, new = line_ends(request.old), line_ends(request.new)
     # An empty text occurs between any two characters, and is never what a caller meant.
     count = same.text.count(old) if old else 0
     if count == 0:
-        return TextNotFound(label)
+        return api_errors.TextNotFound(label)
     if count > 1 and not request.every:
-        return TextAmbiguous(label, count)
+        return api_errors.TextAmbiguous(label, count)
     text = same.text.replace(old, new)
     change = "replaced" if text != same.text else "unchanged"
     return structs.replace(same, change=change, text=text, count=count)
@@ -252,7 +230,7 @@ def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
     size_bytes, block_bytes = size(edit.text), size(now.own_label) + size(edit.text)
     # A block that set_block made larger than its limit can be shortened in several edits.
     if size_bytes > edit.limit_bytes and (now.text is None or size_bytes >= size(now.text)):
-        return AboveLimit(size_bytes, edit.limit_bytes)
+        return api_errors.AboveLimit(size_bytes, edit.limit_bytes)
     return BlockTooLarge(block_bytes, BLOCK_BYTES_MAX) if block_bytes > BLOCK_BYTES_MAX else None
 
 
@@ -260,27 +238,26 @@ def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
 # one instant; the past of the one that is meant, plan and commit.
 
 
-def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -> str:
+def key_of_block(request: BlockEdit | api.FindBlock, core: CoreTier, scope: Scope) -> str:
     """Return the id of the block that the request names, or of the one to create."""
-    wanted = request.label if isinstance(request, CreateBlock) else request.block
+    wanted = request.label if isinstance(request, api.CreateBlock) else request.block
     there = find_authored(core, wanted, scope)
     if there is None and wanted.startswith(ID_PREFIX):
         return wanted
-    kind = request.kind if isinstance(request, CreateBlock) else None
+    kind = request.kind if isinstance(request, api.CreateBlock) else None
     slot = (there[1].kind, there[1].label) if there else slot_of(tidy(wanted), kind)
     return block_id(scope, *slot)
 
 
 def take_meant(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    core = core_of(index_rows(answer), view.scope)
-    adopt(view, core)
+    core = read_core(answer, view)
     return Learned(MEANT(tuple(dict.fromkeys(ids_of(facts[EDIT], core, view.scope)))))
 
 
 def ids_of(request: BlockEdit, core: CoreTier, scope: Scope) -> Iterator[str]:
     """Yield the ids of the block that the request names now, and of those that may get this label."""
     yield key_of_block(request, core, scope)
-    label = tidy(request.label if isinstance(request, CreateBlock) else request.block)
+    label = tidy(request.label if isinstance(request, api.CreateBlock) else request.block)
     # A block of this label may be created under any kind between the two reads; its sheet is read with core.
     yield from (block_id(scope, *slot_of(label, kind)) for kind in BLOCK_KINDS)
 
@@ -292,23 +269,16 @@ def ask_block(facts: Facts, view: View) -> Read:
 
 
 def take_block(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = index_rows(answer)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
     sheets = tuple(row for row in answer.rows if isinstance(row.body, Sheet))
-    receipts = (row.body for row in answer.rows if isinstance(row.body, Receipt))
-    return Learned(CORE(core) | SHEETS(sheets) | LANDED(next(receipts, None)))
+    landed = next(iter(bodies_of(answer.rows, Receipt)), None)
+    return Learned(CORE(read_core(answer, view)) | SHEETS(sheets) | LANDED(landed))
 
 
 def ask_past(facts: Facts, view: View) -> Read | None:
-    if not isinstance(facts[EDIT], DeleteBlock):
+    if not isinstance(facts[EDIT], api.DeleteBlock):
         return None
     key = key_of_block(facts[EDIT], facts[CORE], view.scope)
     return Read(ByFilter(view.scope, ("change",), (Condition("block_id", "eq", key),)))
-
-
-def take_past(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(PAST(answer.rows if answer is not None else ()))
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Taken:
@@ -335,11 +305,16 @@ def build_plan(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> 
     if isinstance(after, Error):
         return Rejection(after)
     core, left_ids = after
-    changes = (*erase_changes(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
+    # The text goes, and the row stays: the history of a deleted block says when it changed, and by whom.
+    erased = (structs.replace(it, text="", is_erased=True) for it in bodies_of(facts[PAST], BlockChange))
+    changes = (*erased, *changes_of(edit, now, facts[EDIT].author, view))
     sheet = address(view.scope, "sheet", now.id)
     plan = Plan(
         view.now_ms,
-        writes=(*changes, Write(sheet, sheet_of(edit, now, view))),
+        writes=(
+            *(put(view.scope, "change", it.own_id(), it) for it in changes),
+            Write(sheet, sheet_of(edit, now, view)),
+        ),
         core=core,
         value=BlockWritten(
             now.id, now.label, now.version + 1, edit.change, view.now_ms, edit.count, left_ids
@@ -363,7 +338,7 @@ def core_after(
     return done if isinstance(done, Error) else (done.core, done.left_ids)
 
 
-def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> list[Write]:
+def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> list[BlockChange]:
     """Return the next version, and before it one for a text that came into core by another request."""
     rows = [change_of(now.version + 1, edit.change, author, edit.text, now, view)]
     # The history lacks a text that set_block wrote, so it is imported before this edit:
@@ -373,7 +348,7 @@ def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> l
     #     version 5   append_to_block      this edit
     if now.is_foreign:
         rows = [change_of(now.version, "imported", "user", now.text if edit.text else None, now, view), *rows]
-    return [put(view.scope, "change", row.own_id(), row) for row in rows]
+    return rows
 
 
 def change_of(
@@ -383,16 +358,6 @@ def change_of(
     return BlockChange(
         now.id, version, change, author, view.now_ms, size(written), written, is_erased=text is None
     )
-
-
-def erase_changes(past: tuple[Row, ...]) -> list[Write]:
-    # The text goes, and the row stays: the history of a deleted block says when it changed, and by whom.
-    bodies = [row.body for row in past]
-    return [
-        Write(row.address, structs.replace(body, text="", is_erased=True))
-        for row, body in zip(past, bodies, strict=True)
-        if isinstance(body, BlockChange)
-    ]
 
 
 def sheet_of(edit: EditedBlock, now: BlockState, view: View) -> Sheet:
@@ -409,16 +374,14 @@ EDIT_BLOCK: Final = Workflow(
     given=(EDIT, REQUEST_KEY),
     steps=(
         SEEN,
-        Step("load", requires=(EDIT,), produces=(MEANT,), otherwise=nothing(MEANT), claims=claim_core,
+        Step("load", requires=(EDIT,), produces=(MEANT,), claims=claim_core,
              **asks(Read, ask_load, take_meant, retry(3))),
         # Sheets of several blocks are read, and one is written: that one alone is expected as it was read.
-        Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED),
-             otherwise=nothing(CORE, SHEETS, LANDED), loose=("sheet",),
+        Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED), loose=("sheet",),
              **asks(Read, ask_block, take_block, retry(3))),
-        Step("past", requires=(EDIT, CORE), produces=(PAST,), otherwise=nothing(PAST),
-             **asks(Read, ask_past, take_past, retry(3))),
-        Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), otherwise=nothing(PLAN),
-             take=take_plan),
+        Step("past", requires=(EDIT, CORE), produces=(PAST,),
+             **asks(Read, ask_past, learn_rows(PAST), retry(3))),
+        Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
         SETTLE,
         REPLY,
@@ -433,8 +396,8 @@ EDIT_BLOCK: Final = Workflow(
 # that both are of one instant: a block made since then is left out, a deleted one is not there.
 
 
-SHOW: Final = Fact("request", ListBlocks | FindBlock)
-HISTORY: Final = Fact("request", BlockHistory)
+SHOW: Final = Fact("request", api.ListBlocks | api.FindBlock)
+HISTORY: Final = Fact("request", api.BlockHistory)
 
 
 def show_block(it: BlockState) -> ApiBlock:
@@ -446,32 +409,25 @@ def show_block(it: BlockState) -> ApiBlock:
     )  # fmt: skip
 
 
-def keys_of(core: CoreTier, scope: Scope) -> list[str]:
-    return [block_id(scope, block.kind, block.label) for block in list_authored(core).values()]
-
-
 def ask_shown(facts: Facts, view: View) -> Read:
     request, core, scope = facts[SHOW], facts[CORE], view.scope
-    if isinstance(request, FindBlock):
+    if isinstance(request, api.FindBlock):
         keys = [key_of_block(request, core, scope)]
     else:
-        keys = keys_of(core, scope)
+        keys = [block_id(scope, block.kind, block.label) for block in list_authored(core).values()]
     return Read(ByIds((address(scope, "core"), *(address(scope, "sheet", key) for key in keys))))
 
 
 def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    request, core, scope = facts[SHOW], core_of(index_rows(answer), view.scope), view.scope
-    adopt(view, core)
+    request, core, scope = facts[SHOW], read_core(answer, view), view.scope
     sheets = by_id(answer.rows)
     blocks = [state_of_block(label, block, sheets, scope) for label, block in list_authored(core).items()]
-    if isinstance(request, FindBlock):
+    if isinstance(request, api.FindBlock):
         key = key_of_block(request, facts[CORE], scope)
         there = next((it for it in blocks if it.id == key), None)
-        return (
-            Learned(OUTCOME(Done(show_block(there))))
-            if there
-            else Rejection(NotFound("block", request.block))
-        )
+        if there is None:
+            return Rejection(api_errors.NotFound("block", request.block))
+        return Learned(OUTCOME(Done(show_block(there))))
     known = [
         block_id(scope, block.kind, block.label) for block in facts[CORE].blocks if block.text is not None
     ]
@@ -488,10 +444,10 @@ def ask_history(facts: Facts, view: View) -> Read:
 
 def take_history(facts: Facts, answer: ReadDone, view: View) -> Taken:
     request = facts[HISTORY]
-    changes = tuple(row.body for row in answer.rows if isinstance(row.body, BlockChange))
+    changes = tuple(bodies_of(answer.rows, BlockChange))
     # No change at all: this API never wrote a block of this id. A page behind the last change is just empty.
     if not changes and request.after is None and answer.cursor is None:
-        return Rejection(NotFound("block", request.block_id))
+        return Rejection(api_errors.NotFound("block", request.block_id))
     # A caller would ask for the page behind it for ever.
     if answer.cursor is not None and not changes:
         return Unusable("an empty page that goes on")
@@ -509,11 +465,4 @@ READ_BLOCKS: Final = Workflow(
     ),
 )  # fmt: skip
 
-BLOCK_HISTORY: Final = Workflow(
-    "block_history",
-    given=(HISTORY,),
-    steps=(
-        Step("read", requires=(HISTORY,), produces=(OUTCOME,),
-             **asks(Read, ask_history, take_history, retry(3))),
-    ),
-)  # fmt: skip
+BLOCK_HISTORY: Final = one_read("block_history", HISTORY, ask_history, take_history)

@@ -12,19 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from umi_core.kelpie import requests as api
+from umi_core.kelpie import results
 from umi_core.kelpie.requests import RecentEntities
-from umi_core.kelpie.results import (
-    AgentSwitched,
-    ApiBlock,
-    Appended,
-    BlocksShown,
-    BlockWritten,
-    MessagesFound,
-    MessagesShown,
-    Prompt,
-    RecordDeleted,
-    RecordsShown,
-)
 from umi_core.kelpie.rows import Archival
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.request import Request
@@ -63,14 +52,16 @@ class Delegate:
 
     # Blocks.
 
-    def list_blocks(self) -> tuple[ApiBlock, ...]:
-        return self.ask(api.ListBlocks(OP), BlocksShown).blocks
+    def list_blocks(self) -> tuple[results.ApiBlock, ...]:
+        return self.ask(api.ListBlocks(OP), results.BlocksShown).blocks
 
-    def get_block(self, block: str) -> ApiBlock:
-        return self.ask(api.FindBlock(OP, block), ApiBlock)
+    def get_block(self, block: str) -> results.ApiBlock:
+        return self.ask(api.FindBlock(OP, block), results.ApiBlock)
 
-    def create_block(self, label: str, value: str = "", *, key: str | None = None) -> BlockWritten:
-        return self.ask(api.CreateBlock(OP, label, value, author=self.author, request_key=key), BlockWritten)
+    def create_block(self, label: str, value: str = "", *, key: str | None = None) -> results.BlockWritten:
+        return self.ask(
+            api.CreateBlock(OP, label, value, author=self.author, request_key=key), results.BlockWritten
+        )
 
     def update_block(
         self,
@@ -81,39 +72,43 @@ class Delegate:
         limit_bytes: int | None = None,
         expected_version: int | None = None,
         key: str | None = None,
-    ) -> BlockWritten:
+    ) -> results.BlockWritten:
         """Change the given parts of a block; None leaves a part as it is."""
         request = api.UpdateBlock(
             OP, block, value, description, limit_bytes, None, expected_version, self.author, key
         )
-        return self.ask(request, BlockWritten)
+        return self.ask(request, results.BlockWritten)
 
-    def append_to_block(self, block: str, text: str, *, key: str | None = None) -> BlockWritten:
-        return self.ask(api.AppendToBlock(OP, block, text, self.author, key), BlockWritten)
+    def append_to_block(self, block: str, text: str, *, key: str | None = None) -> results.BlockWritten:
+        return self.ask(api.AppendToBlock(OP, block, text, self.author, key), results.BlockWritten)
 
-    def replace_in_block(self, block: str, old: str, new: str, *, key: str | None = None) -> BlockWritten:
+    def replace_in_block(
+        self, block: str, old: str, new: str, *, key: str | None = None
+    ) -> results.BlockWritten:
         request = api.ReplaceInBlock(OP, block, old, new, author=self.author, request_key=key)
-        return self.ask(request, BlockWritten)
+        return self.ask(request, results.BlockWritten)
 
-    def delete_block(self, block: str, *, key: str | None = None) -> BlockWritten:
-        return self.ask(api.DeleteBlock(OP, block, author=self.author, request_key=key), BlockWritten)
+    def delete_block(self, block: str, *, key: str | None = None) -> results.BlockWritten:
+        return self.ask(api.DeleteBlock(OP, block, author=self.author, request_key=key), results.BlockWritten)
 
     # Messages.
 
-    def add_message(self, role: str, content: str, *, key: str | None = None) -> Appended:
+    def add_message(self, role: str, content: str, *, key: str | None = None) -> results.Appended:
         return self.add_messages([{"role": role, "content": content}], key=key)
 
-    def add_messages(self, messages: Sequence[Mapping[str, str]], *, key: str | None = None) -> Appended:
+    def add_messages(
+        self, messages: Sequence[Mapping[str, str]], *, key: str | None = None
+    ) -> results.Appended:
         """Add all of the messages or none."""
         # In the order of the mapping: role and content must come first (`is_message`), or the memory refuses
         # them.
         parts = tuple(tuple(message.items()) for message in messages)
-        return self.ask(api.AddMessages(OP, parts, key), Appended)
+        return self.ask(api.AddMessages(OP, parts, key), results.Appended)
 
     def list_messages(
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
-    ) -> MessagesShown:
-        return self.ask(api.ListMessages(OP, before, after, limit), MessagesShown)
+    ) -> results.MessagesShown:
+        return self.ask(api.ListMessages(OP, before, after, limit), results.MessagesShown)
 
     def search_messages(
         self,
@@ -124,10 +119,10 @@ class Delegate:
         until_ms: int | None = None,
         before: int | None = None,
         skip: int = 0,
-    ) -> MessagesFound:
+    ) -> results.MessagesFound:
         """Return the messages found, the newest first."""
         request = api.SearchMessages(OP, query, from_ms, until_ms, before, limit, skip)
-        return self.ask(request, MessagesFound)
+        return self.ask(request, results.MessagesFound)
 
     # Archival records.
 
@@ -140,36 +135,36 @@ class Delegate:
         extract: bool = False,
         speaker: str | None = None,
         key: str | None = None,
-    ) -> Appended:
+    ) -> results.Appended:
         """Add a record; with `extract` its statements become facts, too, and the reply lists them."""
         pairs = tuple((metadata or {}).items())
         # With `extract` the reply is a RecordAdded, which is an Appended with facts.
         request = api.AddArchival(OP, content, tuple(tags), pairs, key, extract, speaker)
-        return self.ask(request, Appended)
+        return self.ask(request, results.Appended)
 
-    def list_archival(self, limit: int | None = None, cursor: str | None = None) -> RecordsShown:
-        return self.ask(api.ListArchival(OP, limit, cursor), RecordsShown)
+    def list_archival(self, limit: int | None = None, cursor: str | None = None) -> results.RecordsShown:
+        return self.ask(api.ListArchival(OP, limit, cursor), results.RecordsShown)
 
     def get_archival(self, record_id: str) -> Archival:
-        return self.ask(api.GetArchival(OP, record_id), RecordsShown).records[0]
+        return self.ask(api.GetArchival(OP, record_id), results.RecordsShown).records[0]
 
     def search_archival(
         self, query: str, limit: int | None = None, tags: Sequence[str] = (), *, skip: int = 0
-    ) -> RecordsShown:
+    ) -> results.RecordsShown:
         """Return the records found, the best first."""
-        return self.ask(api.SearchArchival(OP, query, limit, tuple(tags), skip), RecordsShown)
+        return self.ask(api.SearchArchival(OP, query, limit, tuple(tags), skip), results.RecordsShown)
 
-    def delete_archival(self, record_id: str, *, key: str | None = None) -> RecordDeleted:
-        return self.ask(api.DeleteArchival(OP, record_id, key), RecordDeleted)
+    def delete_archival(self, record_id: str, *, key: str | None = None) -> results.RecordDeleted:
+        return self.ask(api.DeleteArchival(OP, record_id, key), results.RecordDeleted)
 
     # The agent itself.
 
-    def delete_agent(self, *, key: str | None = None) -> AgentSwitched:
-        return self.ask(api.DeleteAgent(OP, key), AgentSwitched)
+    def delete_agent(self, *, key: str | None = None) -> results.AgentSwitched:
+        return self.ask(api.DeleteAgent(OP, key), results.AgentSwitched)
 
-    def open_agent(self, *, key: str | None = None) -> AgentSwitched:
+    def open_agent(self, *, key: str | None = None) -> results.AgentSwitched:
         """Open the agent; one that was deleted begins again, with nothing."""
-        return self.ask(api.OpenAgent(OP, key), AgentSwitched)
+        return self.ask(api.OpenAgent(OP, key), results.AgentSwitched)
 
     # Facts that remember and memorize have stored.
 
@@ -183,4 +178,4 @@ class Delegate:
     # The prompt.
 
     def build_system_prompt(self, system: str = "", form: str = "xml") -> str:
-        return self.ask(api.BuildSystemPrompt(OP, system, form), Prompt).text
+        return self.ask(api.BuildSystemPrompt(OP, system, form), results.Prompt).text

@@ -1,11 +1,10 @@
 """Domains of the API of an agent server: labels, limits, messages, tags, and authors."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from umi_core import errors, limits
 from umi_core.conversations import list_positions
-from umi_core.domains import Domain, bad_block_label, bad_flag, is_int, one_of, text_of
+from umi_core.domains import Domain, bad_block_label, bad_flag, from_to, one_of, text_of, unless
 from umi_core.errors import Error
 from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages
 from umi_core.text import is_text, show_value, size, tidy
@@ -19,8 +18,6 @@ LOGS: Final = ("message", "archival")
 ROLES: Final = ("user", "assistant", "system", "tool")
 DETAILS: Final = ("tool_call_id", "tool_name", "arguments", "tool_return", "status")
 FIELDS: Final = ("role", "content", *DETAILS)  # of a message, of which the first two must be there
-
-Wrong = Callable[[str, Any], Error | None]
 
 
 def bad_api_label(name: str, value: object) -> Error | None:
@@ -40,14 +37,8 @@ def bad_record_cursor(name: str, value: object) -> Error | None:
     return None if good else BadCursor(show_value(value))
 
 
-def bad_block_limit(name: str, value: object) -> Error | None:
-    good = is_int(value, 1)
-    return None if good else errors.BadOption(name, show_value(value), "a whole number from 1")
-
-
-def bad_skip(name: str, value: object) -> Error | None:
-    most = limits.SEARCH_DEPTH_MAX
-    return None if is_int(value, 0, most) else errors.BadOption(name, show_value(value), f"0 to {most}")
+bad_block_limit: Final = from_to(1, wanted="a whole number from 1")
+bad_skip: Final = from_to(0, limits.SEARCH_DEPTH_MAX, f"0 to {limits.SEARCH_DEPTH_MAX}")
 
 
 def bad_messages(name: str, value: object) -> Error | None:
@@ -88,24 +79,22 @@ def is_part(value: object) -> bool:
     return is_pair and type(value) is tuple and size(value[1]) <= limits.MESSAGE_BYTES_MAX
 
 
-def bad_details(name: str, value: object) -> Error | None:
-    """Check the parts of a stored message beside role and content."""
-    # The details of a stored row are what a message may have behind its first two parts.
-    good = type(value) is tuple and is_message((("role", "user"), ("content", ""), *value))
-    return None if good else BadMessages(name, show_value(value), "parts of a message")
-
-
-def bad_tags(name: str, value: object) -> Error | None:
-    count_max, bytes_max = limits.TAG_COUNT_MAX, limits.TAG_BYTES_MAX
-    good = type(value) is tuple and len(value) <= count_max and all(map(is_tag, value))
-    is_once = good and type(value) is tuple and len(dict.fromkeys(value)) == len(value)
-    wanted = f"at most {count_max} different texts of 1 to {bytes_max} bytes"
-    return None if is_once else errors.BadOption(name, show_value(value), wanted)
+# The parts of a stored message beside role and content are what a message may have behind these two.
+bad_details: Final = unless(
+    lambda it: type(it) is tuple and is_message((("role", "user"), ("content", ""), *it)),
+    "parts of a message",
+    BadMessages,
+)
 
 
 def is_tag(value: object) -> bool:
     return is_text(value) and 1 <= size(value) <= limits.TAG_BYTES_MAX
 
+
+bad_tags: Final = unless(
+    lambda it: type(it) is tuple and all(map(is_tag, it)) and len({*it}) == len(it) <= limits.TAG_COUNT_MAX,
+    f"at most {limits.TAG_COUNT_MAX} different texts of 1 to {limits.TAG_BYTES_MAX} bytes",
+)
 
 ApiLabel = Annotated[str, Domain("api_label", bad_api_label)]
 BlockName = Annotated[str, Domain("block_name", text_of(limits.SCOPE_PART_BYTES_MAX))]

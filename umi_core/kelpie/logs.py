@@ -20,21 +20,12 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     asks,
-    nothing,
+    one_read,
     retry,
 )
 from umi_core.ids import log_id
+from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import NotFound
-from umi_core.kelpie.requests import (
-    AddArchival,
-    AddMessages,
-    DeleteArchival,
-    GetArchival,
-    ListArchival,
-    ListMessages,
-    SearchArchival,
-    SearchMessages,
-)
 from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, RecordsShown
 from umi_core.kelpie.rows import Archival, Log, Message
 from umi_core.language.dates import list_dated
@@ -44,8 +35,8 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.policies.term_scores import score_alone
-from umi_core.rows import Entity
-from umi_core.workflows import evolving, forget_resource, remember
+from umi_core.rows import Entity, bodies_of
+from umi_core.workflows import evolving, forget, remember
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -57,29 +48,23 @@ from umi_core.workflows.commits import (
     key_of,
     put,
 )
-from umi_core.workflows.dating import ASKED_ON, DATE
-from umi_core.workflows.drafting import DRAFTS, chain_drafts
+from umi_core.workflows.drafting import DRAFTS, add_source, chain_drafts
 from umi_core.workflows.evolving import DROPPED, MENTIONS, STATED
-from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_facts
-from umi_core.workflows.giving import add_source
+from umi_core.workflows.forget import RESOURCE, plan_without, report_facts
+from umi_core.workflows.recall import ASKED_ON, DATE
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
 
-APPEND: Final = Fact("request", AddMessages)
-PAGE: Final = Fact("request", ListMessages)
-GET: Final = Fact("request", GetArchival)
-LIST: Final = Fact("request", ListArchival)
-SEARCH: Final = Fact("request", SearchArchival)
-SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
+APPEND: Final = Fact("request", api.AddMessages)
+PAGE: Final = Fact("request", api.ListMessages)
+GET: Final = Fact("request", api.GetArchival)
+LIST: Final = Fact("request", api.ListArchival)
+SEARCH: Final = Fact("request", api.SearchArchival)
+SEARCH_OF_LOG: Final = Fact("request", api.SearchMessages)
 LOG: Final = Fact("log", Log)
 RECORDS: Final = Fact("records", tuple[Archival, ...])
 
 
 # append: the log, the rows under its next numbers, the commit.
-
-
-def claim_log(facts: Facts, view: View) -> tuple[str, ...]:
-    # Appends wait for each other, since two at once would plan the same numbers.
-    return ("log message",)
 
 
 def ask_log(facts: Facts, view: View) -> Read:
@@ -92,13 +77,12 @@ def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def find_log(answer: ReadDone, name: str) -> Log:
     """Return a log; one that is absent has given no number yet."""
-    row = next((row for row in answer.rows if row.address.kind == "log"), None)
-    return row.body if row and isinstance(row.body, Log) else Log(name, 1)
+    return next(iter(bodies_of(answer.rows, Log)), Log(name, 1))
 
 
 def take_append(facts: Facts, answer: None, view: View) -> Learned:
-    first = facts[LOG].next_seq
-    return Learned(PLAN(append_plan(tuple(bodies_of(facts[APPEND], first, view)), facts, view)))
+    messages = list_messages(facts[APPEND], facts[LOG].next_seq, view)
+    return Learned(PLAN(append_plan(tuple(messages), facts, view)))
 
 
 def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View) -> Plan:
@@ -113,7 +97,7 @@ def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View
     )
 
 
-def bodies_of(request: AddMessages, first: int, view: View) -> Iterator[Message]:
+def list_messages(request: api.AddMessages, first: int, view: View) -> Iterator[Message]:
     for seq, parts in enumerate(request.messages, first):
         (_, role), (_, content), *details = parts
         yield Message(log_id("message", seq), seq, role, content, tuple(details), view.now_ms)
@@ -125,10 +109,9 @@ APPEND_ROWS: Final = Workflow(
     steps=(
         SEEN,
         Step("load", requires=(APPEND,), produces=(LOG,),
-             otherwise=nothing(LOG), claims=claim_log,
-             **asks(Read, ask_log, take_log, retry(3))),
-        Step("plan", requires=(APPEND, LOG), produces=(PLAN,), otherwise=nothing(PLAN),
-             take=take_append),
+             # Appends wait for each other, since two at once would plan the same numbers.
+             claims=lambda facts, view: ("log message",), **asks(Read, ask_log, take_log, retry(3))),
+        Step("plan", requires=(APPEND, LOG), produces=(PLAN,), take=take_append),
         commit_row(replan="load"),
         REPLY,
     ),
@@ -139,15 +122,7 @@ APPEND_ROWS: Final = Workflow(
 # Messages are read by number: they are dense, so a page is known before it is asked for.
 
 
-def ask_end(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "log", "message"),)))
-
-
-def take_end(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(LOG(find_log(answer, "message")))
-
-
-def span_of(request: ListMessages, log: Log) -> range:
+def span_of(request: api.ListMessages, log: Log) -> range:
     """Return the numbers of the rows on the page."""
     limit = request.limit or PAGE_ROWS_DEFAULT
     # A page never goes behind the end, though another append may have landed since the log was read.
@@ -165,11 +140,9 @@ def ask_page(facts: Facts, view: View) -> Read | None:
     return Read(ByIds(wanted)) if wanted else None
 
 
-def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
-    log = facts[LOG]
+def take_page(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    log, messages = facts[LOG], tuple(bodies_of(answer.rows, Message))
     span = span_of(facts[PAGE], log)
-    rows = answer.rows if answer is not None else ()
-    messages = tuple(row.body for row in rows if isinstance(row.body, Message))
     # Numbers are dense, so a gap is a lost or damaged row, and the read is tried again.
     if len(messages) < len(span):
         return Unusable("messages are missing")
@@ -183,9 +156,8 @@ LIST_MESSAGES: Final = Workflow(
     "list_messages",
     given=(PAGE,),
     steps=(
-        Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_end, take_end, retry(3))),
-        Step("page", requires=(PAGE, LOG), produces=(OUTCOME,),
-             **asks(Read, ask_page, take_page, retry(3))),
+        Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_log, take_log, retry(3))),
+        Step("page", requires=(PAGE, LOG), produces=(OUTCOME,), **asks(Read, ask_page, take_page, retry(3))),
     ),
 )  # fmt: skip
 
@@ -208,19 +180,14 @@ def ask_search_messages(facts: Facts, view: View) -> Read:
 def take_search_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
     request = facts[SEARCH_OF_LOG]
     wanted, limit = set(words(request.query or "")), request.limit or PAGE_ROWS_DEFAULT
-    messages = [row.body for row in answer.rows if isinstance(row.body, Message)]
     # Storage filters by time and number only; words are compared here, and pages cut behind that.
-    found = [it for it in messages if wanted.issubset(words(it.content))]
+    found = [it for it in bodies_of(answer.rows, Message) if wanted.issubset(words(it.content))]
     end = request.skip + limit
     page = sorted(found, key=lambda it: -it.seq)[request.skip : end]
     return Learned(OUTCOME(Done(MessagesFound(tuple(page), page[-1].seq if len(found) > end else None))))
 
 
-SEARCH_MESSAGES: Final = Workflow(
-    "search_messages", given=(SEARCH_OF_LOG,),
-    steps=(Step("read", requires=(SEARCH_OF_LOG,), produces=(OUTCOME,),
-                **asks(Read, ask_search_messages, take_search_messages, retry(3))),),
-)  # fmt: skip
+SEARCH_MESSAGES: Final = one_read("search_messages", SEARCH_OF_LOG, ask_search_messages, take_search_messages)
 
 
 # Archival records.
@@ -232,12 +199,8 @@ def ask_record(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "archival", facts[GET].record_id),)))
 
 
-def records(answer: ReadDone) -> tuple[Archival, ...]:
-    return tuple(row.body for row in answer.rows if isinstance(row.body, Archival))
-
-
 def take_get(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    there = records(answer)
+    there = tuple(bodies_of(answer.rows, Archival))
     if not there:
         return Rejection(NotFound("archival", facts[GET].record_id))
     return Learned(OUTCOME(Done(RecordsShown(there))))
@@ -255,7 +218,7 @@ def ask_list(facts: Facts, view: View) -> Read:
 
 
 def take_list(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    there = records(answer)
+    there = tuple(bodies_of(answer.rows, Archival))
     if answer.cursor is None:
         return Learned(OUTCOME(Done(RecordsShown(there))))
     return Learned(OUTCOME(Done(RecordsShown(there, there[-1].id)))) if there else Unusable(NO_PLACE)
@@ -266,7 +229,7 @@ def ask_search(facts: Facts, view: View) -> Read:
 
 
 def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(RECORDS(records(answer)))
+    return Learned(RECORDS(tuple(bodies_of(answer.rows, Archival))))
 
 
 def ask_told(facts: Facts, view: View) -> Read | None:
@@ -275,13 +238,12 @@ def ask_told(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(view.scope, ("entity",), where)) if facts[RECORDS] else None
 
 
-def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Score each record by its text or by a fact that it told, under its name, whichever fits best."""
     request = facts[SEARCH]
     texts = list_dated(request.query, facts[ASKED_ON], QUERY_BYTES_MAX)
-    bodies = [row.body for row in answer.rows] if answer is not None else []
     fits = {it.id: score_best(texts, "", it.content) for it in facts[RECORDS]}
-    for it in (body for body in bodies if isinstance(body, Entity)):
+    for it in bodies_of(answer.rows, Entity):
         ppm = score_best(texts, it.name, it.content)
         # A record about "he" is found by the name, if a fact of it says whose it is.
         fits |= {key: max(fits[key], ppm) for key in it.sources if key in fits}
@@ -297,16 +259,9 @@ def score_best(texts: tuple[str, ...], name: str, content: str) -> int:
     return max(score_alone(text, name, content) for text in texts)
 
 
-GET_ARCHIVAL: Final = Workflow(
-    "get_archival", given=(GET,),
-    steps=(Step("read", requires=(GET,), produces=(OUTCOME,),
-                **asks(Read, ask_record, take_get, retry(3))),),
-)  # fmt: skip
+GET_ARCHIVAL: Final = one_read("get_archival", GET, ask_record, take_get)
 
-LIST_ARCHIVAL: Final = Workflow(
-    "list_archival", given=(LIST,),
-    steps=(Step("read", requires=(LIST,), produces=(OUTCOME,), **asks(Read, ask_list, take_list, retry(3))),),
-)  # fmt: skip
+LIST_ARCHIVAL: Final = one_read("list_archival", LIST, ask_list, take_list)
 
 SEARCH_ARCHIVAL: Final = Workflow(
     "search_archival", given=(SEARCH,),
@@ -334,8 +289,8 @@ SEARCH_ARCHIVAL: Final = Workflow(
 # deleted record takes with it what only it told.
 
 
-ADD: Final = Fact("request", AddArchival)
-DELETE: Final = Fact("request", DeleteArchival)
+ADD: Final = Fact("request", api.AddArchival)
+DELETE: Final = Fact("request", api.DeleteArchival)
 
 
 def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *steps: Step) -> Workflow:
@@ -346,12 +301,6 @@ def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *
     assert not strange, f"{name}: {workflow.name} has no row {', '.join(sorted(strange))}"
     rows = tuple(by_name.get(step.id, step) for step in workflow.steps)
     return structs.replace(workflow, name=name, given=given, steps=rows)
-
-
-def skippable(workflow: Workflow) -> Workflow:
-    """Return the table with a first step that answers a repeated request key; no other step runs then."""
-    rows = (structs.replace(step, otherwise=nothing(*step.produces)) for step in workflow.steps)
-    return structs.replace(workflow, steps=(SEEN, *rows), laws=(*workflow.laws, KNOWN_ANSWER))
 
 
 # add_archival.
@@ -405,11 +354,9 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
 ADD_ARCHIVAL: Final = replace_steps(
     remember.REMEMBER, "add_archival", (ADD, REQUEST_KEY),
     structs.replace(evolving.EXTRACT, take=take_facts),
-    Step("lookup", requires=(ADD, STATED, MENTIONS), produces=(DRAFTS, CORE, LOG),
-         otherwise=nothing(DRAFTS, CORE, LOG), claims=claim_turn,
+    Step("lookup", requires=(ADD, STATED, MENTIONS), produces=(DRAFTS, CORE, LOG), claims=claim_turn,
          **asks(Read, ask_known, take_known, retry(3))),
-    Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,),
-         otherwise=nothing(PLAN), take=take_plan),
+    Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,), take=take_plan),
 )  # fmt: skip
 
 
@@ -438,11 +385,13 @@ def take_delete(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(PLAN(structs.replace(plan_without(row, facts, view), value=value)))
 
 
+# With a first step that answers a repeated request key; no other step runs then.
+FORGOTTEN: Final = forget.FORGET_RESOURCE
 DELETE_ARCHIVAL: Final = replace_steps(
-    skippable(forget_resource.FORGET_RESOURCE), "delete_archival", (DELETE, REQUEST_KEY),
-    Step("load", requires=(DELETE,), produces=(RESOURCE,), otherwise=nothing(RESOURCE),
-         claims=forget_resource.claim_resource, **asks(Read, ask_deleted, take_record, retry(3))),
-    Step("plan", requires=forget_resource.PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN),
-         take=take_delete),
+    structs.replace(FORGOTTEN, steps=(SEEN, *FORGOTTEN.steps), laws=(*FORGOTTEN.laws, KNOWN_ANSWER)),
+    "delete_archival", (DELETE, REQUEST_KEY),
+    Step("load", requires=(DELETE,), produces=(RESOURCE,),
+         claims=forget.claim_resource, **asks(Read, ask_deleted, take_record, retry(3))),
+    Step("plan", requires=forget.PLANNED_FROM, produces=(PLAN,), take=take_delete),
     remember.REPLY,
 )  # fmt: skip

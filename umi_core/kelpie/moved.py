@@ -27,14 +27,13 @@ from umi_core.language.extraction import notes_of_text
 from umi_core.limits import NOW_MS_MAX, UNREADABLE_SHOWN_MAX
 from umi_core.messages.effects import Expect, Write
 from umi_core.policies.routing import table_decision
-from umi_core.rows import Address, Body, Core, Epoch, Row
+from umi_core.rows import Address, Body, Core, Epoch, Row, body_as
 from umi_core.text import tidy
 from umi_core.tiers.core import CoreTier, CoreWrite, set_block
 from umi_core.tiers.rendering import find_authored, slot_of
 from umi_core.values import USER, Pairs, Scope
 from umi_core.workflows.commits import Plan, address, core_of
-from umi_core.workflows.drafting import PLACES, SharedOptions, chain_drafts, id_of, look_up_fact
-from umi_core.workflows.giving import add_source
+from umi_core.workflows.drafting import PLACES, SharedOptions, add_source, chain_drafts, id_of, look_up_fact
 
 LOG_OF: Final[Mapping[str, str]] = {"messages": "message", "archival": "archival"}
 Rows = dict[Address, Row]
@@ -60,8 +59,8 @@ def plan_arrival(kind: str, texts: Pairs, own: tuple[Row, ...], view: View) -> P
     `own`: those of `list_own` that are there.
     """
     before = {row.address: row for row in own}
-    epoch = before.get(address(view.scope, "epoch"))
-    if epoch is not None and isinstance(epoch.body, Epoch) and epoch.body.is_closed:
+    epoch = body_as(before.get(address(view.scope, "epoch")), Epoch)
+    if epoch is not None and epoch.is_closed:
         return "an open agent: this one was deleted"
     after = before.copy()
     if kind in LOG_OF:
@@ -114,8 +113,7 @@ def add_block(core: CoreTier, label: str, text: str, view: View) -> CoreWrite | 
 def add_to_log(kind: str, texts: Pairs, rows: Rows, view: View) -> None:
     """Add rows under the next numbers of their log; and what a record tells, as notes."""
     where = address(view.scope, "log", LOG_OF[kind])
-    row = rows.get(where)
-    log = row.body if row is not None and isinstance(row.body, Log) else Log(LOG_OF[kind], 1)
+    log = body_as(rows.get(where), Log) or Log(LOG_OF[kind], 1)
     for seq, (_, text) in enumerate(texts, log.next_seq):
         body = READ[kind](text, view.now_ms, seq)
         put_row(rows, address(view.scope, log.name, body.id), body)

@@ -5,39 +5,9 @@ Their request keys are a space of their own: a key may name one request here and
 
 from typing import ClassVar
 
-from umi_core.domains import (
-    BlockText,
-    EventTime,
-    Limit,
-    Metadata,
-    Query,
-    RequestKey,
-    Speaker,
-    Text,
-    Types,
-    VersionNumber,
-    Wish,
-)
+from umi_core import domains
 from umi_core.errors import BadOption, Error
-from umi_core.kelpie.domains import (
-    ApiLabel,
-    Author,
-    BlockKey,
-    BlockLimit,
-    BlockName,
-    Description,
-    KindOfBlock,
-    Messages,
-    Piece,
-    PromptForm,
-    RecordCursor,
-    RecordId,
-    Seq,
-    Skip,
-    Switch,
-    SystemText,
-    Tags,
-)
+from umi_core.kelpie import domains as api_domains
 from umi_core.messages.request import CoreRead, WorkflowRequest
 
 
@@ -53,14 +23,14 @@ class CreateBlock(ApiRequest):
     tag = 130
     workflow = "edit_block"
     stores = True
-    label: ApiLabel
-    value: BlockText
-    kind: KindOfBlock | None = None
-    description: Description = ""
-    limit_bytes: BlockLimit | None = None
-    read_only: Switch = False
-    author: Author = "model"
-    request_key: RequestKey | None = None
+    label: api_domains.ApiLabel
+    value: domains.BlockText
+    kind: api_domains.KindOfBlock | None = None
+    description: api_domains.Description = ""
+    limit_bytes: api_domains.BlockLimit | None = None
+    read_only: api_domains.Switch = False
+    author: api_domains.Author = "model"
+    request_key: domains.RequestKey | None = None
 
 
 class UpdateBlock(ApiRequest):
@@ -69,14 +39,14 @@ class UpdateBlock(ApiRequest):
     tag = 131
     workflow = "edit_block"
     stores = True
-    block: BlockName
-    value: BlockText | None = None
-    description: Description | None = None
-    limit_bytes: BlockLimit | None = None
-    read_only: Switch | None = None
-    expected_version: VersionNumber | None = None
-    author: Author = "model"
-    request_key: RequestKey | None = None
+    block: api_domains.BlockName
+    value: domains.BlockText | None = None
+    description: api_domains.Description | None = None
+    limit_bytes: api_domains.BlockLimit | None = None
+    read_only: api_domains.Switch | None = None
+    expected_version: domains.VersionNumber | None = None
+    author: api_domains.Author = "model"
+    request_key: domains.RequestKey | None = None
 
 
 class AppendToBlock(ApiRequest):
@@ -85,10 +55,10 @@ class AppendToBlock(ApiRequest):
     tag = 132
     workflow = "edit_block"
     stores = True
-    block: BlockName
-    text: BlockText
-    author: Author = "model"
-    request_key: RequestKey | None = None
+    block: api_domains.BlockName
+    text: domains.BlockText
+    author: api_domains.Author = "model"
+    request_key: domains.RequestKey | None = None
 
 
 class ReplaceInBlock(ApiRequest):
@@ -97,21 +67,21 @@ class ReplaceInBlock(ApiRequest):
     tag = 133
     workflow = "edit_block"
     stores = True
-    block: BlockName
-    old: Piece
-    new: BlockText
-    every: Switch = False
-    author: Author = "model"
-    request_key: RequestKey | None = None
+    block: api_domains.BlockName
+    old: api_domains.Piece
+    new: domains.BlockText
+    every: api_domains.Switch = False
+    author: api_domains.Author = "model"
+    request_key: domains.RequestKey | None = None
 
 
 class DeleteBlock(ApiRequest):
     tag = 134
     workflow = "edit_block"
-    block: BlockName
-    expected_version: VersionNumber | None = None
-    author: Author = "model"
-    request_key: RequestKey | None = None
+    block: api_domains.BlockName
+    expected_version: domains.VersionNumber | None = None
+    author: api_domains.Author = "model"
+    request_key: domains.RequestKey | None = None
 
 
 class ListBlocks(ApiRequest):
@@ -124,7 +94,7 @@ class FindBlock(ApiRequest):
     tag = 136
     workflow = "read_blocks"
     shows = True
-    block: BlockName
+    block: api_domains.BlockName
 
 
 class BlockHistory(ApiRequest):
@@ -133,9 +103,9 @@ class BlockHistory(ApiRequest):
     tag = 137
     workflow = "block_history"
     shows = True
-    block_id: BlockKey
-    after: VersionNumber | None = None
-    limit: Limit | None = None
+    block_id: api_domains.BlockKey
+    after: domains.VersionNumber | None = None
+    limit: domains.Limit | None = None
 
 
 # Messages: a log.
@@ -147,8 +117,8 @@ class AddMessages(ApiRequest):
     tag = 138
     workflow = "append"
     stores = True
-    messages: Messages
-    request_key: RequestKey | None = None
+    messages: api_domains.Messages
+    request_key: domains.RequestKey | None = None
 
 
 class ListMessages(ApiRequest):
@@ -157,9 +127,9 @@ class ListMessages(ApiRequest):
     tag = 139
     workflow = "list_messages"
     shows = True
-    before: Seq | None = None
-    after: Seq | None = None
-    limit: Limit | None = None
+    before: api_domains.Seq | None = None
+    after: api_domains.Seq | None = None
+    limit: domains.Limit | None = None
 
 
 class SearchMessages(ApiRequest):
@@ -169,12 +139,12 @@ class SearchMessages(ApiRequest):
     tag = 146
     workflow = "search_messages"
     shows = True
-    query: Query | None = None
-    from_ms: EventTime | None = None
-    until_ms: EventTime | None = None
-    before: Seq | None = None
-    limit: Limit | None = None
-    skip: Skip = 0
+    query: domains.Query | None = None
+    from_ms: domains.EventTime | None = None
+    until_ms: domains.EventTime | None = None
+    before: api_domains.Seq | None = None
+    limit: domains.Limit | None = None
+    skip: api_domains.Skip = 0
 
     def contradiction(self) -> Error | None:
         """Refuse a search without words or dates: that is a list."""
@@ -197,12 +167,12 @@ class AddArchival(ApiRequest):
     stores = True
     evolve: ClassVar[bool] = True
     embed: ClassVar[bool] = True
-    content: Text
-    tags: Tags = ()
-    metadata: Metadata = ()
-    request_key: RequestKey | None = None
-    extract: Wish = False
-    speaker: Speaker | None = None
+    content: domains.Text
+    tags: api_domains.Tags = ()
+    metadata: domains.Metadata = ()
+    request_key: domains.RequestKey | None = None
+    extract: domains.Wish = False
+    speaker: domains.Speaker | None = None
 
     @property
     def text(self) -> str:
@@ -213,7 +183,7 @@ class GetArchival(ApiRequest):
     tag = 141
     workflow = "get_archival"
     shows = True
-    record_id: RecordId
+    record_id: api_domains.RecordId
 
 
 class ListArchival(ApiRequest):
@@ -222,9 +192,9 @@ class ListArchival(ApiRequest):
     tag = 142
     workflow = "list_archival"
     shows = True
-    limit: Limit | None = None
-    cursor: RecordCursor | None = None
-    tags: Tags = ()
+    limit: domains.Limit | None = None
+    cursor: api_domains.RecordCursor | None = None
+    tags: api_domains.Tags = ()
 
 
 class SearchArchival(ApiRequest):
@@ -234,10 +204,10 @@ class SearchArchival(ApiRequest):
     tag = 143
     workflow = "search_archival"
     shows = True
-    query: Query
-    limit: Limit | None = None
-    tags: Tags = ()
-    skip: Skip = 0
+    query: domains.Query
+    limit: domains.Limit | None = None
+    tags: api_domains.Tags = ()
+    skip: api_domains.Skip = 0
 
 
 class DeleteArchival(ApiRequest):
@@ -245,8 +215,8 @@ class DeleteArchival(ApiRequest):
 
     tag = 144
     workflow = "delete_archival"
-    record_id: RecordId
-    request_key: RequestKey | None = None
+    record_id: api_domains.RecordId
+    request_key: domains.RequestKey | None = None
 
 
 # The agent itself.
@@ -255,7 +225,7 @@ class DeleteArchival(ApiRequest):
 class AgentRequest(ApiRequest):
     """It runs alone: what was asked before has ended, and what is asked later waits for its end."""
 
-    request_key: RequestKey | None = None
+    request_key: domains.RequestKey | None = None
 
 
 class DeleteAgent(AgentRequest):
@@ -285,9 +255,9 @@ class RecentEntities(WorkflowRequest):
     workflow = "recent_entities"
     is_common = False
     shows = True
-    types: Types | None = None
-    limit: Limit | None = None
-    skip: Skip = 0
+    types: domains.Types | None = None
+    limit: domains.Limit | None = None
+    skip: api_domains.Skip = 0
 
 
 # The prompt: answered at once, from core as it is.
@@ -297,5 +267,5 @@ class BuildSystemPrompt(CoreRead):
     tag = 145
     is_common = False
     shows = True
-    system: SystemText = ""
-    form: PromptForm = "xml"
+    system: api_domains.SystemText = ""
+    form: api_domains.PromptForm = "xml"

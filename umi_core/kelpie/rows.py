@@ -3,20 +3,9 @@
 The text of a block stays in core. Law 1. The id of a row of this file never names anything else later.
 """
 
+from umi_core import domains
 from umi_core.body import Body
-from umi_core.domains import (
-    BlockKind,
-    BlockLabel,
-    Content,
-    Count,
-    EntityId,
-    EventTime,
-    Flag,
-    Metadata,
-    VersionNumber,
-    Word,
-)
-from umi_core.kelpie.domains import Author, ChangeKind, Description, Details, LogName, Role, Tags
+from umi_core.kelpie import domains as api_domains
 
 
 class Sheet(Body):
@@ -28,20 +17,17 @@ class Sheet(Body):
 
     tag = 120
     row_kind = "sheet"
-    id: EntityId
-    kind: BlockKind
-    label: BlockLabel
-    version: VersionNumber
+    id: domains.EntityId
+    kind: domains.BlockKind
+    label: domains.BlockLabel
+    version: domains.VersionNumber
     # By which a text that set_block wrote is recognised: it has another hash than the sheet says.
-    text_hash: Word
-    description: Description
-    limit_bytes: Count
-    read_only: Flag
-    created_ms: EventTime
-    updated_ms: EventTime
-
-    def own_id(self) -> str:
-        return self.id
+    text_hash: domains.Word
+    description: api_domains.Description
+    limit_bytes: domains.Count
+    read_only: domains.Flag
+    created_ms: domains.EventTime
+    updated_ms: domains.EventTime
 
 
 class BlockChange(Body):
@@ -49,14 +35,14 @@ class BlockChange(Body):
 
     tag = 121
     row_kind = "change"
-    block_id: EntityId
-    version: VersionNumber
-    change: ChangeKind
-    author: Author
-    at_ms: EventTime
-    size_bytes: Count
-    text: Content
-    is_erased: Flag = False
+    block_id: domains.EntityId
+    version: domains.VersionNumber
+    change: api_domains.ChangeKind
+    author: api_domains.Author
+    at_ms: domains.EventTime
+    size_bytes: domains.Count
+    text: domains.Content
+    is_erased: domains.Flag = False
 
     def own_id(self) -> str:
         # Padded, so that the changes of a block lie in the order of their versions.
@@ -68,15 +54,12 @@ class Message(Body):
 
     tag = 122
     row_kind = "message"
-    id: EntityId
-    seq: VersionNumber
-    role: Role
-    content: Content
-    details: Details
-    at_ms: EventTime
-
-    def own_id(self) -> str:
-        return self.id
+    id: domains.EntityId
+    seq: domains.VersionNumber
+    role: api_domains.Role
+    content: domains.Content
+    details: api_domains.Details
+    at_ms: domains.EventTime
 
 
 class Archival(Body):
@@ -84,15 +67,12 @@ class Archival(Body):
 
     tag = 123
     row_kind = "archival"
-    id: EntityId
-    seq: VersionNumber
-    content: Content
-    tags: Tags
-    metadata: Metadata
-    at_ms: EventTime
-
-    def own_id(self) -> str:
-        return self.id
+    id: domains.EntityId
+    seq: domains.VersionNumber
+    content: domains.Content
+    tags: api_domains.Tags
+    metadata: domains.Metadata
+    at_ms: domains.EventTime
 
 
 class Log(Body):
@@ -104,9 +84,9 @@ class Log(Body):
     tag = 124
     row_kind = "log"
     added = (1,)
-    name: LogName
-    next_seq: VersionNumber
-    first_seq: VersionNumber = 1
+    name: api_domains.LogName
+    next_seq: domains.VersionNumber
+    first_seq: domains.VersionNumber = 1
 
     def own_id(self) -> str:
         return self.name

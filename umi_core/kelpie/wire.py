@@ -313,25 +313,9 @@ def order_fields(message: Any) -> Any:
 PLACES: Final = {name: at for at, name in enumerate(FIELDS)}
 
 
-def tool_append(op_id: OpId, it: HttpRequest) -> Request:
-    return api.AppendToBlock(op_id, it.body["label"], it.body["content"], MODEL, it.key)
-
-
 def tool_replace(op_id: OpId, it: HttpRequest) -> Request:
     old, new, every = it.body["old_content"], it.body["new_content"], it.body.get("all", False)
     return api.ReplaceInBlock(op_id, it.body["label"], old, new, every, MODEL, it.key)
-
-
-def tool_insert(op_id: OpId, it: HttpRequest) -> Request:
-    return api.AddArchival(op_id, it.body["content"], request_key=it.key)
-
-
-def tool_search_archival(op_id: OpId, it: HttpRequest) -> Request:
-    return api.SearchArchival(op_id, it.body["query"], PAGE_OF_TOOLS, skip=count_skipped(it))
-
-
-def tool_search_messages(op_id: OpId, it: HttpRequest) -> Request:
-    return api.SearchMessages(op_id, it.body["query"], limit=PAGE_OF_TOOLS, skip=count_skipped(it))
 
 
 def tool_search_dates(op_id: OpId, it: HttpRequest) -> Request:
@@ -421,7 +405,9 @@ ROUTES: Final[Table] = {
         (api.BuildSystemPrompt,), results.Prompt, query="system format=form",
     ),
     ("POST", "tools/core_memory_append", True): route(
-        "Append to a block, as a model.", tool_append, (api.AppendToBlock,), results.BlockWritten,
+        "Append to a block, as a model.",
+        lambda op_id, it: api.AppendToBlock(op_id, it.body["label"], it.body["content"], MODEL, it.key),
+        (api.AppendToBlock,), results.BlockWritten,
         needed="label=block content=text",
     ),
     ("POST", "tools/core_memory_replace", True): route(
@@ -429,14 +415,18 @@ ROUTES: Final[Table] = {
         needed="label=block old_content=old new_content=new", body="all=every",
     ),
     ("POST", "tools/archival_memory_insert", True): route(
-        "Add a record, as a model.", tool_insert, (api.AddArchival,), results.Appended, needed="content"
+        "Add a record, as a model.", add_archival, (api.AddArchival,), results.Appended, needed="content"
     ),
     ("POST", "tools/archival_memory_search", True): route(
-        "Search records by words, ten on a page.", tool_search_archival,
+        "Search records by words, ten on a page.",
+        lambda op_id, it: api.SearchArchival(op_id, it.body["query"], PAGE_OF_TOOLS, skip=count_skipped(it)),
         (api.SearchArchival,), results.RecordsShown, needed="query", body="page=skip",
     ),
     ("POST", "tools/conversation_search", True): route(
-        "Search messages by words, ten on a page.", tool_search_messages,
+        "Search messages by words, ten on a page.",
+        lambda op_id, it: api.SearchMessages(
+            op_id, it.body["query"], limit=PAGE_OF_TOOLS, skip=count_skipped(it)
+        ),
         (api.SearchMessages,), results.MessagesFound, needed="query", body="page=skip",
     ),
     ("POST", "tools/conversation_search_date", True): route(
@@ -496,9 +486,7 @@ def as_json(value: object) -> object:
     match value:
         case results.BlocksShown(blocks):
             return [as_json(block) for block in blocks]
-        case results.MessagesShown():
-            return {**fields(value), "messages": [row_json(it) for it in value.messages]}
-        case results.MessagesFound():
+        case results.MessagesShown() | results.MessagesFound():
             return {**fields(value), "messages": [row_json(it) for it in value.messages]}
         case results.RecordsShown():
             return {**fields(value), "records": [row_json(it) for it in value.records]}

@@ -14,72 +14,11 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Final, TypeGuard, get_args
 
+from umi_core import domains
 from umi_core.conditions import Filter, RowFilter
 from umi_core.conversations import conversation, find_unreadable, list_positions
 from umi_core.data import Data, types_of
 from umi_core.declared import list_declared
-from umi_core.domains import (
-    Asker,
-    BlockKind,
-    BlockLabel,
-    BlockText,
-    Carries,
-    CategoryName,
-    CategoryNames,
-    Checks,
-    Cursor,
-    Deep,
-    Delta,
-    Document,
-    Domain,
-    EndedSession,
-    EntityId,
-    EventTime,
-    FactText,
-    Flag,
-    Form,
-    HitCount,
-    Importance,
-    Key,
-    Least,
-    LevelCount,
-    Levels,
-    LevelScore,
-    Limit,
-    ListedKind,
-    Members,
-    MemoryType,
-    MemoryTypes,
-    Metadata,
-    Modality,
-    NewCategories,
-    NewFactText,
-    Query,
-    Ranker,
-    Readers,
-    RequestKey,
-    Score,
-    SessionId,
-    SharedBy,
-    Source,
-    Speaker,
-    StoredKey,
-    Sufficiency,
-    Text,
-    TimeRange,
-    ToldIn,
-    Ttl,
-    Turns,
-    Types,
-    Uri,
-    Value,
-    Wish,
-    bad_fields,
-    bad_row_id,
-    checks_of,
-    domain_of,
-    plain_type,
-)
 from umi_core.errors import BlockTooLarge, EmptyText, Error, TooManyMembers, UnreadableMessages
 from umi_core.kelpie import requests as api_requests
 from umi_core.kelpie.domains import Author
@@ -108,9 +47,9 @@ class Set(WorkingRequest):
 
     tag = 40
     stores = True
-    key: StoredKey
-    value: Value
-    ttl_ms: Ttl | None = None
+    key: domains.StoredKey
+    value: domains.Value
+    ttl_ms: domains.Ttl | None = None
 
 
 class Get(WorkingRequest):
@@ -118,7 +57,7 @@ class Get(WorkingRequest):
 
     tag = 41
     shows = True
-    key: Key
+    key: domains.Key
 
 
 class Exists(WorkingRequest):
@@ -126,14 +65,14 @@ class Exists(WorkingRequest):
 
     tag = 42
     shows = True
-    key: Key
+    key: domains.Key
 
 
 class Delete(WorkingRequest):
     """Delete a key, and return whether it was there."""
 
     tag = 43
-    key: StoredKey
+    key: domains.StoredKey
 
 
 class Incr(WorkingRequest):
@@ -141,8 +80,8 @@ class Incr(WorkingRequest):
 
     tag = 44
     stores = True
-    key: StoredKey
-    delta: Delta = 1
+    key: domains.StoredKey
+    delta: domains.Delta = 1
 
 
 class Append(WorkingRequest):
@@ -150,15 +89,15 @@ class Append(WorkingRequest):
 
     tag = 45
     stores = True
-    key: StoredKey
-    value: Value
+    key: domains.StoredKey
+    value: domains.Value
 
 
 class Touch(WorkingRequest):
     """Let the time of a key begin anew."""
 
     tag = 46
-    key: StoredKey
+    key: domains.StoredKey
 
 
 class Sweep(WorkingRequest):
@@ -193,8 +132,8 @@ class GetBlock(CoreRead):
 
     tag = 51
     shows = True
-    kind: BlockKind
-    label: BlockLabel = ""
+    kind: domains.BlockKind
+    label: domains.BlockLabel = ""
 
 
 class Blocks(CoreRead):
@@ -215,7 +154,7 @@ class InCore(CoreRead):
 
     tag = 54
     shows = True
-    entity_id: EntityId
+    entity_id: domains.EntityId
 
 
 class Render(CoreRead):
@@ -223,7 +162,7 @@ class Render(CoreRead):
 
     tag = 55
     shows = True
-    form: Form = "xml"
+    form: domains.Form = "xml"
 
 
 class LastRoutingDecisions(CoreRead):
@@ -241,10 +180,10 @@ class SetBlock(WorkflowRequest):
     tag = 57
     workflow = "write_block"
     stores = True
-    kind: BlockKind
-    text: BlockText
-    label: BlockLabel = ""
-    importance_ppm: Importance | None = None
+    kind: domains.BlockKind
+    text: domains.BlockText
+    label: domains.BlockLabel = ""
+    importance_ppm: domains.Importance | None = None
     author: Author = "model"
 
     def contradiction(self) -> Error | None:
@@ -259,9 +198,9 @@ class SetImportance(WorkflowRequest):
 
     tag = 58
     workflow = "write_block"
-    kind: BlockKind
-    importance_ppm: Importance
-    label: BlockLabel = ""
+    kind: domains.BlockKind
+    importance_ppm: domains.Importance
+    label: domains.BlockLabel = ""
     author: Author = "model"
 
 
@@ -270,8 +209,8 @@ class RemoveBlock(WorkflowRequest):
 
     tag = 59
     workflow = "write_block"
-    kind: BlockKind
-    label: BlockLabel = ""
+    kind: domains.BlockKind
+    label: domains.BlockLabel = ""
     author: Author = "model"
 
 
@@ -281,7 +220,7 @@ class CreateSession(WorkflowRequest):
     tag = 60
     workflow = "create_session"
     stores = True
-    members: Members = ()
+    members: domains.Members = ()
 
 
 class SaveSession(WorkflowRequest):
@@ -289,8 +228,8 @@ class SaveSession(WorkflowRequest):
 
     tag = 61
     workflow = "save_session"
-    hand_to: Members = ()
-    carries: Carries = ("keys",)
+    hand_to: domains.Members = ()
+    carries: domains.Carries = ("keys",)
 
 
 class LoadSession(WorkflowRequest):
@@ -300,7 +239,7 @@ class LoadSession(WorkflowRequest):
     workflow = "load_session"
     evolve: ClassVar[bool] = True
     embed: ClassVar[bool] = True
-    session_id: SessionId
+    session_id: domains.SessionId
 
 
 def too_many(agents: tuple[str, ...]) -> Error | None:
@@ -315,7 +254,7 @@ class ShareArchive(WorkflowRequest):
     tag = 652
     workflow = "share_archive"
     is_common = False
-    agents: Readers | None = None
+    agents: domains.Readers | None = None
 
     def contradiction(self) -> Error | None:
         """Check that they are not too many."""
@@ -328,16 +267,16 @@ class Remember(WorkflowRequest):
     tag = 63
     workflow = "remember"
     stores = True
-    text: Text
-    extract: Flag = True
-    evolve: Flag = True
-    embed: Flag = True
-    importance_ppm: Importance | None = None
-    event_time_ms: EventTime | None = None
-    metadata: Metadata = ()
-    source: Source | None = None
-    request_key: RequestKey | None = None
-    speaker: Speaker | None = None
+    text: domains.Text
+    extract: domains.Flag = True
+    evolve: domains.Flag = True
+    embed: domains.Flag = True
+    importance_ppm: domains.Importance | None = None
+    event_time_ms: domains.EventTime | None = None
+    metadata: domains.Metadata = ()
+    source: domains.Source | None = None
+    request_key: domains.RequestKey | None = None
+    speaker: domains.Speaker | None = None
 
 
 class Recall(WorkflowRequest):
@@ -351,18 +290,18 @@ class Recall(WorkflowRequest):
     tag = 64
     workflow = "recall"
     shows = True
-    query: Query
-    limit: Limit | None = None
-    deep: Deep | None = None
-    time_range: TimeRange | None = None
-    types: Types | None = None
-    turns: Turns = ()
-    resolve: Flag = True
-    min_score_ppm: Score | None = None
-    force: Wish = False
+    query: domains.Query
+    limit: domains.Limit | None = None
+    deep: domains.Deep | None = None
+    time_range: domains.TimeRange | None = None
+    types: domains.Types | None = None
+    turns: domains.Turns = ()
+    resolve: domains.Flag = True
+    min_score_ppm: domains.Score | None = None
+    force: domains.Wish = False
     where: RowFilter = ()
-    shared: SharedBy = ()
-    speaker: Asker | None = None
+    shared: domains.SharedBy = ()
+    speaker: domains.Asker | None = None
 
     def contradiction(self) -> Error | None:
         """Check that they are not too many."""
@@ -374,8 +313,8 @@ class Forget(WorkflowRequest):
 
     tag = 65
     workflow = "forget"
-    entity_id: EntityId
-    request_key: RequestKey | None = None
+    entity_id: domains.EntityId
+    request_key: domains.RequestKey | None = None
 
 
 class GetEntity(WorkflowRequest):
@@ -384,7 +323,7 @@ class GetEntity(WorkflowRequest):
     tag = 66
     workflow = "get_entity"
     shows = True
-    entity_id: EntityId
+    entity_id: domains.EntityId
 
 
 class Count(WorkflowRequest):
@@ -393,7 +332,7 @@ class Count(WorkflowRequest):
     tag = 67
     workflow = "count"
     shows = True
-    types: Types | None = None
+    types: domains.Types | None = None
 
 
 class Rebalance(WorkflowRequest):
@@ -412,12 +351,12 @@ class Memorize(WorkflowRequest):
     tag = 100
     workflow = "memorize"
     stores = True
-    text: Document
-    modality: Modality = "text"
-    uri: Uri | None = None
-    memory_types: MemoryTypes | None = None
-    happened_ms: EventTime | None = None
-    session_id: ToldIn | None = None
+    text: domains.Document
+    modality: domains.Modality = "text"
+    uri: domains.Uri | None = None
+    memory_types: domains.MemoryTypes | None = None
+    happened_ms: domains.EventTime | None = None
+    session_id: domains.ToldIn | None = None
 
     def contradiction(self) -> Error | None:
         """Check that each message of a conversation can be read: none becomes an empty line."""
@@ -440,9 +379,9 @@ class List(WorkflowRequest):
     tag = 101
     workflow = "list"
     shows = True
-    kind: ListedKind
-    limit: Limit | None = None
-    cursor: Cursor | None = None
+    kind: domains.ListedKind
+    limit: domains.Limit | None = None
+    cursor: domains.Cursor | None = None
     where: RowFilter = ()
 
 
@@ -452,7 +391,7 @@ class Summarise(WorkflowRequest):
     tag = 104
     workflow = "summarise"
     stores = True
-    category: CategoryName
+    category: domains.CategoryName
 
 
 class EvolveCategory(WorkflowRequest):
@@ -464,8 +403,8 @@ class EvolveCategory(WorkflowRequest):
     tag = 161
     workflow = "evolve_category"
     stores = True
-    category: CategoryName
-    force: Wish = False
+    category: domains.CategoryName
+    force: domains.Wish = False
 
 
 class Retrieve(WorkflowRequest):
@@ -481,21 +420,21 @@ class Retrieve(WorkflowRequest):
     tag = 106
     workflow = "retrieve"
     shows = True
-    query: Query
-    turns: Turns = ()
-    route_intention: Flag = True
-    resolve: Flag = True
-    enough: Sufficiency = "model"
-    rank: Ranker = "vector"
-    levels: Levels = ALL_LEVELS
-    levels_max: LevelCount = LEVEL_COUNT
-    limit_per_level: HitCount = 5
-    total_limit: HitCount = 20
-    min_score_ppm: LevelScore = 600_000
-    min_results: Least = 3
-    min_avg_ppm: LevelScore = 800_000
+    query: domains.Query
+    turns: domains.Turns = ()
+    route_intention: domains.Flag = True
+    resolve: domains.Flag = True
+    enough: domains.Sufficiency = "model"
+    rank: domains.Ranker = "vector"
+    levels: domains.Levels = ALL_LEVELS
+    levels_max: domains.LevelCount = LEVEL_COUNT
+    limit_per_level: domains.HitCount = 5
+    total_limit: domains.HitCount = 20
+    min_score_ppm: domains.LevelScore = 600_000
+    min_results: domains.Least = 3
+    min_avg_ppm: domains.LevelScore = 800_000
     where: Filter = ()
-    force: Wish = False
+    force: domains.Wish = False
 
 
 class Search(WorkflowRequest):
@@ -507,21 +446,21 @@ class Search(WorkflowRequest):
     tag = 107
     workflow = "retrieve"
     shows = True
-    query: Query
-    turns: Turns = ()
-    resolve: Flag = True
-    rank: Ranker = "vector"
-    levels: Levels = ALL_LEVELS
-    levels_max: LevelCount = LEVEL_COUNT
-    total_limit: HitCount = 20
-    min_score_ppm: LevelScore = 600_000
-    min_results: Least = 3
-    min_avg_ppm: LevelScore = 800_000
+    query: domains.Query
+    turns: domains.Turns = ()
+    resolve: domains.Flag = True
+    rank: domains.Ranker = "vector"
+    levels: domains.Levels = ALL_LEVELS
+    levels_max: domains.LevelCount = LEVEL_COUNT
+    total_limit: domains.HitCount = 20
+    min_score_ppm: domains.LevelScore = 600_000
+    min_results: domains.Least = 3
+    min_avg_ppm: domains.LevelScore = 800_000
     where: Filter = ()
-    force: Wish = False
-    route_intention: Flag = False
-    enough: Sufficiency = "score"
-    limit_per_level: HitCount = 10
+    force: domains.Wish = False
+    route_intention: domains.Flag = False
+    enough: domains.Sufficiency = "score"
+    limit_per_level: domains.HitCount = 10
 
 
 Descent = Retrieve | Search
@@ -536,9 +475,9 @@ class CreateEntity(WorkflowRequest):
     tag = 200
     workflow = "create_entity"
     stores = True
-    content: FactText
-    memory_type: MemoryType
-    categories: CategoryNames | None = None
+    content: domains.FactText
+    memory_type: domains.MemoryType
+    categories: domains.CategoryNames | None = None
 
 
 class UpdateEntity(WorkflowRequest):
@@ -547,15 +486,15 @@ class UpdateEntity(WorkflowRequest):
     tag = 631
     workflow = "update_entity"
     stores = True
-    entity_id: EntityId
-    content: NewFactText | None = None
-    categories: NewCategories | None = None
+    entity_id: domains.EntityId
+    content: domains.NewFactText | None = None
+    categories: domains.NewCategories | None = None
 
 
 # Ends: a session leaves its reflection, a text leaves nothing.
 
 
-ResourceId = Annotated[str, Domain("resource_id", bad_row_id)]
+ResourceId = Annotated[str, domains.Domain("resource_id", domains.bad_row_id)]
 
 
 class EndSession(WorkflowRequest):
@@ -564,7 +503,7 @@ class EndSession(WorkflowRequest):
     tag = 183
     workflow = "reflect"
     stores = True
-    session_id: EndedSession
+    session_id: domains.EndedSession
 
 
 class ForgetResource(WorkflowRequest):
@@ -599,11 +538,11 @@ def is_working(value: object) -> TypeGuard[WorkingRequest]:
 def bad_request(request: Request) -> Error | None:
     """Return the first thing wrong with what a caller gave, field by field, then with the fields together."""
     # The fields come first: `contradiction` may take each of them for sound.
-    return bad_fields(request, CHECKS[request.__class__]) or request.contradiction()
+    return domains.bad_fields(request, CHECKS[request.__class__]) or request.contradiction()
 
 
 # Made once: a look at the types of the fields for each request would cost more than the checks.
-CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}
+CHECKS: Final[dict[type, domains.Checks]] = {cls: domains.checks_of(cls) for cls in ALL}
 
 
 # Arguments: the fields of each request that a caller fills in, for programs that draw and read requests.
@@ -626,7 +565,7 @@ def list_arguments(cls: type[Request]) -> Iterator[Argument]:
     required_count = len(cls.__struct_fields__) - len(cls.__struct_defaults__)
     for at, (name, kind) in enumerate(types_of(cls).items()):
         if name != "op_id":
-            yield Argument(name, domain_of(kind).name, plain_type(kind), at < required_count)
+            yield Argument(name, domains.domain_of(kind).name, domains.plain_type(kind), at < required_count)
 
 
 ARGUMENTS: Final = {cls: tuple(list_arguments(cls)) for cls in ALL}

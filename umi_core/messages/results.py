@@ -10,7 +10,7 @@ from umi_core.domains import Count, Domain, EventTime, Score, Turns, VersionNumb
 from umi_core.kelpie.results import Appended, Keyed, RecordDeleted
 from umi_core.limits import PPM
 from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Relation, Resource, Subcategory
-from umi_core.values import Block, RoutingDecision
+from umi_core.values import RoutingDecision
 
 StoredChange = Annotated[str, Domain("stored_change", one_of("created", "updated", "unchanged", "forgotten"))]
 TextChange = Annotated[str, Domain("text_change", one_of("created", "updated", "unchanged"))]
@@ -437,11 +437,3 @@ def with_text(value: object, own: object) -> object:
     # The reply of an earlier plan, with the text of this one: both were made for one request.
     is_known = name and type(own) is type(value)
     return replace_field(value, name, getattr(own, name)) if is_known else value
-
-
-__all__ = [
-    "Block", "BlockRemoved", "BlockSet", "Evolved", "Forgotten", "Group", "Hit", "LevelHit",
-    "LevelTried", "Listed", "Memorized",
-    "Rebalanced", "Recalled", "Reflected", "Remembered", "Resolution", "ResourceForgotten", "Retrieved",
-    "SessionCreated", "SessionLoaded", "SessionSaved", "Stored", "Summarised",
-]  # fmt: skip

@@ -93,7 +93,7 @@ class StoreResult(Data):
 
 
 class MigrationReply(Data):
-    """`unknown`: it may have happened. `degraded`: it is done, and one store does not know yet.
+    """Answer a request; if unknown, it may have happened. `degraded`: one store does not know of it yet.
 
     `value`: of a read what it found, of an add the id, of a switch the phase, of a comparison its report; of
     what is not ready what is missing.

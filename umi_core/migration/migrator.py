@@ -114,7 +114,9 @@ class Migrator:
         effects: list[Effect] = []
         for track in self.tracks.values():
             if track.sent is not None and track.sent.due_ms <= self.seen_ms:
-                effects += self.hear(track, assume_result(track.sent.ask))
+                # A question that was not answered in time: a write may have happened all the same.
+                is_write = bool(track.sent.ask.writes)
+                effects += self.hear(track, machine.StoreResult("unknown" if is_write else "failed"))
         if isinstance(value, MigrationRequest):
             effects += self.admit(value)
         elif isinstance(value, ReadDone | Committed | EffectFailed):
@@ -241,11 +243,6 @@ def body_of(kind: str, key: Key, address: Address, value: str | Once | None) -> 
 
 
 # Answers.
-
-
-def assume_result(ask: Ask) -> machine.StoreResult:
-    """Return the result of a question whose answer did not come in time."""
-    return machine.StoreResult("unknown" if ask.writes else "failed")
 
 
 def read_answer(sent: Sent, answer: Answer) -> machine.StoreResult | Read:

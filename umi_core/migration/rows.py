@@ -36,9 +36,6 @@ class RowOfMove(Body):
     id: Word
     kind: MovedKind
 
-    def own_id(self) -> str:
-        return self.id
-
 
 class Moved(RowOfMove):
     """A row of the old server. In main one without a content is a tombstone."""

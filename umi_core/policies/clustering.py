@@ -9,6 +9,9 @@ centroid of its group, every group is large enough, and no two groups are near e
     merge       two groups near each other become one
     settle      the member least near to the new centroid leaves if it is not near enough
     dissolve    a group that has become too small is dropped; then again from merge, until nothing changes
+
+Law 4. A group is as much in use as the member of it that was used last: one is enough for all of them.
+Law 5. A member without a group is in use only by itself, so a group that is gone does not come back unused.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +21,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_core.limits import SUBCATEGORY_COUNT_MAX
 from umi_core.policies.similarity import Centroid, MemberVectors, nearest_pairs, vector_relevance_ppm
+from umi_core.rows import AccessRecord, Membership
 
 Vector = tuple[int, ...]
 Vectors = Mapping[str, Vector]  # by id
@@ -197,3 +201,22 @@ def inherit_groups(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> lis
         if age in groups and ids not in heirs:
             heirs[ids] = groups.pop(age)
     return [structs.replace(it, known=heirs.get(it.member_ids)) for it in found]
+
+
+# Decay: which members of a category are in use, and with them which of its groups.
+
+
+def in_use(
+    members: Iterable[Membership], records: Mapping[str, AccessRecord], unused_ms: int
+) -> tuple[Membership, ...]:
+    """Return the members used after `unused_ms`, and all members of a group with such a member."""
+    every = tuple(members)
+    used = [it for it in every if last_use_ms(it, records) > unused_ms]
+    ids, groups = {it.id for it in used}, {it.subcategory_id for it in used if it.subcategory_id}
+    return tuple(it for it in every if it.id in ids or it.subcategory_id in groups)
+
+
+def last_use_ms(member: Membership, records: Mapping[str, AccessRecord]) -> int:
+    """Return the time of the last use; becoming a member is one."""
+    record = records.get(member.entity_id)
+    return max(member.created_ms, record.last_ms if record is not None else 0)

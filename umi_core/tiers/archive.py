@@ -150,8 +150,7 @@ class AccessTable(Data):
         versions: Versions = (),
         newest: Mapping[str, int] | None = None,
     ) -> "AccessTable":
-        """Record a durable commit that named `entities` and removed `gone`; `versions` of the rows that it
-        wrote.
+        """Record a durable commit that named `entities` and removed ids; `versions` of the rows it wrote.
 
         `newest`: the newest known versions of these rows, if the caller has looked them up already.
         """

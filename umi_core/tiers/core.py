@@ -16,16 +16,10 @@ from typing import Final, Literal
 
 from msgspec import structs
 
-from umi_core import limits
+from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Blocks, Count
-from umi_core.errors import (
-    BlockNotFound,
-    CoreFull,
-    Error,
-    TooManyBlocks,
-)
 from umi_core.kelpie.errors import ReadOnly
 from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_MAX, PPM
 from umi_core.policies.eviction import EvictionCandidate, Shortage, victims
@@ -110,7 +104,7 @@ def set_block(
     scores: Scores,
     config: Config,
     author: str = MODEL,
-) -> CoreWrite | Error:
+) -> CoreWrite | errors.Error:
     """Create or replace the authored text; entries stay if there is room, importance unless it is given."""
     if error := check_author(kind, label, author):
         return error
@@ -118,7 +112,7 @@ def set_block(
     old = core.find(kind, asked.label) or Block(kind, asked.label)
     # Only a block that gets its first text counts; entries need no authored block.
     if old.text is None and core.authored_count >= BLOCK_COUNT_MAX:
-        return TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
+        return errors.TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
     kept_ppm = old.importance_ppm if importance_ppm is None else importance_ppm
     # The tier as it is wanted may be over its limits: `find_leaving` finds the entries that bring it back.
     wanted = put(core, structs.replace(old, text=asked.text, importance_ppm=kept_ppm))
@@ -128,33 +122,33 @@ def set_block(
     return CoreWrite(without(wanted, left), left)
 
 
-def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> CoreFull:
+def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> errors.CoreFull:
     """Return the error of the limit that is short: of the block beside entries of self, or of core."""
     # Entries leave for text, but for those of self: only in persona can they take the room of a text.
     kept_bytes = sum(entry.size_bytes for entry in old.entries) if old.kind == SELF_BLOCK else 0
     if kept_bytes + asked.size_bytes > BLOCK_BYTES_MAX:
-        return CoreFull(kept_bytes, BLOCK_BYTES_MAX, asked.size_bytes)
-    return CoreFull(core.used_bytes, config.core_bytes_max, asked.size_bytes)
+        return errors.CoreFull(kept_bytes, BLOCK_BYTES_MAX, asked.size_bytes)
+    return errors.CoreFull(core.used_bytes, config.core_bytes_max, asked.size_bytes)
 
 
 def set_importance(
     core: CoreTier, kind: str, importance_ppm: int, label: str = "", author: str = MODEL
-) -> CoreWrite | Error:
+) -> CoreWrite | errors.Error:
     if error := check_author(kind, label, author):
         return error
     block = core.find(kind, label)
     if block is None:
-        return BlockNotFound(slot_name(kind, label))
+        return errors.BlockNotFound(slot_name(kind, label))
     return CoreWrite(put(core, structs.replace(block, importance_ppm=importance_ppm)))
 
 
-def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL) -> CoreWrite | Error:
+def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL) -> CoreWrite | errors.Error:
     """Remove a block: its text and its entries leave, those of self too."""
     if error := check_author(kind, label, author):
         return error
     block = core.find(kind, label)
     if block is None:
-        return BlockNotFound(slot_name(kind, label))
+        return errors.BlockNotFound(slot_name(kind, label))
     left = tuple(entry.entity_id for entry in block.entries)
     # A block without text and entries is dropped when the tier is put together (`core_of`).
     return CoreWrite(put(core, Block(block.kind, block.label)), left, block.text)
@@ -202,14 +196,10 @@ def admit(
 def is_over_quota(core: CoreTier, entry: Entry, config: Config) -> bool:
     """Check whether self would have too many entries or too large a share of core."""
     persona = core.find(SELF_BLOCK) or Block(SELF_BLOCK)
-    has_count = len(persona.entries) < limits.SELF_ENTRY_COUNT_MAX
-    return not has_count or entry.size_bytes > self_room_bytes(persona, config)
-
-
-def self_room_bytes(persona: Block, config: Config) -> int:
-    """Return how many bytes the entries of self may still take; negative after the limits were lowered."""
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
-    return share_bytes - sum(entry.size_bytes for entry in persona.entries)
+    # Negative after the limits were lowered.
+    room_bytes = share_bytes - sum(it.size_bytes for it in persona.entries)
+    return len(persona.entries) >= limits.SELF_ENTRY_COUNT_MAX or entry.size_bytes > room_bytes
 
 
 def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple[str, ...]] | None:
@@ -253,12 +243,8 @@ def put_entry(core: CoreTier, kind: str, entry: Entry) -> CoreTier:
 
 def without(core: CoreTier, entity_ids: tuple[str, ...]) -> CoreTier:
     """Return the tier without these entries; a block without entries and text goes with its importance."""
-    return core_of((drop_entries(block, entity_ids) for block in core.blocks), core.guard_version)
-
-
-def drop_entries(block: Block, entity_ids: tuple[str, ...]) -> Block:
-    kept = tuple(entry for entry in block.entries if entry.entity_id not in entity_ids)
-    return structs.replace(block, entries=kept)
+    kept = ((it, tuple(e for e in it.entries if e.entity_id not in entity_ids)) for it in core.blocks)
+    return core_of((structs.replace(it, entries=entries) for it, entries in kept), core.guard_version)
 
 
 def slot_name(kind: str, label: str) -> str:

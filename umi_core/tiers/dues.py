@@ -40,7 +40,7 @@ def update_dues(dues: Dues, bodies: Iterable[object], config: Config, *, is_late
 
 
 def merge_dues(dues: Dues, changed: Mapping[str, int | None], *, is_late: bool = False) -> Dues:
-    """Return the due dates with those of `told`: a time, or None if nothing is due of that key any more."""
+    """Return the due dates with the `changed` ones: a time, or None if nothing is due of a key any more."""
     if is_late:
         # A time that is known already may be newer than this one; a time for a key without one does no harm.
         changed = {key: at_ms for key, at_ms in changed.items() if at_ms is not None and key not in dues}

@@ -24,8 +24,6 @@ from umi_core.ids import pack
 from umi_core.text import cut, is_text, size
 from umi_core.tiers.working import WorkingTier
 
-__all__ = ["Loaded", "SessionInfo", "decode", "encode", "read_reserved", "record_recall", "record_remember"]
-
 FORMAT: Final = "umi.session"
 VERSION: Final = 1
 
@@ -60,8 +58,6 @@ class SessionInfo(Data):
         value = None if show is None else show(self)
         return None if value is None else str(value).encode()
 
-
-read_reserved = SessionInfo.read_reserved
 
 RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
     "__session_id": lambda info: info.session_id,
@@ -219,8 +215,10 @@ def bad_row(row: object) -> str | None:
 
 def bad_field(info: SessionInfo) -> str | None:
     """Return the first field that is not within its limits, or None."""
+    own_id = info.session_id
+    is_id = is_text(own_id) and own_id.isascii() and 0 < len(own_id) <= limits.SCOPE_PART_BYTES_MAX
     good = {
-        "session_id": info.session_id is None or is_id(info.session_id),
+        "session_id": own_id is None or is_id,
         "started_ms": info.started_ms is None or domains.is_int(info.started_ms),
         "interaction_count": is_int(info.interaction_count) and 0 <= info.interaction_count <= limits.I64_MAX,
         "last_input": info.last_input is None or is_short(info.last_input),
@@ -233,10 +231,6 @@ def bad_field(info: SessionInfo) -> str | None:
 
 def is_int(value: object) -> bool:
     return type(value) is int  # so no bool
-
-
-def is_id(value: str) -> bool:
-    return is_text(value) and value.isascii() and 0 < len(value) <= limits.SCOPE_PART_BYTES_MAX
 
 
 def is_short(value: str) -> bool:

@@ -20,8 +20,6 @@ from umi_core.messages import requests
 from umi_core.messages.effects import Done, Outcome, Refused
 from umi_core.text import cut, size
 
-__all__ = ["WorkingTier", "answer", "drop_expired"]
-
 DONE: Final = Done()
 LOOK_MS: Final = limits.I64_MIN  # a due time not known yet: the next request looks
 TRUE: Final = Done(True)

@@ -25,28 +25,22 @@ from umi_core.language.memories import ExtractedFact
 from umi_core.language.segments import Segment
 from umi_core.messages.requests import ALL, Request, WorkflowRequest
 from umi_core.workflows.blocks import WRITE_BLOCK
+from umi_core.workflows.categories import EVOLVE_CATEGORY, SUMMARISE, Division, Newcomer, PlannedGroup
 from umi_core.workflows.commits import Plan
-from umi_core.workflows.create_entity import CREATE_ENTITY
 from umi_core.workflows.drafting import Drafted
-from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcomer, PlannedGroup
-from umi_core.workflows.forget import FORGET
-from umi_core.workflows.forget_resource import FORGET_RESOURCE
-from umi_core.workflows.grouping import Home
-from umi_core.workflows.handoff import LOAD_SESSION
+from umi_core.workflows.entities import CREATE_ENTITY, UPDATE_ENTITY, CategorisedFact
+from umi_core.workflows.forget import FORGET, FORGET_RESOURCE
+from umi_core.workflows.linking import Home
 from umi_core.workflows.listing import COUNT, GET_ENTITY, LIST, RECENT_ENTITIES
-from umi_core.workflows.memorize import MEMORIZE
-from umi_core.workflows.reading import Unit, UnitReading
+from umi_core.workflows.memorize import MEMORIZE, Unit, UnitReading
 from umi_core.workflows.rebalance import REBALANCE
 from umi_core.workflows.recall import RECALL
 from umi_core.workflows.recover import RECOVER
 from umi_core.workflows.reflect import REFLECT
 from umi_core.workflows.remember import REMEMBER
 from umi_core.workflows.retrieve import RETRIEVE
-from umi_core.workflows.sessions import CREATE_SESSION, SAVE_SESSION
+from umi_core.workflows.sessions import CREATE_SESSION, LOAD_SESSION, SAVE_SESSION
 from umi_core.workflows.sharing import SHARE_ARCHIVE
-from umi_core.workflows.summarise import SUMMARISE
-from umi_core.workflows.telling import CategorisedFact
-from umi_core.workflows.update_entity import UPDATE_ENTITY
 from umi_core.workflows.upkeep import UPKEEP
 
 __all__ = ["BUILT_IN", "WORKFLOWS"]

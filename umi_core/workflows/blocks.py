@@ -12,7 +12,7 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Read
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance
 from umi_core.messages.results import BlockRemoved, BlockSet
-from umi_core.tiers.core import CoreTier, CoreWrite, remove_block, set_block, set_importance
+from umi_core.tiers.core import CoreTier, remove_block, set_block, set_importance
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -20,10 +20,8 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
-    adopt,
     commit_row,
-    core_of,
-    index_rows,
+    read_core,
     scores_of,
 )
 
@@ -42,9 +40,7 @@ def ask_load(facts: Facts, view: View) -> Read:
 
 
 def take_load(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    core = core_of(index_rows(answer), view.scope)
-    adopt(view, core)
-    return Learned(CORE(core))
+    return Learned(CORE(read_core(answer, view)))
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Taken:
@@ -71,14 +67,9 @@ def change(
             assert_never(request)
     if isinstance(done, Error):
         return done
-    return done.core, build_value(request, done)
-
-
-def build_value(request: BlockRequest, done: CoreWrite) -> BlockSet | BlockRemoved | None:
-    """Return the value of the reply; None for a request that only sets importance."""
     if isinstance(request, RemoveBlock):
-        return BlockRemoved(done.text, done.left_ids)
-    return BlockSet(done.left_ids) if isinstance(request, SetBlock) else None
+        return done.core, BlockRemoved(done.text, done.left_ids)
+    return done.core, BlockSet(done.left_ids) if isinstance(request, SetBlock) else None
 
 
 WRITE_BLOCK = Workflow(

@@ -25,7 +25,6 @@ from umi_core.engine.workflow import (
     Taken,
     asks,
     degrade,
-    nothing,
     retry,
 )
 from umi_core.errors import KeyReused
@@ -111,6 +110,13 @@ def head_of(rows: Mapping[Address, Row], scope: Scope) -> tuple[str, int]:
     return (row.body.cursor, row.version) if row and isinstance(row.body, Head) else ("", 0)
 
 
+def read_core(answer: ReadDone, view: View) -> CoreTier:
+    """Return the core tier of the answer, which becomes that of the memory if it is newer."""
+    core = core_of(index_rows(answer), view.scope)
+    adopt(view, core)
+    return core
+
+
 def adopt(view: View, core: CoreTier) -> None:
     # A read may be older than the tier: read core 7, a commit makes it 8, and then the answer arrives.
     if core.guard_version > view.tiers.core.guard_version:
@@ -131,17 +137,11 @@ def scores_of(core: CoreTier, access: AccessTable, now_ms: int) -> dict[str, int
 
 
 def key_of(facts: Facts, view: View) -> str:
-    request_key = facts.get(REQUEST_KEY)
-    if request_key is not None:
-        return commit_key(view.scope, key_space(facts), request_key)
+    request_key, request = facts.get(REQUEST_KEY), facts.get(REQUEST)
+    if request_key is not None and isinstance(request, Request):
+        return commit_key(view.scope, request.key_space, request_key)
     # Epoch and number never occur together again, not even after a restart.
     return commit_key(view.scope, view.epoch, view.number, "commit")
-
-
-def key_space(facts: Facts) -> str:
-    request = facts[REQUEST]
-    assert isinstance(request, Request)
-    return request.key_space
 
 
 def ask_if_any(facts: Facts, view: View) -> Commit | None:
@@ -281,9 +281,8 @@ def ask_core(facts: Facts, view: View) -> Read | None:
     return Read(ByIds((address(view.scope, "core"),))) if facts[LOST] else None
 
 
-def take_core(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    if answer is not None:
-        adopt(view, core_of(index_rows(answer), view.scope))
+def take_core(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    read_core(answer, view)
     return Learned()
 
 
@@ -291,7 +290,7 @@ def commit_row(
     replan: str, ask: Ask[Commit | None] = ask_commit, take: Take[Committed | None] = take_keyed_commit
 ) -> Step:
     return Step(
-        "commit", requires=(PLAN,), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        "commit", requires=(PLAN,), produces=(STORED, LOST),
         # Three attempts of one batch are safe: all have one key, and storage answers the second as the first.
         **asks(Commit, ask, take, retry(3, replan=replan)),
     )  # fmt: skip

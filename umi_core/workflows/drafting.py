@@ -2,6 +2,8 @@
 
 Law 1. A statement that is known already changes nothing but what is given explicitly; else it is a new fact.
 Law 2. What a request does not give explicitly stays as it was.
+Law 3. A fact leaves with the last resource that told it, and never once it was told otherwise: by a remember,
+a create_entity, or a resource for which there was no room among its sources.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +19,7 @@ from umi_core.errors import BadOption, Error
 from umi_core.ids import entity_id, fact_id
 from umi_core.language.extraction import Mention
 from umi_core.language.prompts import Statement
-from umi_core.limits import EMBED_TEXT_BYTES_MAX
+from umi_core.limits import EMBED_TEXT_BYTES_MAX, I64_MAX, SOURCE_COUNT_MAX
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Ended, Entity, Row
 from umi_core.text import cut, show_value
@@ -225,3 +227,33 @@ def ref(entity: Entity) -> str:
 
 def statement_of(entity: Entity) -> Statement:
     return Statement(ref(entity), entity.name, entity.content, entity.updated_ms, entity.event_time_ms)
+
+
+# Sources: which resources and records told a fact, and what is left of it without one of them.
+
+
+def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
+    """Return the draft with this source; a known fact is reinforced by each source that it lacks."""
+    entity = draft.entity
+    if source in entity.sources:
+        return draft
+    # No room to remember this source, so the fact must not leave with the others: it counts as told directly.
+    if len(entity.sources) >= SOURCE_COUNT_MAX:
+        return with_entity(draft, structs.replace(entity, is_direct=True))
+    entity = structs.replace(entity, sources=tuple(sorted((*entity.sources, source))))
+    # The first telling is no reinforcement; a fact that had ended, and is told again, was known.
+    is_known = draft.old is not None or draft.has_ended
+    count = min(entity.reinforced_count + 1, I64_MAX)
+    reinforced = structs.replace(entity, reinforced_count=count, last_reinforced_ms=now_ms)
+    return with_entity(draft, reinforced if is_known else entity)
+
+
+def drop_source(source: str, entity: Entity) -> Entity | None:
+    """Return the fact without this source; None if nothing else told it."""
+    sources = tuple(key for key in entity.sources if key != source)
+    if not sources and not entity.is_direct:
+        return None
+    count = max(1, entity.reinforced_count - 1)
+    # One source is no reinforcement, so there is no time of one.
+    last_ms = entity.last_reinforced_ms if count > 1 else None
+    return structs.replace(entity, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)

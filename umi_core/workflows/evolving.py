@@ -1,17 +1,30 @@
-"""Extracting and comparing: what a text says, and how that stands to what was known.
+"""Extracting and comparing: what a text says, and what that makes of what was known.
 
-Both are asked of the model before anything is written.
+A model is asked about both before anything is written.
+
+    current   entity row, vector, access record, memberships; core may show it
+    ended     one row, with the fact, its successor, how it ended and when; its relations stay
 
 Law 1. Asked pairs: each new fact with its candidates, by rank, a few in one question. What its text tells
 before it is a candidate as well, as if one had been told after the other. Law 2. Without a model, or without
 a verdict, nothing that is known changes. Law 3. New facts that are not compared are counted.
+Law 4. A verdict ends one of the two facts that it is about, and no other: the one that happened first. So an
+old chat that is imported ends nothing that came after it, and what it says arrives as the past that it is.
+It does not end a text that is longer than what the model is shown, nor close a circle of facts that end each
+other. Law 5. An ended fact is in nothing that is searched, listed by category, summarised or shown in core.
+Law 6. A relation leads from an older statement to a new one, or from what ends to what ends it. Both ends
+exist, because the commit rewrites both: one that forgets an end meanwhile conflicts. A fact at its limit
+takes no more; what is left out is counted.
 """
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Final
 
+from msgspec import structs
+
 from umi_core.conditions import Condition
+from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
     Degrade,
@@ -22,9 +35,11 @@ from umi_core.engine.workflow import (
     Unusable,
     asks,
     degrade,
-    nothing,
+    learn_rows,
+    learn_unit_rows,
     retry,
 )
+from umi_core.ids import relation_id
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language import replies
 from umi_core.language.dates import add_dates, day_of
@@ -36,15 +51,19 @@ from umi_core.limits import (
     EVOLVE_CANDIDATE_COUNT_MAX,
     EVOLVE_FACT_COUNT_MAX,
     EVOLVE_PAIR_COUNT_MAX,
+    EXTRACT_CONTENT_BYTES_MAX,
+    RELATION_COUNT_MAX,
     TEXT_BYTES_MAX,
 )
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByWords, Read
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, ByWords, Expect, Read, Write
 from umi_core.messages.requests import LoadSession, Memorize, Remember
 from umi_core.policies.ranking import relevance
 from umi_core.policies.term_scores import score_others
-from umi_core.rows import Entity, Row
-from umi_core.values import Scope
+from umi_core.rows import Ended, Entity, Membership, Relation, Row, bodies_of
+from umi_core.text import size
+from umi_core.values import ENDING_KINDS, Scope
+from umi_core.workflows.commits import address, put
 from umi_core.workflows.drafting import (
     DRAFTS,
     Drafted,
@@ -52,7 +71,9 @@ from umi_core.workflows.drafting import (
     order_by_text,
     ref,
     statement_of,
+    with_entity,
 )
+from umi_core.workflows.linking import expect_memberships, unlink_members
 
 # Extracting: the names in a text, and what is said about each, before anything is looked up.
 #
@@ -108,7 +129,6 @@ def notes(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 EXTRACT = Step(
     "extract", requires=(REQUEST, STATED_ON, STATED), produces=(MENTIONS, DROPPED),
-    otherwise=nothing(MENTIONS, DROPPED), config=(("profile", "default"),),
     **asks(AskModel, ask_extraction, take_extraction, retry(2, then=Degrade("notes", notes))),
 )  # fmt: skip
 
@@ -173,9 +193,8 @@ def candidate_rows(facts: Facts) -> Mapping[str, Row]:
 
 def compared_facts(facts: Facts) -> Mapping[str, Entity]:
     """Return by ref the facts that pairs may name: the candidates, and what this text tells."""
-    bodies = [row.body for row in candidate_rows(facts).values()]
-    drafted = (draft.entity for draft in facts[DRAFTS])
-    return {ref(it): it for it in (*bodies, *drafted) if isinstance(it, Entity)}
+    known = bodies_of(candidate_rows(facts).values(), Entity)
+    return {ref(it): it for it in (*known, *(draft.entity for draft in facts[DRAFTS]))}
 
 
 def list_near(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[int, Entity]]]:
@@ -229,11 +248,6 @@ def all_verdicts(facts: Facts) -> Verdicts:
     return tuple(chain.from_iterable(by_answer))
 
 
-def are_drafts(facts: Facts, scope: Scope) -> bool:
-    drafts, fresh = facts[DRAFTS], facts[FRESH]
-    return all(draft in drafts for draft in fresh)
-
-
 def are_of_candidates(facts: Facts, scope: Scope) -> bool:
     new, entities = {ref(draft.entity) for draft in facts[FRESH]}, compared_facts(facts)
     pairs = [pair for asked in facts[PAIRS] for pair in asked]
@@ -247,22 +261,254 @@ def are_of_pairs(facts: Facts, scope: Scope) -> bool:
 
 
 COMPARE_LAWS: Final = (
-    Law("new facts among the drafts", (DRAFTS, FRESH), are_drafts),
+    Law("new facts among the drafts", (DRAFTS, FRESH),
+        lambda facts, scope: all(draft in facts[DRAFTS] for draft in facts[FRESH])),
     Law("pairs of new facts and candidates", (DRAFTS, FRESH, CANDIDATES, PAIRS), are_of_candidates),
     Law("verdicts on pairs", (PAIRS, VERDICTS), are_of_pairs),
-)
-
+)  # fmt: skip
 
 COMPARE_STEPS: Final = (
-    Step("compare", requires=(COMPARED, STATED, DRAFTS), produces=(FRESH,), otherwise=nothing(FRESH),
-         take=take_fresh),
-    Step("candidates", each=FRESH, requires=(DRAFTS,), produces=(CANDIDATES,), otherwise=nothing(CANDIDATES),
+    Step("compare", requires=(COMPARED, STATED, DRAFTS), produces=(FRESH,), take=take_fresh),
+    Step("candidates", each=FRESH, requires=(DRAFTS,), produces=(CANDIDATES,),
          **asks(Read, ask_candidates, take_candidates,
                 retry(2, then=degrade("none", CANDIDATES.unit(()))))),
-    Step("pairs", requires=(STATED, DRAFTS, FRESH, CANDIDATES), produces=(PAIRS,), otherwise=nothing(PAIRS),
-         take=take_pairs),
+    Step("pairs", requires=(STATED, DRAFTS, FRESH, CANDIDATES), produces=(PAIRS,), take=take_pairs),
     Step("evolve", each=PAIRS, requires=(DRAFTS, CANDIDATES), produces=(VERDICTS,),
-         otherwise=nothing(VERDICTS), config=(("profile", "default"),),
          **asks(AskModel, ask_evolution, take_evolution,
                 retry(2, then=degrade("none", VERDICTS.unit(()))))),
 )  # fmt: skip
+
+
+# Relating: the relations that a text adds, and what they change at both their ends.
+
+
+End = tuple[str, int]
+
+
+class Related(Data):
+    """The new relations; the drafts and the other entities as they are with them."""
+
+    relations: tuple[Relation, ...]
+    drafts: tuple[Drafted, ...]
+    others: tuple[tuple[Row, Entity], ...]
+    dropped_count: int
+
+
+def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
+    """Return the relations of this text, from its verdicts on candidates."""
+    rows = candidate_rows(facts)
+    entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
+    entities |= {draft.entity.id: draft.entity for draft in drafts}
+    kept: list[Relation] = []
+    wanted = tuple(verdict_relations(facts, view))
+    for relation in wanted:
+        ends = (relation.source[0], relation.target[0])
+        # Both ends count the relation, so it needs room at both.
+        if all(entities[end].relation_count < RELATION_COUNT_MAX for end in ends):
+            kept.append(relation)
+            for end in ends:
+                count = entities[end].relation_count + 1
+                entities[end] = structs.replace(entities[end], relation_count=count)
+    for relation in kept:
+        contradict(relation, entities)
+    others = tuple((row, entities[key]) for key, row in rows.items() if entities[key] != row.body)
+    return Related(
+        tuple(kept),
+        tuple(with_entity(draft, entities[draft.entity.id]) for draft in drafts),
+        others,
+        len(wanted) - len(kept),
+    )
+
+
+def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
+    """Let both facts name each other in `contradicts`."""
+    if relation.kind != "contradict":
+        return
+    ends = relation.target, relation.source
+    for (key, _), (other, version) in (ends, ends[::-1]):
+        statement = f"{other}@{version}"
+        # The newest last: at the limit the oldest is dropped.
+        refs = (*(it for it in entities[key].contradicts if it != statement), statement)
+        entities[key] = structs.replace(entities[key], contradicts=refs[-RELATION_COUNT_MAX:])
+
+
+# The relations.
+
+
+def build_relation(source: End, target: End, verdict: StatementVerdict, view: View) -> Relation:
+    row_id = relation_id(view.scope, source, target, verdict.kind)
+    return Relation(
+        row_id, verdict.kind, source, target, verdict.confidence_ppm, verdict.reason, verdict.by, view.now_ms
+    )
+
+
+def verdict_relations(facts: Facts, view: View) -> Iterator[Relation]:
+    """Yield the relations between the statements of each pair."""
+    entities = compared_facts(facts)
+    for (new_ref, known_ref), verdict in all_verdicts(facts):
+        new, known = entities[new_ref], entities[known_ref]
+        is_past = verdict.kind in ENDING_KINDS and new.happened_before(known)
+        source, target = (new, known) if is_past else (known, new)
+        yield build_relation((source.id, source.version), (target.id, target.version), verdict, view)
+
+
+# Ending: what becomes of a fact that a later one updates or contradicts.
+
+
+ENDING: Final = Fact("ending", tuple[Entity, ...])  # the known facts that end
+MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each of them
+SHELVES: Final = Fact("shelves", tuple[Row, ...])  # the categories that they are members of
+
+
+class Successor(Data):
+    """The fact that ends another one, and how."""
+
+    entity: Entity
+    how: str
+
+
+def successors(facts: Facts) -> Mapping[str, Successor]:
+    """Return by the id of each fact that ends what ends it: of several facts the first that was named.
+
+    What ends is the old fact of a pair, or a new one that happened before it.
+    """
+    entities, found = compared_facts(facts), dict[str, Successor]()
+    for (new_ref, known_ref), verdict in all_verdicts(facts):
+        new, known = entities[new_ref], entities[known_ref]
+        first, last = (new, known) if new.happened_before(known) else (known, new)
+        # The model has seen only the beginning of a longer fact, so its verdict is not about the whole.
+        is_ending = verdict.kind in ENDING_KINDS and size(first.content) <= EXTRACT_CONTENT_BYTES_MAX
+        if is_ending and find_last(last.id, found) != first.id:
+            found.setdefault(first.id, Successor(last, verdict.kind))
+    return found
+
+
+def find_last(key: str, by_id: Mapping[str, Successor]) -> str:
+    """Return the id of what is current in the place of a fact: what ends it, or what ends that, and so on."""
+    while key in by_id:
+        key = by_id[key].entity.id
+    return key
+
+
+def take_ending(facts: Facts, answer: None, view: View) -> Learned:
+    known = {key: row.body for key, row in candidate_rows(facts).items()}
+    known |= {draft.entity.id: draft.old for draft in facts[DRAFTS] if not draft.is_changed}
+    return Learned(ENDING(tuple(it for key in successors(facts) if isinstance(it := known.get(key), Entity))))
+
+
+def ask_memberships(facts: Facts, view: View) -> Read:
+    where = (Condition("touches", "contains", facts.unit(ENDING).id),)
+    return Read(ByFilter(view.scope, ("membership",), where))
+
+
+def ask_shelves(facts: Facts, view: View) -> Read | None:
+    rows = [row for rows in facts[MEMBERSHIPS] for row in rows]
+    # Sorted: the question must be the same in each run with the same rows.
+    keys = sorted({it.category_id for it in bodies_of(rows, Membership)})
+    return Read(ByIds(tuple(address(view.scope, "category", key) for key in keys))) if keys else None
+
+
+ENDING_LAW: Final = Law(
+    "facts that end by the verdicts", (DRAFTS, CANDIDATES, VERDICTS, ENDING),
+    lambda facts, scope: all(it.id in successors(facts) for it in facts[ENDING]),
+)  # fmt: skip
+FIND_ENDING: Final = Step(
+    "ending", requires=(DRAFTS, CANDIDATES, VERDICTS), produces=(ENDING,), take=take_ending,
+)  # fmt: skip
+READ_MEMBERSHIPS: Final = Step(
+    "memberships", each=ENDING, produces=(MEMBERSHIPS,),
+    **asks(Read, ask_memberships, learn_unit_rows(MEMBERSHIPS), retry(3)),
+)  # fmt: skip
+READ_SHELVES: Final = Step(
+    "shelves", requires=(MEMBERSHIPS,), produces=(SHELVES,),
+    **asks(Read, ask_shelves, learn_rows(SHELVES), retry(3)),
+)  # fmt: skip
+
+
+# What is written.
+
+
+def end_fact(fact: Entity, by: str, how: str, view: View) -> Iterator[Write]:
+    """Yield the writes by which a current fact becomes an ended one; its memberships are not among them."""
+    scope, key = view.scope, fact.id
+    yield from (Write(address(scope, kind, key), None) for kind in ("entity", "vector", "access"))
+    yield put_ended(fact, by, how, view)
+
+
+def put_ended(fact: Entity, by: str, how: str, view: View) -> Write:
+    return put(view.scope, "ended", fact.id, Ended(fact.id, fact, by, how, view.now_ms))
+
+
+def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterator[Write]:
+    """Yield the writes that end facts; `after`: by id the facts as they are with their new relations."""
+    by_id = successors(facts)
+    ending, found, shelves = facts[ENDING], facts[MEMBERSHIPS], facts[SHELVES]
+    for fact in ending:
+        it = by_id[fact.id]
+        yield from end_fact(after.get(fact.id, fact), it.entity.id, it.how, view)
+    memberships = [row for rows in found for row in rows]
+    # An ended fact is in no category: told again, it is linked again as a new one is.
+    yield from (Write(row.address, None) for row in memberships)
+    yield from unlink_members(memberships, shelves, view)
+
+
+def expected_homes(facts: Facts, view: View) -> tuple[Expect, ...]:
+    """Return what must still hold of the memberships of the facts that end."""
+    ending, found = facts[ENDING], facts[MEMBERSHIPS]
+    pairs = zip(ending, found, strict=True)
+    return tuple(it for fact, rows in pairs for it in expect_memberships(fact.id, rows, view))
+
+
+# What the new facts of a text make of known ones, and of each other, as one batch writes it.
+
+
+COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_SHELVES)
+COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
+
+
+class Comparison(Data):
+    """The drafts with their new relations, and what is written of known facts.
+
+    `past`: by id of each draft that ends, its writes, none of a known one, which `writes` has. `current`: the
+    facts of the drafts that have not ended; only these are counted as used, and get a block. `ended`: the ids
+    of all facts that end. `heirs`: by the id of each known one of them the fact of this text that is current
+    in its place.
+    """
+
+    drafts: tuple[Drafted, ...]
+    relations: tuple[Relation, ...]
+    dropped_count: int
+    past: Mapping[str, tuple[Write, ...]]
+    current: tuple[Entity, ...]
+    ended: tuple[str, ...]
+    heirs: Mapping[str, Entity | None]
+    writes: tuple[Write, ...]
+    expects: tuple[Expect, ...]
+
+
+def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison:
+    """Return what the verdicts on these drafts come to."""
+    relating, before = relate_facts(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
+    ended, after = successors(facts), {draft.entity.id: draft for draft in relating.drafts}
+    heirs = {it.id: before.get(find_last(it.id, ended)) for it in facts[ENDING]}
+    past = {
+        key: () if key in heirs else (put_ended(it.entity, ended[key].entity.id, ended[key].how, view),)
+        for key, it in after.items()
+        if key in ended
+    }
+    current = tuple(it.entity for key, it in after.items() if key not in past and not it.stays_ended)
+    return Comparison(
+        relating.drafts, relating.relations, relating.dropped_count, past, current,
+        tuple(dict.fromkeys((*past, *heirs))), heirs,
+        tuple(known_rows(relating, facts, view)), expected_homes(facts, view),
+    )  # fmt: skip
+
+
+def known_rows(relating: Related, facts: Facts, view: View) -> Iterator[Write]:
+    """Yield the new relations, the known facts that have them, and those that end."""
+    yield from (put(view.scope, "relation", it.id, it) for it in relating.relations)
+    others, ended = {it.id: it for _, it in relating.others}, successors(facts)
+    # A fact that ends is written as an ended row, with its new relation, and not as a current one.
+    yield from (put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
+    drafted = {draft.entity.id: draft.entity for draft in relating.drafts}
+    yield from ended_rows({**others, **drafted}, facts, view)

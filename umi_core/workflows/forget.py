@@ -1,20 +1,45 @@
-"""forget: a fact leaves with everything that is its own: relations, memberships, vector, access, core entry.
+"""forget and forget_resource: a fact, or a text that was memorized with the facts that only it told, leaves.
 
-Its categories are written again. The rows that it takes with it are described in linking.py.
+A fact takes with it what is its own: relations, memberships, vector, access record, core entry. Its
+categories, and the facts at the other ends of its relations, are written again. An archival record leaves by
+the same steps as a text (kelpie/logs.py).
+
+Law 1. A fact stays that another resource told as well, or that was told otherwise; any other is forgotten.
+Law 2. A summary or reflection made of the text is emptied until it is made anew. Law 3. All of it leaves in
+one commit, or nothing does.
 """
 
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import structs
 
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Learned, Step, Workflow, asks, nothing, retry
+from umi_core.engine.workflow import Law, Learned, Step, Workflow, asks, learn_rows, learn_unit_rows, retry
+from umi_core.ids import reflection_id
+from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByIds, Read
-from umi_core.messages.requests import Forget
-from umi_core.messages.results import Forgotten
-from umi_core.rows import fact_of
+from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
+from umi_core.messages.requests import Forget, ForgetResource
+from umi_core.messages.results import Forgotten, ResourceForgotten, Stored
+from umi_core.rows import (
+    Address,
+    Entity,
+    Membership,
+    Reflection,
+    Relation,
+    Resource,
+    Row,
+    bodies_of,
+    body_as,
+    fact_of,
+    with_fact,
+)
 from umi_core.tiers.core import without
+from umi_core.values import Scope
+from umi_core.workflows import commits
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -22,83 +47,337 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
-    adopt,
     ask_if_any,
     commit_row,
-    core_of,
-    index_rows,
+    put,
+    read_core,
 )
-from umi_core.workflows.linking import (
-    ENDS,
-    ENDS_LAW,
-    READ_ENDS,
-    READ_TOUCHING,
-    ROW,
-    TOUCHING,
-    delete_fact,
-    expect_memberships,
-    unlink_members,
-)
+from umi_core.workflows.drafting import drop_source
+from umi_core.workflows.linking import expect_memberships, unlink_members, vector_row
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
-REQUEST: Final = Fact("request", Forget)
+# Leaving: what goes with a fact, and what is written again without it.
 
 
-def id_of(facts: Facts) -> str:
-    return facts[REQUEST].entity_id
+def ask_belonging(fact_id: str, scope: Scope) -> Read:
+    """Ask for the relations and memberships of a fact."""
+    where = (Condition("touches", "contains", fact_id),)
+    return Read(ByFilter(scope, ("relation", "membership"), where))
 
 
-def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
-    return (id_of(facts),)
+def count_lost(touching: Iterable[Row], removed: Collection[str]) -> Mapping[str, int]:
+    """Count the relations that each remaining fact loses, by its id; one that is there twice is one."""
+    once = {row.address: row for row in touching}.values()
+    ends = (relation.touches for relation in bodies_of(once, Relation))
+    lost = (end for pair in ends if not set(pair).isdisjoint(removed) for end in pair if end not in removed)
+    return dict(sorted(Counter(lost).items()))
+
+
+def list_ends(lost: Iterable[str], touching: Iterable[Row], scope: Scope) -> list[Address]:
+    """List the facts at the other ends, each current or ended, and the categories of what goes."""
+    ends = [address(scope, kind, key) for key in lost for kind in ("entity", "ended")]
+    homes = sorted({it.category_id for it in bodies_of(touching, Membership)})
+    return ends + [address(scope, "category", key) for key in homes]
+
+
+def delete_fact(row: Row, touching: Iterable[Row], scope: Scope) -> Iterator[Write]:
+    """Yield the deletions of all rows of a fact."""
+    key = row.address.id
+    own = (row.address, address(scope, "vector", key), address(scope, "access", key))
+    yield from (Write(where, None) for where in (*own, *(it.address for it in touching)))
+
+
+def without_relations(fact: Entity, removed: Collection[str], lost: Mapping[str, int]) -> Entity:
+    """Return the fact without its relations to those that leave."""
+    refs = tuple(it for it in fact.contradicts if it.partition("@")[0] not in removed)
+    # Never below 0: a count in a row that was changed from outside may be too low.
+    count = max(0, fact.relation_count - lost.get(fact.id, 0))
+    return structs.replace(fact, relation_count=count, contradicts=refs)
+
+
+def update_ends(
+    ends: Iterable[tuple[Row, Entity | None]], removed: Collection[str], lost: Mapping[str, int]
+) -> Iterator[Write]:
+    """Yield the writes of these facts, as they are to be in their rows, without what leaves."""
+    for row, fact in ends:
+        after = None if fact is None else with_fact(row.body, without_relations(fact, removed, lost))
+        if after is not None and after != row.body:
+            yield Write(row.address, after)
+
+
+# One fact.
+
+OF_FACT: Final = Fact("request", Forget)
+ROW: Final = Fact("row", Row | None, ("entity", "ended"))  # of the fact that leaves; None if none does
+BELONGING: Final = Fact("touching", tuple[Row, ...])  # memberships and relations
+OTHER_ENDS: Final = Fact("ends", tuple[Row, ...])  # the facts at the other ends, and its categories
+
+
+def fact_id_of(facts: Facts) -> str:
+    return facts[OF_FACT].entity_id
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
-    own = (address(view.scope, kind, id_of(facts)) for kind in ("entity", "ended"))
+    own = (address(view.scope, kind, fact_id_of(facts)) for kind in ("entity", "ended"))
     return Read(ByIds((*own, address(view.scope, "core"))))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = index_rows(answer)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
     # A fact is current or ended: the batch that ends it deletes the other row.
-    row = next((it for it in rows.values() if fact_of(it.body) is not None), None)
-    return Learned(ROW(row) | CORE(core))
+    row = next((it for it in answer.rows if fact_of(it.body) is not None), None)
+    return Learned(ROW(row) | CORE(read_core(answer, view)))
 
 
-def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    row, core, key = facts[ROW], facts[CORE], id_of(facts)
-    touching, ends = facts[TOUCHING], facts[ENDS]
-    if row is None:  # an entry of it may be there all the same, if storage has lost the row
-        after = without(core, (key,)) if core.home_of(key) else None
-        # Forgotten for the access table, too: a recall that read the fact before must not bring it back.
-        return Learned(PLAN(Plan(view.now_ms, core=after, value=Forgotten(False), forgotten=(key,))))
-    rides = view.tiers.access.writes(view.scope, (key,))
-    shelf = unlink_members(touching, ends, view)
-    plan = Plan(
-        view.now_ms,
-        writes=(*delete_fact(row, facts, shelf, view.scope), *rides),
-        expects=expect_memberships(key, touching, view),
-        value=Forgotten(True),
-        forgotten=(key,),
-    )
-    return Learned(PLAN(structs.replace(plan, core=without(core, (key,)) if core.home_of(key) else None)))
+def ask_own(facts: Facts, view: View) -> Read | None:
+    return None if (row := facts[ROW]) is None else ask_belonging(row.address.id, view.scope)
+
+
+def lost_of_fact(facts: Facts) -> Mapping[str, int]:
+    row, touching = facts[ROW], facts[BELONGING]
+    return {} if row is None else count_lost(touching, (row.address.id,))
+
+
+def ask_other_ends(facts: Facts, view: View) -> Read | None:
+    touching = facts[BELONGING]
+    ends = list_ends(lost_of_fact(facts), touching, view.scope)
+    return Read(ByIds(tuple(ends))) if ends else None
+
+
+def take_forgetting(facts: Facts, answer: None, view: View) -> Learned:
+    row, core, key = facts[ROW], facts[CORE], fact_id_of(facts)
+    touching, ends = facts[BELONGING], facts[OTHER_ENDS]
+    # An entry may be there though storage has lost the row of its fact.
+    after = without(core, (key,)) if core.home_of(key) else None
+    # Forgotten for the access table, too: a recall that read the fact before must not bring it back.
+    plan = Plan(view.now_ms, core=after, value=Forgotten(row is not None), forgotten=(key,))
+    if row is None:
+        return Learned(PLAN(plan))
+    writes = (
+        *delete_fact(row, touching, view.scope),
+        *update_ends(((it, fact_of(it.body)) for it in ends), (key,), lost_of_fact(facts)),
+        *unlink_members(touching, ends, view), *view.tiers.access.writes(view.scope, (key,)),
+    )  # fmt: skip
+    expects = expect_memberships(key, touching, view)
+    return Learned(PLAN(structs.replace(plan, writes=writes, expects=expects)))
+
+
+def are_ends(facts: Facts, scope: Scope) -> bool:
+    """Return whether each fact at an end is that of a relation that goes."""
+    ends = [fact_of(it.body) for it in facts[OTHER_ENDS]]
+    return all(it.id in lost_of_fact(facts) for it in ends if it is not None)
 
 
 FORGET = Workflow(
     "forget",
-    given=(REQUEST, REQUEST_KEY),
+    given=(OF_FACT, REQUEST_KEY),
     steps=(
         SEEN,
-        Step("lookup", requires=(REQUEST,), produces=(ROW, CORE), otherwise=nothing(ROW, CORE),
-             claims=claim_entity, **asks(Read, ask_lookup, take_lookup, retry(3))),
-        READ_TOUCHING,
-        READ_ENDS,
-        Step("plan", requires=(ROW, CORE, TOUCHING, ENDS), produces=(PLAN,), otherwise=nothing(PLAN),
-             take=take_plan),
+        Step("lookup", requires=(OF_FACT,), produces=(ROW, CORE),
+             claims=lambda facts, view: (fact_id_of(facts),),
+             **asks(Read, ask_lookup, take_lookup, retry(3))),
+        Step("touching", requires=(ROW,), produces=(BELONGING,),
+             **asks(Read, ask_own, learn_rows(BELONGING), retry(3))),
+        Step("ends", requires=(ROW, BELONGING), produces=(OTHER_ENDS,),
+             **asks(Read, ask_other_ends, learn_rows(OTHER_ENDS), retry(3))),
+        Step("plan", requires=(ROW, CORE, BELONGING, OTHER_ENDS), produces=(PLAN,), take=take_forgetting),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,
         REPLY,
     ),
-    laws=(KNOWN_ANSWER, ENDS_LAW),
+    laws=(KNOWN_ANSWER, Law("ends of relations that go", (ROW, BELONGING, OTHER_ENDS), are_ends)),
+)  # fmt: skip
+
+
+# One text.
+
+
+REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
+RESOURCE: Final = Fact("resource", Row | None)
+MADE_OF_IT: Final = Fact("made_of_it", tuple[Row, ...])  # its segments, and the reflections that name it
+KNOWN: Final = Fact("known", tuple[Row, ...], ("entity", "ended"))  # the facts that it told
+TOUCHING: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # of each what belongs to it
+ENDS: Final = Fact("ends", tuple[Row, ...])  # other ends of what goes, categories, the session's reflection
+
+
+def id_of(facts: Facts) -> str:
+    request = facts[REQUEST]
+    return request.record_id if isinstance(request, DeleteArchival) else request.resource_id
+
+
+# load, told, touching, ends: what there is.
+
+
+def claim_resource(facts: Facts, view: View) -> tuple[str, ...]:
+    return (id_of(facts),)
+
+
+def ask_resource(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "resource", id_of(facts)),)))
+
+
+def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    """Take the row; a segment is only a part of a text, so it counts as missing."""
+    row = next(iter(answer.rows), None)
+    text = body_as(row, Resource)
+    return Learned(RESOURCE(row if text is not None and text.parent_id is None else None))
+
+
+def ask_told(facts: Facts, view: View) -> Read | None:
+    if facts[RESOURCE] is None:
+        return None
+    kinds = ("resource", "entity", "ended", "reflection")
+    return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", id_of(facts)),)))
+
+
+def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    facts_told = (row for row in answer.rows if fact_of(row.body) is not None)
+    known = tuple(sorted(facts_told, key=lambda row: row.address.id))
+    return Learned(KNOWN(known) | MADE_OF_IT(tuple(row for row in answer.rows if row not in known)))
+
+
+def ask_touching(facts: Facts, view: View) -> Read:
+    return ask_belonging(facts.unit(KNOWN).address.id, view.scope)
+
+
+def all_touching(facts: Facts) -> list[Row]:
+    return [row for rows in facts[TOUCHING] for row in rows]
+
+
+def ask_ends(facts: Facts, view: View) -> Read | None:
+    if facts[RESOURCE] is None:
+        return None
+    # Facts that the text told were read already, in `told`; they lose relations as well.
+    known = [row.address.id for row in facts[KNOWN]]
+    others = (key for key in lost_of(facts) if key not in known)
+    ends = list_ends(others, all_touching(facts), view.scope)
+    return Read(ByIds((*ends, *reflection_address(facts, view.scope), address(view.scope, "core"))))
+
+
+def reflection_address(facts: Facts, scope: Scope) -> tuple[Address, ...]:
+    """Return the address of the reflection of the text's session, which may end while this goes on."""
+    text = body_as(facts[RESOURCE], Resource)
+    session = text.session_id if text is not None else None
+    return () if session is None else (address(scope, "reflection", reflection_id(scope, session)),)
+
+
+def take_ends(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    ends = tuple(row for row in answer.rows if row.address.kind != "core")
+    return Learned(ENDS(ends) | CORE(read_core(answer, view)))
+
+
+# What becomes of the entities.
+
+
+def split_facts(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Entity | None]]:
+    """Return each fact of the text, its rows, and what is left of it without the text; None: nothing."""
+    known, belonging = facts[KNOWN], facts[TOUCHING]
+    facts_of = [(row, rows, fact_of(row.body)) for row, rows in zip(known, belonging, strict=True)]
+    return [(row, rows, drop_source(id_of(facts), it)) for row, rows, it in facts_of if it is not None]
+
+
+def gone_ids(facts: Facts) -> tuple[str, ...]:
+    return tuple(row.address.id for row, _, it in split_facts(facts) if it is None)
+
+
+def lost_of(facts: Facts) -> Mapping[str, int]:
+    return count_lost(all_touching(facts), gone_ids(facts))
+
+
+# plan: what goes, and what is written again.
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    resource = facts[RESOURCE]
+    if resource is None:
+        return Learned(PLAN(Plan(view.now_ms, value=ResourceForgotten(False))))
+    value = ResourceForgotten(True, tuple(report_facts(facts)))
+    return Learned(PLAN(structs.replace(plan_without(resource, facts, view), value=value)))
+
+
+def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
+    """Return the plan that deletes the text and the facts that only it told."""
+    removed = gone_ids(facts)
+    core = without(facts[CORE], removed)
+    is_moved = core.blocks != facts[CORE].blocks
+    writes = (
+        *resource_writes(resource, facts, view), *fact_writes(facts, view),
+        *category_writes(facts, view), *view.tiers.access.writes(view.scope, removed),
+    )  # fmt: skip
+    return Plan(
+        view.now_ms,
+        writes=tuple({write.address: write for write in writes}.values()),
+        expects=tuple(homes_of_gone(facts, view)),
+        core=core if is_moved else None,
+        forgotten=removed,
+    )
+
+
+def homes_of_gone(facts: Facts, view: View) -> Iterator[Expect]:
+    for row, touching, it in split_facts(facts):
+        if it is None:
+            yield from expect_memberships(row.address.id, touching, view)
+
+
+def report_facts(facts: Facts) -> Iterator[Stored]:
+    """Yield the outcome of each fact that the text told, for the reply."""
+    for row, _, it in split_facts(facts):
+        fact = fact_of(row.body)
+        assert fact is not None
+        yield Stored(fact.id, fact.version, "forgotten" if it is None else "unchanged")
+
+
+def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
+    """Yield the deletions of the text, its segments and their vectors, and the reflections of it emptied."""
+    for row in (resource, *(row for row in facts[MADE_OF_IT] if row.address.kind == "resource")):
+        yield Write(row.address, None)
+        if row.address.kind == "resource":
+            yield vector_row(row.address.id, None, view.scope)
+    bodies = {row.address: row.body for row in (*facts[MADE_OF_IT], *facts[ENDS])}
+    for body in bodies.values():
+        if isinstance(body, Reflection) and id_of(facts) in body.touches:
+            emptied = structs.replace(body, text="", sources=(), pending=True, updated_ms=view.now_ms)
+            yield put(view.scope, "reflection", body.id, emptied)
+            yield vector_row(body.id, None, view.scope)
+
+
+def fact_writes(facts: Facts, view: View) -> Iterator[Write]:
+    """Yield the facts that go, then those that stay, without this source, and those at the other ends."""
+    split, ends = split_facts(facts), facts[ENDS]
+    for row, touching, it in split:
+        if it is None:
+            yield from delete_fact(row, touching, view.scope)
+    kept = ((row, it) for row, _, it in split)
+    others = ((row, fact_of(row.body)) for row in ends)
+    yield from update_ends((*kept, *others), gone_ids(facts), lost_of(facts))
+
+
+def category_writes(facts: Facts, view: View) -> tuple[Write, ...]:
+    lost = [row for _, touching, it in split_facts(facts) if it is None for row in touching]
+    homes = {address(view.scope, "category", it.category_id) for it in bodies_of(lost, Membership)}
+    return unlink_members(lost, [row for row in facts[ENDS] if row.address in homes], view)
+
+
+PLANNED_FROM: Final = (REQUEST, RESOURCE, MADE_OF_IT, KNOWN, TOUCHING, ENDS, CORE)
+
+FORGET_RESOURCE: Final = Workflow(
+    "forget_resource",
+    given=(REQUEST,),
+    steps=(
+        Step("load", requires=(REQUEST,), produces=(RESOURCE,), claims=claim_resource,
+             **asks(Read, ask_resource, take_resource, retry(3))),
+        Step("told", requires=(REQUEST, RESOURCE), produces=(KNOWN, MADE_OF_IT),
+             **asks(Read, ask_told, take_told, retry(3))),
+        Step("touching", each=KNOWN, produces=(TOUCHING,),
+             **asks(Read, ask_touching, learn_unit_rows(TOUCHING), retry(3))),
+        Step("ends", requires=(REQUEST, RESOURCE, KNOWN, TOUCHING), produces=(ENDS, CORE),
+             **asks(Read, ask_ends, take_ends, retry(3))),
+        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
+        commit_row(replan="load", ask=ask_if_any),
+        SETTLE,
+        commits.REPLY,
+    ),
+    laws=(
+        Law("what belongs to each fact", (KNOWN, TOUCHING),
+            lambda facts, scope: len(facts[TOUCHING]) == len(facts[KNOWN])),
+    ),
 )  # fmt: skip

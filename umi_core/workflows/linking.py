@@ -1,41 +1,241 @@
-"""Linking: entities and the categories that they are members of.
+"""Linking: entities and the categories that they are members of, with the groups and vectors of these.
 
 Law 1. A membership, and the count of it in its category, change in one commit. Law 2. A category has a row as
-soon as it has a member, and keeps it.
+soon as it has a member, and keeps it. Law 3. A subcategory is a row and, under its id, the vector that its
+members are compared with. Its members are the memberships that name it, so nothing is counted twice.
+Law 4. Whatever makes, changes or takes away a membership also writes its category, so a plan that read the
+category knows all groups that there are. Law 5. The vector of a text is that of its caption; that of a
+category is of its summary, or of its name and what it is about while it has none. It changes in the commit
+that changes its text, or goes with it. Law 6. A text that has none though there is something to find it by
+says so, and gets it the next time that it is memorized.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import structs
 
-from umi_core.conditions import Condition
 from umi_core.config import Config
 from umi_core.data import Data
+from umi_core.domains import Components, EntityId, Importance, Texts
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Law, Learned, Step, asks, nothing, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, asks, learn_vectors, retry
 from umi_core.errors import BadOption, BadType, Error
 from umi_core.ids import category_id, membership_id
+from umi_core.language.keywords import key_words
 from umi_core.limits import CATEGORY_LINK_COUNT_MAX, I64_MAX
-from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
+from umi_core.messages.answers import Embedded, ReadDone
+from umi_core.messages.effects import ByIds, Embed, Expect, Read, Write
 from umi_core.messages.requests import CreateEntity, EvolveCategory, Request, Summarise, UpdateEntity
+from umi_core.policies.clustering import nearest_known
 from umi_core.rows import (
     Address,
+    Body,
     Category,
-    Entity,
     Membership,
-    Relation,
+    Resource,
     Row,
-    fact_of,
-    with_fact,
+    Subcategory,
+    Vector,
+    bodies_of,
+    body_as,
 )
 from umi_core.state import Tiers
 from umi_core.text import show_value
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
-from umi_core.workflows.grouping import NOWHERE, GroupPlace, put_into
+
+# Grouping: the subcategories of a category as rows, and where a new member belongs among them.
+
+
+SHELF: Final = Fact("shelf", tuple[Row, ...])  # categories, memberships, resources, given lines
+
+
+class GroupPlace(Data):
+    """Where a member is put: a subcategory, how near it is, and which keywords of it its content has."""
+
+    subcategory_id: EntityId | None = None
+    confidence_ppm: Importance | None = None
+    keywords_matched: Texts = ()
+
+
+NOWHERE: Final = GroupPlace()
+
+
+class Home(Data):
+    """A subcategory as a place to be put: its category, its centroid and its keywords."""
+
+    id: EntityId
+    category_id: EntityId
+    centroid: Components
+    keywords: Texts
+
+
+HOMES: Final = Fact("homes", tuple[Home, ...])
+
+
+def group_addresses(category: Category, scope: Scope) -> Iterator[Address]:
+    for key in category.subcategory_ids:
+        yield address(scope, "subcategory", key)
+        yield address(scope, "vector", key)
+
+
+def homes_of(rows: tuple[Row, ...]) -> tuple[Home, ...]:
+    """Return the subcategories among these rows whose centroid is among them, too."""
+    # A group whose vector is lost takes no new members until it is divided anew.
+    centroids = {it.entity_id: it.components for it in bodies_of(rows, Vector)}
+    groups = [it for it in bodies_of(rows, Subcategory) if it.id in centroids]
+    return tuple(Home(it.id, it.category_id, centroids[it.id], it.keywords) for it in groups)
+
+
+def place_of(vector: Components | None, content: str, homes: Iterable[Home], floor_ppm: int) -> GroupPlace:
+    """Return the nearest subcategory, or NOWHERE if none is as near as `floor_ppm`."""
+    by_id = {home.id: home for home in homes}
+    centroids = [(key, home.centroid) for key, home in by_id.items()]
+    nearest = nearest_known(vector, centroids, floor_ppm) if vector else None
+    if nearest is None:
+        return NOWHERE
+    return GroupPlace(*nearest, match_keywords(content, by_id[nearest[0]].keywords))
+
+
+def match_keywords(content: str, keywords: Iterable[str]) -> tuple[str, ...]:
+    """Return the keywords that occur in the content."""
+    words = key_words(content)
+    return tuple(word for word in keywords if word in words)
+
+
+def put_into(membership: Membership, place: GroupPlace) -> Membership:
+    return structs.replace(
+        membership, subcategory_id=place.subcategory_id, confidence_ppm=place.confidence_ppm,
+        keywords_matched=place.keywords_matched,
+    )  # fmt: skip
+
+
+# homes: the subcategories of the categories that get members.
+
+
+def ask_homes(facts: Facts, view: View) -> Read | None:
+    # A category that has just got its first member has no groups, so there may be nothing to read.
+    categories = bodies_of(facts[SHELF], Category)
+    wanted = [where for it in categories for where in group_addresses(it, view.scope)]
+    return Read(ByIds(tuple(wanted))) if wanted else None
+
+
+def take_homes(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(HOMES(homes_of(answer.rows)))
+
+
+READ_HOMES: Final = Step(
+    "homes", requires=(SHELF,), produces=(HOMES,), **asks(Read, ask_homes, take_homes, retry(3)),
+)  # fmt: skip
+
+
+# Shelving: the vectors of texts and of categories, by which the levels of the archive are searched.
+
+
+VECTOR: Final = Fact("text_vector", tuple[int, ...] | None)  # of the one text that a row is found by
+UNSHELVED: Final = Fact("unshelved", tuple[tuple[str, str], ...])  # ids of rows, each with its text
+SHELF_VECTORS: Final = Fact("shelf_vectors", tuple[tuple[int, ...] | None, ...])  # of those, in order
+
+EMBED: Final = "embed"  # what is pending of a text, or of a part of it, that has no vector
+VERSION: Final = 1  # of the vector of a row that has no versions
+
+
+def list_unembedded(
+    captions: Iterable[tuple[str, str]], names: Iterable[str], shelf: Mapping[Address, Row], view: View
+) -> tuple[tuple[str, str], ...]:
+    """Return ids and texts that need a vector: new captions, those without one, and new categories."""
+    scope, abouts = view.scope, view.config.abouts
+    texts = [
+        (row_id, text)
+        for row_id, text in captions
+        if text.strip() and not has_vector(shelf.get(address(scope, "resource", row_id)), text)
+    ]
+    # A category gets its row with its first member, and its vector in the same commit.
+    keys = {category_id(scope, name): name for name in names}
+    new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in shelf]
+    return (*texts, *((key, describe_category(name, abouts.get(name, ""), "")) for key, name in new))
+
+
+def has_vector(row: Row | None, caption: str) -> bool:
+    text = body_as(row, Resource)
+    return text is not None and text.caption == caption and EMBED not in text.pending
+
+
+def caption_of(row: Row | None) -> str | None:
+    return text.caption if (text := body_as(row, Resource)) else None
+
+
+def describe_category(name: str, description: str, summary: str) -> str:
+    """Return the text by which a category is found."""
+    return summary or f"{name}: {description}"
+
+
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    """Take the vector of the one text that a row is found by."""
+    return learn_vectors(answer, 1, "no_vectors", lambda found: VECTOR(found[0]), view)
+
+
+def ask_shelf(facts: Facts, view: View) -> Embed | None:
+    texts = tuple(text for _, text in facts[UNSHELVED])
+    return Embed(texts) if texts else None
+
+
+def take_shelf(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    return learn_vectors(answer, len(facts[UNSHELVED]), "no_vectors", SHELF_VECTORS, view)
+
+
+def none_of_shelf(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return SHELF_VECTORS((None,) * len(facts[UNSHELVED]))
+
+
+def write_vectors(
+    facts: Facts, shelf: Mapping[Address, Row], rows: Collection[Write], scope: Scope
+) -> Iterator[Write]:
+    """Yield the new vectors, and the deletions of those whose text is gone; `rows`: what is written besides.
+
+    A new category gets no row, and so no vector, if each fact that named it ends as it arrives.
+    """
+    texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
+    there = {it.id for it in shelf} | {it.address.id for it in rows}
+    for (row_id, text), components in zip(texts, vectors, strict=True):
+        # No new vector, and the caption is the stored one: the old vector still fits. Else it is deleted.
+        is_old = not components and caption_of(shelf.get(address(scope, "resource", row_id))) == text
+        if row_id in there and not is_old:
+            yield vector_row(row_id, components, scope)
+    removed = (it for it in rows if it.address.kind == "resource" and not is_found(it.body))
+    yield from (vector_row(it.address.id, None, scope) for it in removed)
+
+
+def list_unfound(facts: Facts) -> tuple[str, ...]:
+    """Return the ids of what needs a vector and got none."""
+    texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
+    return tuple(row_id for (row_id, _), it in zip(texts, vectors, strict=True) if it is None)
+
+
+def is_found(body: Body | None) -> bool:
+    """Check whether the row has a caption by which it can be found."""
+    return isinstance(body, Resource) and bool(body.caption.strip())
+
+
+def vector_row(row_id: str, components: Components | None, scope: Scope) -> Write:
+    """Return the write of a vector; without components it deletes the vector."""
+    return put(scope, "vector", row_id, Vector(row_id, VERSION, components) if components else None)
+
+
+EMBED_SHELF: Final = Step(
+    "embed_shelf", requires=(UNSHELVED,), produces=(SHELF_VECTORS,),
+    **asks(Embed, ask_shelf, take_shelf, retry(2, then=Degrade("no_vectors", none_of_shelf))),
+)  # fmt: skip
+SHELF_LAW: Final = Law(
+    "a vector or none for each text of a level", (UNSHELVED, SHELF_VECTORS),
+    lambda facts, scope: len(facts[SHELF_VECTORS]) == len(facts[UNSHELVED]),
+)  # fmt: skip
+
+
+# Links.
+
 
 DEFAULT: Final = {
     "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
@@ -140,7 +340,7 @@ def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -
     scope = view.scope
     # By address, so that a fact that is named twice for one category is one membership.
     wanted = {address(scope, "membership", link_id(scope, it.entity_id, it.category)): it for it in links}
-    news = {where: link for where, link in wanted.items() if not is_linked(rows.get(where))}
+    news = {where: it for where, it in wanted.items() if body_as(rows.get(where), Membership) is None}
     writes = [Write(where, membership(where.id, link, view)) for where, link in news.items()]
     touched = {category_id(scope, link.category): link.category for link in news.values()}
     # A damaged membership is written again, and was counted when it came.
@@ -149,10 +349,6 @@ def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -
         row = rows.get(address(scope, "category", key))
         writes.append(put(scope, "category", key, grow_category(row, key, name, counts[name], view)))
     return tuple(writes)
-
-
-def is_linked(row: Row | None) -> bool:
-    return row is not None and isinstance(row.body, Membership)
 
 
 def membership(key: str, link: Link, view: View) -> Membership:
@@ -173,11 +369,8 @@ def grow_category(row: Row | None, key: str, name: str, count: int, view: View) 
 
 def unlink_members(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
     """Return the writes of these categories without these members; other deletions are up to the caller."""
-    bodies = [row.body for row in memberships]
     # Relations touch a fact as well; they are in no category.
-    lost = [it for it in bodies if isinstance(it, Membership)]
-    found = [row.body for row in categories]
-    before = [it for it in found if isinstance(it, Category)]
+    lost, before = bodies_of(memberships, Membership), bodies_of(categories, Category)
     after = [shrink_category(it, lost, view) for it in before]
     emptied = [new for old, new in zip(before, after, strict=True) if old.summary != new.summary]
     return (
@@ -198,90 +391,3 @@ def shrink_category(category: Category, lost: Iterable[Membership], view: View) 
     if left_count and not any(key in removed for key, _ in category.summary_sources):
         return after
     return structs.replace(after, summary="", summary_sources=(), summary_dirty=left_count > 0)
-
-
-# Leaving: what a fact takes with it when it is forgotten: relations, memberships, its vector.
-#
-# Facts at the other ends of its relations are written again.
-
-
-ROW: Final = Fact("row", Row | None, ("entity", "ended"))  # of the fact that leaves; None if none does
-TOUCHING: Final = Fact("touching", tuple[Row, ...])  # memberships and relations
-ENDS: Final = Fact("ends", tuple[Row, ...])  # the facts at the other ends, and its categories
-
-
-def ask_touching(facts: Facts, view: View) -> Read | None:
-    row = facts[ROW]
-    if row is None:
-        return None
-    kinds = ("relation", "membership")
-    return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", row.address.id),)))
-
-
-def take_touching(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(TOUCHING(answer.rows if answer is not None else ()))
-
-
-def lost_counts(facts: Facts, own_id: str) -> dict[str, int]:
-    """Count the relations that each other fact loses."""
-    relations = [row.body for row in facts[TOUCHING] if isinstance(row.body, Relation)]
-    ends = (end for relation in relations for end, _ in (relation.source, relation.target))
-    return dict(sorted(Counter(end for end in ends if end != own_id).items()))
-
-
-def ask_ends(facts: Facts, view: View) -> Read | None:
-    row = facts[ROW]
-    if row is None:
-        return None
-    bodies = [it.body for it in facts[TOUCHING]]
-    homes = sorted(body.category_id for body in bodies if isinstance(body, Membership))
-    counts = lost_counts(facts, row.address.id)
-    ends = [address(view.scope, kind, key) for key in counts for kind in ("entity", "ended")]
-    ends += [address(view.scope, "category", key) for key in homes]
-    return Read(ByIds(tuple(ends))) if ends else None
-
-
-def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(ENDS(answer.rows if answer is not None else ()))
-
-
-READ_TOUCHING: Final = Step(
-    "touching", requires=(ROW,), produces=(TOUCHING,), otherwise=nothing(TOUCHING),
-    **asks(Read, ask_touching, take_touching, retry(3)),
-)  # fmt: skip
-READ_ENDS: Final = Step(
-    "ends", requires=(ROW, TOUCHING), produces=(ENDS,), otherwise=nothing(ENDS),
-    **asks(Read, ask_ends, take_ends, retry(3)),
-)  # fmt: skip
-
-
-def are_ends(facts: Facts, scope: Scope) -> bool:
-    """Return whether each fact at an end is that of a relation that goes."""
-    row, ends = facts[ROW], [fact_of(it.body) for it in facts[ENDS]]
-    counts = lost_counts(facts, row.address.id) if row is not None else {}
-    return all(it.id in counts for it in ends if it is not None)
-
-
-ENDS_LAW: Final = Law("ends of relations that go", (ROW, TOUCHING, ENDS), are_ends)
-
-
-# What is written.
-
-
-def delete_fact(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) -> tuple[Write, ...]:
-    """Delete the rows of the fact, and update those at other ends and its categories."""
-    fact, key = fact_of(row.body), row.address.id
-    assert fact is not None
-    own = (row.address, address(scope, "vector", key), address(scope, "access", key))
-    removed = (Write(where, None) for where in (*own, *(it.address for it in facts[TOUCHING])))
-    ends = [(it, fact_of(it.body)) for it in facts[ENDS]]
-    counts = lost_counts(facts, key)
-    after = [(it, old, without_relations(old, key, counts[old.id])) for it, old in ends if old is not None]
-    kept = (Write(it.address, with_fact(it.body, new)) for it, old, new in after if new != old)
-    return (*removed, *kept, *shelf)
-
-
-def without_relations(entity: Entity, gone_id: str, count: int) -> Entity:
-    """Return the fact at the other end, without its relations to the one that leaves."""
-    refs = tuple(it for it in entity.contradicts if it.partition("@")[0] != gone_id)
-    return structs.replace(entity, relation_count=max(0, entity.relation_count - count), contradicts=refs)

@@ -5,17 +5,18 @@ A failed read is an error, never an empty page, None or zero. A list names damag
 
 from typing import Final
 
-from umi_core.conditions import Condition, conditions_of, reaches
+from umi_core.conditions import Condition, Where, conditions_of, reaches
 from umi_core.domains import LISTED
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Step, Taken, Unusable, Workflow, asks, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Taken, Unusable, one_read
 from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, CountRows, Done, Read
 from umi_core.messages.requests import Count, GetEntity, List
 from umi_core.messages.results import Listed, ListedRow
-from umi_core.rows import Entity
-from umi_core.workflows.commits import address, index_rows
+from umi_core.rows import Entity, bodies_of
+from umi_core.workflows.commits import address
+from umi_core.workflows.drafting import PLACES
 
 WANTED: Final = Fact("request", List)
 RECENT: Final = Fact("request", RecentEntities)
@@ -29,9 +30,7 @@ def ask_page(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(view.scope, (request.kind,), conditions_of(request.where), limit, request.cursor))
 
 
-def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    if answer is None:
-        return Learned(OUTCOME(Done(Listed((), None))))
+def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
     # Damaged rows are spared, so that one of them does not hide the page: they come without a body.
     shown = (row.body for row in answer.rows)
     rows = tuple(it for it in shown if isinstance(it, ListedRow))
@@ -39,42 +38,31 @@ def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     return Learned(OUTCOME(Done(Listed(rows, answer.cursor, damaged))))
 
 
-LIST: Final = Workflow(
-    "list",
-    given=(WANTED,),
-    steps=(
-        Step("read", requires=(WANTED,), produces=(OUTCOME,), spares=LISTED,
-             **asks(Read, ask_page, take_page, retry(3))),
-    ),
-)  # fmt: skip
+LIST: Final = one_read("list", WANTED, ask_page, take_page, spares=LISTED)
 
 
 # The last ones written: storage has its rows by id, so all of them are looked at.
 
 
+def of_types(types: tuple[str, ...] | None) -> Where:
+    return () if types is None else (Condition("type", "in", types),)
+
+
 def ask_recent(facts: Facts, view: View) -> Read:
-    types = facts[RECENT].types
-    where = () if types is None else (Condition("type", "in", types),)
-    return Read(ByFilter(view.scope, ("entity",), where))
+    return Read(ByFilter(view.scope, ("entity",), of_types(facts[RECENT].types)))
 
 
 def take_recent(facts: Facts, answer: ReadDone, view: View) -> Learned:
     request = facts[RECENT]
     limit = view.config.recall_limit_default if request.limit is None else request.limit
-    entities = [row.body for row in answer.rows if isinstance(row.body, Entity)]
-    newest = sorted(entities, key=lambda it: (-it.updated_ms, it.id))[request.skip : request.skip + limit]
+    newest = sorted(bodies_of(answer.rows, Entity), key=lambda it: (-it.updated_ms, it.id))[
+        request.skip : request.skip + limit
+    ]
     damaged = tuple(row.address.id for row in answer.rows if row.body is None)
     return Learned(OUTCOME(Done(Listed(tuple(newest), None, damaged))))
 
 
-RECENT_ENTITIES: Final = Workflow(
-    "recent_entities",
-    given=(RECENT,),
-    steps=(
-        Step("read", requires=(RECENT,), produces=(OUTCOME,), spares=("entity",),
-             **asks(Read, ask_recent, take_recent, retry(3))),
-    ),
-)  # fmt: skip
+RECENT_ENTITIES: Final = one_read("recent_entities", RECENT, ask_recent, take_recent, spares=("entity",))
 
 
 # get_entity and count.
@@ -85,20 +73,15 @@ COUNTED: Final = Fact("request", Count)
 
 
 def ask_entity(facts: Facts, view: View) -> Read:
-    return Read(
-        ByIds(tuple(address(view.scope, kind, facts[ENTITY].entity_id) for kind in ("entity", "ended")))
-    )
+    return Read(ByIds(tuple(address(view.scope, kind, facts[ENTITY].entity_id) for kind in PLACES)))
 
 
 def take_entity(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    row = next(iter(index_rows(answer).values()), None)
-    return Learned(OUTCOME(Done(row.body if row else None)))
+    return Learned(OUTCOME(Done(next((row.body for row in answer.rows), None))))
 
 
 def ask_count(facts: Facts, view: View) -> Read:
-    types = facts[COUNTED].types
-    where = () if types is None else (Condition("type", "in", types),)
-    return Read(CountRows(view.scope, ("entity",), where))
+    return Read(CountRows(view.scope, ("entity",), of_types(facts[COUNTED].types)))
 
 
 def take_count(facts: Facts, answer: ReadDone, view: View) -> Taken:
@@ -107,20 +90,6 @@ def take_count(facts: Facts, answer: ReadDone, view: View) -> Taken:
     return Learned(OUTCOME(Done(answer.count)))
 
 
-GET_ENTITY = Workflow(
-    "get_entity",
-    given=(ENTITY,),
-    steps=(
-        Step("read", requires=(ENTITY,), produces=(OUTCOME,),
-             **asks(Read, ask_entity, take_entity, retry(3))),
-    ),
-)  # fmt: skip
+GET_ENTITY: Final = one_read("get_entity", ENTITY, ask_entity, take_entity)
 
-COUNT = Workflow(
-    "count",
-    given=(COUNTED,),
-    steps=(
-        Step("read", requires=(COUNTED,), produces=(OUTCOME,),
-             **asks(Read, ask_count, take_count, retry(3))),
-    ),
-)  # fmt: skip
+COUNT: Final = one_read("count", COUNTED, ask_count, take_count)

@@ -15,15 +15,24 @@ from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
+from umi_core.engine.workflow import (
+    Degrade,
+    Learned,
+    Step,
+    Taken,
+    Workflow,
+    asks,
+    degrade,
+    learn_vectors,
+    retry,
+)
 from umi_core.limits import REPAIR_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, Embedded, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Embed, Expect, Read, Write
 from umi_core.messages.requests import Rebalance
 from umi_core.messages.results import Rebalanced
 from umi_core.policies.promotion import score_ppm
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Address, Entity, Head, Row, Vector
+from umi_core.rows import Address, Entity, Head, Row, Vector, bodies_of
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of
 from umi_core.workflows.commits import (
@@ -35,12 +44,11 @@ from umi_core.workflows.commits import (
     STORED,
     Plan,
     address,
-    adopt,
     ask_if_any,
-    core_of,
     entity_ids,
     head_of,
     index_rows,
+    read_core,
     scores_of,
     take_commit,
 )  # fmt: skip
@@ -91,9 +99,7 @@ def looked_at(facts: Facts) -> tuple[str, ...]:
 
 
 def take_rows(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = index_rows(answer)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
+    rows, core = index_rows(answer), read_core(answer, view)
     head = head_of(rows, view.scope)
     access = view.tiers.access
     # A second plan follows a conflict over the head, so its row is believed though its version is lower.
@@ -117,18 +123,12 @@ def take_unembedded(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
-    entities = [row.body for row in facts[LACKING] if isinstance(row.body, Entity)]
+    entities = bodies_of(facts[LACKING], Entity)
     return Embed(tuple(embedded_text(entity) for entity in entities)) if entities else None
 
 
 def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(VECTORS(()))
-    vectors = sound_vectors(answer.vectors, len(facts[LACKING]), view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("none", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTORS(vectors), degraded=lacking)
+    return learn_vectors(answer, len(facts[LACKING]), "none", VECTORS, view)
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -245,7 +245,7 @@ REBALANCE = Workflow(
         Step("unembedded", requires=(REPAIR_FROM,), produces=(LACKING, PASSED, ONWARD), spares=("entity",),
              loose=("entity",), **asks(Read, ask_unembedded, take_unembedded,
                     retry(2, then=degrade("none", LACKING(()) | PASSED(0) | ONWARD(None))))),
-        Step("embed", requires=(LACKING,), produces=(VECTORS,), config=(("profile", "default"),),
+        Step("embed", requires=(LACKING,), produces=(VECTORS,),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("none", no_vectors)))),
         Step("plan", produces=(PLAN, MISSING, REPAIR_CURSOR), take=take_plan,
              requires=(BEGIN, CURSOR, SCANNED, CORE, ROWS, GONE, REPAIR_FROM,

@@ -13,6 +13,7 @@ between two looks at what their owners allow, so each hit is as it was while it 
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
 from umi_core.conditions import Condition, Where, admits, conditions_of, reaches
@@ -29,11 +30,14 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     degrade,
+    learn_unit_rows,
+    learn_vectors,
     retry,
 )
 from umi_core.errors import Error
 from umi_core.ids import entity_id
 from umi_core.language import replies
+from umi_core.language.dates import day_of, list_dated
 from umi_core.language.persons import is_first_person
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.rewriting import (
@@ -45,19 +49,47 @@ from umi_core.language.rewriting import (
     shown_turns,
 )
 from umi_core.language.terms import split_query, split_terms
+from umi_core.limits import QUERY_BYTES_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.policies.ranking import Ranked, current, fuse_lists, join_lists, lower_others, unite_lists
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Ended, Entity, Row
+from umi_core.rows import Ended, Entity, Row, bodies_of
 from umi_core.tiers.rewrites import rewrite_key
 from umi_core.tiers.session import record_recall
 from umi_core.values import Scope
 from umi_core.workflows.commits import entity_ids
-from umi_core.workflows.dating import ASKED_ON, DATE, list_texts
 from umi_core.workflows.sharing import ask_grants, find_unshared, list_owners
+
+# The day on which a question was asked, and the texts by which its words are searched.
+#
+#     What did Ann do last Friday?      as it is, and: What did Ann do last Friday (2026-11-20)?
+#
+# A fact that was told on that Friday says `today (2026-11-20)`, so only the date of the question finds it.
+# Every row that the question finds as it is stays a hit; the date decides which of them comes first. Vectors
+# are of the question as it is: an embedder knows little of numbers.
+
+
+ASKED_ON: Final = Fact("asked_on", int)  # the day, since 1970
+
+
+def take_day(facts: Facts, answer: None, view: View) -> Learned:
+    return Learned(ASKED_ON(day_of(view.now_ms, view.config)))
+
+
+# First, so that the words count from the day on which the request came, however long its questions take.
+DATE: Final = Step("date", produces=(ASKED_ON,), take=take_day)
+
+
+def list_texts(query: str, day: int) -> tuple[str, ...]:
+    """Return the texts by which a query is searched for words: as it is, then with its dates, if any."""
+    # `yesterday (2026-11-28)` already has its date, so it is one text.
+    return tuple(dict.fromkeys((query, *list_dated(query, day, QUERY_BYTES_MAX))))
+
+
+# The operation.
+
 
 REQUEST: Final = Fact("request", Recall)
 RESOLUTION: Final = Fact("resolution", Resolution)
@@ -152,10 +184,6 @@ def texts_of(variants: tuple[str, ...], day: int) -> tuple[SearchedText, ...]:
     return tuple((at, text) for at, variant in enumerate(variants) for text in list_texts(variant, day))
 
 
-def are_texts(facts: Facts, scope: Scope) -> bool:
-    return facts[TEXTS] == texts_of(facts[VARIANTS], facts[ASKED_ON])
-
-
 # embed, by_vector, by_words: of each archive a list by vector per variant, and one by words per text.
 
 
@@ -201,17 +229,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
 
 
 def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(no_vectors(facts))
-    vectors = sound_vectors(answer.vectors, len(facts[VARIANTS]), view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("words_only", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTORS(vectors), degraded=lacking)
-
-
-def are_of_variants(facts: Facts, scope: Scope) -> bool:
-    return len(facts[VECTORS]) == len(facts[VARIANTS])
+    return learn_vectors(answer, len(facts[VARIANTS]), "words_only", VECTORS, view)
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -222,16 +240,15 @@ def ask_shared(facts: Facts, view: View) -> Read | None:
     return ask_grants(list_owners(facts[REQUEST], view.scope))
 
 
-def take_grants(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
+def take_grants(facts: Facts, answer: ReadDone, view: View) -> Taken:
     error = find_refusal(facts, answer, view)
     archives = list_archives(facts[REQUEST], view.scope)
     searches = NEAR(list_near(archives, facts)) | WORDED(list_worded(archives, facts))
     return Learned(ARCHIVES(archives) | searches) if error is None else Rejection(error)
 
 
-def find_refusal(facts: Facts, answer: ReadDone | None, view: View) -> Error | None:
-    rows = answer.rows if answer is not None else ()
-    return find_unshared(list_owners(facts[REQUEST], view.scope), rows, view.scope.agent)
+def find_refusal(facts: Facts, answer: ReadDone, view: View) -> Error | None:
+    return find_unshared(list_owners(facts[REQUEST], view.scope), answer.rows, view.scope.agent)
 
 
 def list_near(archives: tuple[Scope, ...], facts: Facts) -> tuple[NearSearch, ...]:
@@ -261,14 +278,6 @@ def ask_by_words(facts: Facts, view: View) -> Read:
     return Read(ByWords(archive, text, where_of(facts), limit, score_min(facts, view)))
 
 
-def take_vector_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(VECTOR_LISTS.unit(answer.rows if answer is not None else ()))
-
-
-def take_word_list(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(WORD_LISTS.unit(answer.rows))
-
-
 # context and replaced: what was told directly after each hit, and what it has ended.
 
 
@@ -285,16 +294,11 @@ def ask_context(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(facts.unit(ARCHIVES), ("entity",), where)) if ids else None
 
 
-def take_context(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(CONTEXT.unit(answer.rows if answer is not None else ()))
-
-
 def find_followers(lists: tuple[tuple[Row, ...], ...]) -> Mapping[str, Entity]:
     """Return by the id of a fact the first one that was told after it."""
-    bodies = [row.body for rows in lists for row in rows]
     found: dict[str, Entity] = {}
     # Two remembers at once may both follow one fact: the one that was stored first is shown.
-    for it in sorted((it for it in bodies if isinstance(it, Entity)), key=lambda it: (it.created_ms, it.id)):
+    for it in sorted(bodies_of(chain(*lists), Entity), key=lambda it: (it.created_ms, it.id)):
         found.setdefault(it.follows or "", it)
     return found
 
@@ -305,16 +309,11 @@ def ask_replaced(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(facts.unit(ARCHIVES), ("ended",), where)) if ids else None
 
 
-def take_replaced(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(REPLACED.unit(answer.rows if answer is not None else ()))
-
-
 def list_replaced(
     lists: tuple[tuple[Row, ...], ...], where: Where
 ) -> Mapping[str, tuple[tuple[str, str], ...]]:
     """Return by the id of a fact those that it has ended, in order; only what the filter leaves."""
-    bodies = [row.body for rows in lists for row in rows]
-    ended = [it for it in bodies if isinstance(it, Ended) and admits(where, it.fact)]
+    ended = [it for it in bodies_of(chain(*lists), Ended) if admits(where, it.fact)]
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     for it in sorted(ended, key=lambda it: (it.at_ms, it.id)):
         found[it.by] = (*found.get(it.by, ()), (it.id, it.fact.content))
@@ -324,7 +323,7 @@ def list_replaced(
 # regrants: the owners allow it still.
 
 
-def take_regrants(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
+def take_regrants(facts: Facts, answer: ReadDone, view: View) -> Taken:
     error = find_refusal(facts, answer, view)
     return Learned() if error is None else Rejection(error)
 
@@ -334,8 +333,7 @@ def take_regrants(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
 
 def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     ranked = ranking(facts, view)
-    own = (it.row.body for it in ranked if it.row.address.scope == view.scope)
-    entities = [it for it in own if isinstance(it, Entity)]
+    entities = bodies_of([it.row for it in ranked if it.row.address.scope == view.scope], Entity)
     tiers = view.tiers
     tiers.access = tiers.access.record_recall(entities, view.now_ms, entity_ids(tiers.core))
     if facts[ARCHIVES]:
@@ -401,31 +399,34 @@ RECALL = Workflow(
     given=(REQUEST,),
     steps=(
         DATE,
-        Step("resolve", requires=(REQUEST,), produces=(RESOLUTION,), config=(("profile", "default"),),
+        Step("resolve", requires=(REQUEST,), produces=(RESOLUTION,),
              **asks(AskModel, ask_resolution, take_resolution, retry(2, then=Degrade("original", original)))),
         Step("expand", requires=(REQUEST, RESOLUTION, ASKED_ON), produces=(VARIANTS, TEXTS),
-             config=(("profile", "default"),),
              **asks(AskModel, ask_variants, take_variants, retry(2, then=Degrade("single", single)))),
-        Step("embed", requires=(REQUEST, VARIANTS), produces=(VECTORS,), config=(("profile", "default"),),
+        Step("embed", requires=(REQUEST, VARIANTS), produces=(VECTORS,),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("words_only", no_vectors)))),
         Step("grants", requires=(REQUEST, TEXTS, VECTORS), produces=(ARCHIVES, NEAR, WORDED),
              **asks(Read, ask_shared, take_grants, retry(3))),
         Step("by_vector", each=NEAR, requires=(REQUEST,), produces=(VECTOR_LISTS,),
-             **asks(Read, ask_by_vector, take_vector_list,
+             **asks(Read, ask_by_vector, learn_unit_rows(VECTOR_LISTS),
                     retry(2, then=degrade("words_only", VECTOR_LISTS.unit(()))))),
         Step("by_words", each=WORDED, requires=(REQUEST,), produces=(WORD_LISTS,),
-             **asks(Read, ask_by_words, take_word_list, retry(3))),
+             **asks(Read, ask_by_words, learn_unit_rows(WORD_LISTS), retry(3))),
         Step("context", each=ARCHIVES, requires=(REQUEST, *RANKED_FROM), produces=(CONTEXT,),
-             **asks(Read, ask_context, take_context, retry(2, then=degrade("none", CONTEXT.unit(()))))),
+             **asks(Read, ask_context, learn_unit_rows(CONTEXT),
+                    retry(2, then=degrade("none", CONTEXT.unit(()))))),
         Step("replaced", each=ARCHIVES, requires=(REQUEST, *RANKED_FROM), produces=(REPLACED,),
-             **asks(Read, ask_replaced, take_replaced, retry(2, then=degrade("none", REPLACED.unit(()))))),
+             **asks(Read, ask_replaced, learn_unit_rows(REPLACED),
+                    retry(2, then=degrade("none", REPLACED.unit(()))))),
         Step("regrants", requires=(REQUEST,), **asks(Read, ask_shared, take_regrants, retry(3))),
         Step("rank", requires=(REQUEST, RESOLUTION, *RANKED_FROM, CONTEXT, REPLACED),
              produces=(OUTCOME,), take=take_hits),
     ),
     laws=(
-        Law("a vector or none for each variant", (VARIANTS, VECTORS), are_of_variants),
-        Law("each variant with its dates", (ASKED_ON, VARIANTS, TEXTS), are_texts),
+        Law("a vector or none for each variant", (VARIANTS, VECTORS),
+            lambda facts, scope: len(facts[VECTORS]) == len(facts[VARIANTS])),
+        Law("each variant with its dates", (ASKED_ON, VARIANTS, TEXTS),
+            lambda facts, scope: facts[TEXTS] == texts_of(facts[VARIANTS], facts[ASKED_ON])),
         Law("each archive with each vector and text", (TEXTS, VECTORS, ARCHIVES, NEAR, WORDED), are_searches),
     ),
 )  # fmt: skip

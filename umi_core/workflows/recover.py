@@ -18,27 +18,25 @@ from msgspec import structs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import EPOCH, OUTCOME, Law, Learned, Step, Workflow, asks, forever, nothing
+from umi_core.engine.workflow import EPOCH, OUTCOME, Law, Learned, Step, Workflow, asks, forever
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
-from umi_core.rows import AccessRecord, Epoch, Row
+from umi_core.rows import AccessRecord, Epoch, Row, bodies_of, body_as
 from umi_core.state import Tiers
 from umi_core.tiers import dues
 from umi_core.tiers.archive import AccessTable, as_records, surplus
 from umi_core.tiers.core import fit
 from umi_core.values import Scope
+from umi_core.workflows.blocks import ask_load, take_load
 from umi_core.workflows.commits import (
     CORE,
     LOST,
     PLAN,
-    REPLY,
     SETTLE,
     STORED,
     Plan,
     address,
-    adopt,
     ask_if_any,
-    core_of,
     entity_ids,
     head_of,
     index_rows,
@@ -62,8 +60,7 @@ def take_head(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = index_rows(answer)
     last, _ = facts[LAST]
     row = rows.get(address(view.scope, "epoch"))
-    before, body = (row.version, row.body) if row else (0, None)
-    epoch = body if isinstance(body, Epoch) else Epoch(0)
+    before, epoch = row.version if row else 0, body_as(row, Epoch) or Epoch(0)
     known = HEAD(head_of(rows, view.scope)) | CLOSED(epoch.is_closed)
     # This process had epoch 7 (last). A row with 7: it still has it. 8, held by 7: its own claim, of which
     # the answer was lost. Anything else: another process.
@@ -98,16 +95,6 @@ def is_switched(last: tuple[int, str], is_closed: bool) -> bool:
     return last[0] > 0 and is_closed != (last[1] == "closed")
 
 
-def ask_core(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "core"),)))
-
-
-def take_core(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    core = core_of(index_rows(answer), view.scope)
-    adopt(view, core)
-    return Learned(CORE(core))
-
-
 def ask_access(facts: Facts, view: View) -> Read:
     # Without upkeep nothing looks at reflections, so they are not read.
     kept_up = ("reflection",) * bool(view.config.upkeep_interval_ms)
@@ -115,7 +102,7 @@ def ask_access(facts: Facts, view: View) -> Read:
 
 
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    records = {row.address.id: row.body for row in answer.rows if isinstance(row.body, AccessRecord)}
+    records = {record.entity_id: record for record in bodies_of(answer.rows, AccessRecord)}
     # A scan is due one interval from now, since the incarnation before may have died within its own.
     table = AccessTable(as_records(records), is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
     # A limit that was lowered since, or a lost deletion, may leave more records than there may be.
@@ -138,9 +125,8 @@ def ask_pending(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(view.scope, ("resource",), where)) if view.config.upkeep_interval_ms else None
 
 
-def take_pending(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    if answer is not None:
-        view.tiers.upkeep = update_upkeep(view.tiers.upkeep, answer.rows, view)
+def take_pending(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    view.tiers.upkeep = update_upkeep(view.tiers.upkeep, answer.rows, view)
     return Learned()
 
 
@@ -173,10 +159,6 @@ def is_of_this_life(facts: Facts, scope: Scope) -> bool:
     return phase in ("ready", "unfit", "closed") if epoch > 0 else facts[LAST] == (0, "")
 
 
-def take_done(facts: Facts, answer: None, view: View) -> Learned:
-    return Learned(OUTCOME(Done(facts[EPOCH])))
-
-
 RECOVER = Workflow(
     "recover",
     given=(LAST,),
@@ -185,21 +167,17 @@ RECOVER = Workflow(
              **asks(Read, ask_head, take_head, forever())),
         Step("claim", requires=(LAST, CLOSED), produces=(EPOCH,), otherwise=EPOCH(0),
              skips_to=("done",), **asks(Commit, ask_claim, take_claim, forever(replan="head"))),
-        Step("load", produces=(CORE,), otherwise=nothing(CORE),
-             **asks(Read, ask_core, take_core, forever())),
-        Step("access", requires=(HEAD,), produces=(LOADED,), otherwise=nothing(LOADED),
-             spares=("category", "reflection"),
-             **asks(Read, ask_access, take_access, forever())),
+        Step("load", produces=(CORE,), **asks(Read, ask_load, take_load, forever())),
+        Step("access", requires=(HEAD,), produces=(LOADED,),
+             spares=("category", "reflection"), **asks(Read, ask_access, take_access, forever())),
         Step("pending", requires=(LOADED,), spares=("resource",),
              **asks(Read, ask_pending, take_pending, forever())),
-        Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), otherwise=nothing(PLAN) | FITS(True),
-             take=take_fit),
-        Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), otherwise=FITS(True), take=take_fit),
+        Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST),
              **asks(Commit, ask_fit, take_fitted, forever(replan="load"))),
         structs.replace(SETTLE, on_failure=forever()),  # else a core that lacks room would stay
-        Step("done", requires=(EPOCH, FITS), produces=(OUTCOME,), take=take_done),
+        Step("done", requires=(EPOCH, FITS), produces=(OUTCOME,),
+             take=lambda facts, answer, view: Learned(OUTCOME(Done(facts[EPOCH])))),
     ),
     laws=(Law("a life that has an epoch has a phase", (LAST,), is_of_this_life),),
 )  # fmt: skip
-
-__all__ = ["RECOVER", "REPLY"]

@@ -23,7 +23,6 @@ from umi_core.engine.workflow import (
     Workflow,
     asks,
     degrade,
-    nothing,
     retry,
 )
 from umi_core.errors import SessionNotFound
@@ -36,7 +35,7 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Read
 from umi_core.messages.requests import EndSession
 from umi_core.messages.results import Reflected
-from umi_core.rows import Address, Reflection, Resource, Row, SessionRow
+from umi_core.rows import Address, Reflection, Resource, Row, SessionRow, body_as
 from umi_core.text import cut, size
 from umi_core.values import Scope
 from umi_core.workflows.commits import (
@@ -50,8 +49,8 @@ from umi_core.workflows.commits import (
     index_rows,
     put,
 )
+from umi_core.workflows.linking import VECTOR, take_vector, vector_row
 from umi_core.workflows.sessions import session_address
-from umi_core.workflows.shelving import VECTOR, take_vector, vector_row
 
 REQUEST: Final = Fact("request", EndSession)
 HOME: Final = Fact("home", Row | None)  # the reflection, as it was read
@@ -75,10 +74,6 @@ def own_id(facts: Facts, view: View) -> str:
     return reflection_id(view.scope, facts[REQUEST].session_id)
 
 
-def claim_reflection(facts: Facts, view: View) -> tuple[str, ...]:
-    return (own_id(facts, view),)
-
-
 def addresses(facts: Facts, scope: Scope) -> tuple[Address, Address]:
     """Return the addresses of the session and of its reflection."""
     session = facts[REQUEST].session_id
@@ -91,8 +86,8 @@ def ask_session(facts: Facts, view: View) -> Read:
 
 def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
     rows, (session, reflection) = index_rows(answer), addresses(facts, view.scope)
-    body = rows[session].body if session in rows else None
-    if not isinstance(body, SessionRow) or view.scope.agent not in body.members:
+    found = body_as(rows.get(session), SessionRow)
+    if found is None or view.scope.agent not in found.members:
         return Rejection(SessionNotFound(facts[REQUEST].session_id))
     return Learned(HOME(rows.get(reflection)))
 
@@ -120,11 +115,10 @@ def shown_of(rows: Iterable[Row]) -> list[ShownResource]:
 
 
 def as_shown(row: Row, body: Resource) -> ShownResource:
-    at_ms = body.created_ms if body.happened_ms is None else body.happened_ms
     is_text = body.modality in NORMALISERS
     shown = NORMALISERS[body.modality](body.text) if is_text else body.description
     text = cut(shown.strip(), TEXT_BYTES_MAX)
-    return ShownResource((row.address.id, row.version), at_ms, text)
+    return ShownResource((row.address.id, row.version), body.time_ms, text)
 
 
 def last_fitting(shown: list[ShownResource]) -> list[ShownResource]:
@@ -147,8 +141,7 @@ def shown_in(facts: Facts) -> list[ShownResource]:
 
 
 def reflection_of(facts: Facts) -> Reflection | None:
-    row = facts[HOME]
-    return row.body if row is not None and isinstance(row.body, Reflection) else None
+    return body_as(facts[HOME], Reflection)
 
 
 def ask_text(facts: Facts, view: View) -> AskModel | None:
@@ -230,13 +223,13 @@ REFLECT: Final = Workflow(
     "reflect",
     given=(REQUEST,),
     steps=(
-        Step("session", requires=(REQUEST,), produces=(HOME,), claims=claim_reflection,
+        Step("session", requires=(REQUEST,), produces=(HOME,),
+             claims=lambda facts, view: (own_id(facts, view),),
              **asks(Read, ask_session, take_session, retry(3))),
-        Step("told", requires=(REQUEST, HOME), produces=(TOLD,), otherwise=nothing(TOLD),
-             **asks(Read, ask_told, take_told, retry(3))),
-        Step("ask", requires=(HOME, TOLD), produces=(TEXT, BEGINS), config=(("profile", "default"),),
+        Step("told", requires=(REQUEST, HOME), produces=(TOLD,), **asks(Read, ask_told, take_told, retry(3))),
+        Step("ask", requires=(HOME, TOLD), produces=(TEXT, BEGINS),
              **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("beginning", beginning)))),
-        Step("embed_reflection", requires=(HOME, TEXT), produces=(VECTOR,), config=(("profile", "default"),),
+        Step("embed_reflection", requires=(HOME, TEXT), produces=(VECTOR,),
              **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("no_vectors", VECTOR(None))))),
         Step("plan", requires=(REQUEST, HOME, TOLD, TEXT, BEGINS, VECTOR), produces=(PLAN,), take=take_plan),
         commit_row(replan="session", ask=ask_if_any),

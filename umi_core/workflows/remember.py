@@ -2,7 +2,11 @@
 
 Law 1. No failure of model or embedder loses the text. Law 2. All of it is stored, or nothing is.
 Law 3. A statement that is known changes nothing; any other is a fact of its own, and nothing is merged.
-Law 4. What becomes of core stands in placing.py.
+Law 4. A fact that ends another takes its place in core, in its own block, if there is room without evicting
+an entry. For example "Ann lives in Berlin" is shown where "Ann lives in Paris" was, so no prompt lacks where
+she lives. Law 5. Then facts that a decision promotes ask for a place, those about the agent itself first,
+then the higher score. Law 6. A reply says what is true at the end: a fact that came in and was displaced by
+another of the same request was refused.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +16,7 @@ from typing import Final
 
 from msgspec import structs
 
+from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
     OUTCOME,
@@ -24,7 +29,7 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     asks,
-    nothing,
+    learn_vectors,
     retry,
 )
 from umi_core.errors import KeyReused
@@ -35,9 +40,11 @@ from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Read, Write
 from umi_core.messages.requests import Remember
 from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeated
+from umi_core.policies.promotion import score_ppm
 from umi_core.policies.routing import table_decision
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Address, Entity, Receipt, Vector
+from umi_core.rows import Address, Entity, Receipt, Vector, bodies_of
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier, admit, entry_of, without
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
 from umi_core.workflows.commits import (
@@ -48,16 +55,15 @@ from umi_core.workflows.commits import (
     STORED,
     Plan,
     address,
-    adopt,
     commit_row,
-    core_of,
     entity_ids,
     index_rows,
     key_of,
     put,
+    read_core,
     request_digest,
-)  # fmt: skip
-from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare
+    scores_of,
+)
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -72,19 +78,90 @@ from umi_core.workflows.drafting import (
     look_up_fact,
     order_by_text,
 )
-from umi_core.workflows.ending import ENDING_LAW
 from umi_core.workflows.evolving import (
     BY_WHOM,
+    COMPARE,
     COMPARE_LAWS,
+    COMPARED_FROM,
     DATE,
     DROPPED,
+    ENDING_LAW,
     EXTRACT,
     MENTIONS,
     REQUEST,
     STATED,
     STATED_ON,
+    compare,
 )
-from umi_core.workflows.placing import place, show_successors
+
+# Placing: what a batch of facts changes in core.
+
+
+class Placement(Data):
+    """Core afterwards, the decisions with their outcomes, and the ids of entries that came in and left."""
+
+    core: CoreTier
+    decisions: tuple[RoutingDecision, ...]
+    promoted: tuple[str, ...]
+    evicted: tuple[str, ...]
+
+
+def place(
+    entities: tuple[Entity, ...],
+    decisions: tuple[RoutingDecision, ...],
+    before: CoreTier,
+    succeeded: CoreTier,
+    access: AccessTable,
+    view: View,
+) -> Placement:
+    """Return core after these entities, with one decision for each, in their order.
+
+    `before` is core as it was read, `succeeded` the same with successors in their places; `access` counts
+    the entities already.
+    """
+    core, outcomes = succeeded, dict[str, str]()
+    wanting = [
+        (it, entity)
+        for it, entity in zip(decisions, entities, strict=True)
+        if it.promote and core.home_of(entity.id) is None
+    ]
+    scores = {entity.id: score_ppm(access.records[entity.id], view.now_ms) for _, entity in wanting}
+    wanting.sort(key=lambda pair: (pair[1].type != "self", -scores[pair[1].id], pair[1].id))
+    evicted: dict[str, None] = {}
+    for decision, entity in wanting:
+        standing = scores_of(core, access, view.now_ms)
+        entry = entry_of(entity, view.now_ms)
+        admission = admit(core, entry, decision.block, scores[entity.id], standing, view.config)
+        core, outcomes[entity.id] = admission.core, admission.outcome
+        evicted |= dict.fromkeys(admission.evicted_ids)
+    # Promoted at first, and displaced by a later one of this very request: core at the end decides.
+    outcomes = {key: "refused_full" if it == "promoted" else it for key, it in outcomes.items()}
+    entered = (key for key in entity_ids(core) if before.home_of(key) is None)
+    outcomes |= dict.fromkeys(entered, "promoted")
+    decided = tuple(structs.replace(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
+    promoted = tuple(it.entity_id for it in decided if it.outcome == "promoted")
+    left_core = tuple(key for key in evicted if before.home_of(key) and not core.home_of(key))
+    return Placement(core, decided, promoted, left_core)
+
+
+def show_successors(
+    core: CoreTier, successors: Mapping[str, Entity | None], access: AccessTable, view: View
+) -> CoreTier:
+    """Return core without the facts that end; `successors`: by their ids the current facts that end them."""
+    shown = [(core.home_of(key), entity) for key, entity in successors.items()]
+    core = without(core, tuple(successors))
+    for home, entity in shown:
+        if home is not None and entity is not None and core.home_of(entity.id) is None:
+            entry = entry_of(entity, home[1].promoted_ms)
+            scores = scores_of(core, access, view.now_ms)
+            admission = admit(core, entry, entity.block, 0, scores, view.config)
+            # For a fact about the agent itself any entry would leave, and no reply would name it.
+            core = core if admission.evicted_ids else admission.core
+    return core
+
+
+# The operation.
+
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of what changed, in order
@@ -99,17 +176,16 @@ def ask_seen(facts: Facts, view: View) -> Read | None:
     return Read(ByIds((address(view.scope, "receipt", key_of(facts, view)),)))
 
 
-def take_seen(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
-    row = next(iter(index_rows(answer).values()), None) if answer else None
-    if row is None:
+def take_seen(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    receipt = next(iter(bodies_of(answer.rows, Receipt)), None)
+    if receipt is None:
         return Learned(RECEIPT(None))
-    assert isinstance(row.body, Receipt)
-    if row.body.request_digest != request_digest(facts):
+    if receipt.request_digest != request_digest(facts):
         return Rejection(KeyReused(str(facts[REQUEST_KEY])))
-    if not isinstance(row.body.value, Repeatable):
+    if not isinstance(receipt.value, Repeatable):
         return Unusable("no reply")  # no request with a key has ended so
     view.marks.append("request key known: replied from the receipt")
-    return Learned(RECEIPT(row.body), skip_to="reply")
+    return Learned(RECEIPT(receipt), skip_to="reply")
 
 
 SEEN = Step(
@@ -127,10 +203,6 @@ KNOWN_ANSWER = Law(
 # lookup: what is known about these names, and what this text makes of it.
 
 
-def list_facts(facts: Facts, view: View) -> tuple[str, ...]:
-    return tuple(id_of(mention, view.scope) for mention in facts[MENTIONS])
-
-
 def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
     mentions = facts[MENTIONS]
     return claim_mentions(mentions, view.scope)
@@ -142,15 +214,13 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 def list_addresses(facts: Facts, view: View) -> tuple[Address, ...]:
     """Return the addresses of everything known about the facts of this text, and of core."""
-    ids = list_facts(facts, view)
+    ids = [id_of(mention, view.scope) for mention in facts[MENTIONS]]
     rows = [address(view.scope, kind, key) for key in ids for kind in PLACES]
     return (*rows, address(view.scope, "core"))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = index_rows(answer)
-    core = core_of(rows, view.scope)
-    adopt(view, core)
+    rows, core = index_rows(answer), read_core(answer, view)
     request, mentions = facts[REQUEST], facts[MENTIONS]
     drafts = (
         tuple(draft_fact(it, request, rows, view) for it in mentions)
@@ -175,13 +245,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
 
 
 def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(no_vectors(facts))
-    vectors = sound_vectors(answer.vectors, len(list_changed(facts)), view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTORS(vectors), degraded=lacking)
+    return learn_vectors(answer, len(list_changed(facts)), "no_vectors", VECTORS, view)
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -274,12 +338,11 @@ def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: F
 def list_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDecision, ...]:
     """Return one decision for each fact, in their order; an unchanged fact keeps its block."""
     routes = facts[ROUTES]
-    todo = iter(routes)
-    return tuple(next(todo) if draft.is_changed else keep_block(draft.entity) for draft in drafts)
-
-
-def keep_block(entity: Entity) -> RoutingDecision:
-    return RoutingDecision(entity.id, entity.block, False, None, "", "kept", None)
+    todo, facts_told = iter(routes), ((draft.is_changed, draft.entity) for draft in drafts)
+    return tuple(
+        next(todo) if is_changed else RoutingDecision(it.id, it.block, False, None, "", "kept", None)
+        for is_changed, it in facts_told
+    )
 
 
 def entity_rows(
@@ -304,7 +367,9 @@ def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
         return
     if draft.has_ended:
         yield put(scope, "ended", entity.id, None)
-    yield put(scope, "vector", entity.id, vector_of(draft, facts))
+    vector = vectors_of(facts)[entity.id]
+    row = None if vector is None else Vector(entity.id, entity.version, vector)
+    yield put(scope, "vector", entity.id, row)
 
 
 def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
@@ -313,20 +378,12 @@ def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
     return {draft.entity.id: it for draft, it in zip(list_changed(facts), vectors, strict=True)}
 
 
-def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
-    vector = vectors_of(facts)[draft.entity.id]
-    return None if vector is None else Vector(draft.entity.id, draft.entity.version, vector)
-
-
 # What holds of these facts together.
 
 
 def are_of_mentions(facts: Facts, scope: Scope) -> bool:
-    return ids_of(facts[DRAFTS]) == [id_of(mention, scope) for mention in facts[MENTIONS]]
-
-
-def ids_of(drafts: tuple[Drafted, ...]) -> list[str]:
-    return [draft.entity.id for draft in drafts]
+    own = [draft.entity.id for draft in facts[DRAFTS]]
+    return own == [id_of(mention, scope) for mention in facts[MENTIONS]]
 
 
 # reply.
@@ -343,12 +400,15 @@ PLANNED_FROM = (
     REQUEST, STATED, MENTIONS, DROPPED, DRAFTS, *COMPARED_FROM, CORE, VECTORS, ROUTES,
 )  # fmt: skip
 
+VECTORS_LAW: Final = Law(
+    "a vector or none for each change", (DRAFTS, VECTORS),
+    lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts)),
+)  # fmt: skip
 TOLD_LAWS: Final = (
     Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
     *COMPARE_LAWS,
     ENDING_LAW,
-    Law("a vector or none for each change", (DRAFTS, VECTORS),
-        lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
+    VECTORS_LAW,
     Law("a route for each change", (DRAFTS, ROUTES),
         lambda facts, scope: len(facts[ROUTES]) == len(list_changed(facts))),
 )  # fmt: skip
@@ -360,17 +420,14 @@ REMEMBER = Workflow(
         DATE,
         SEEN,
         EXTRACT,
-        Step("lookup", requires=(REQUEST, STATED, MENTIONS), produces=(DRAFTS, CORE),
-             otherwise=nothing(DRAFTS, CORE), claims=claim_entities,
+        Step("lookup", requires=(REQUEST, STATED, MENTIONS), produces=(DRAFTS, CORE), claims=claim_entities,
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         *COMPARE,
-        Step("embed", requires=(BY_WHOM, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
-             config=(("profile", "default"),),
+        Step("embed", requires=(BY_WHOM, DRAFTS), produces=(VECTORS,),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         Step("route", requires=(BY_WHOM, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
-             otherwise=nothing(ROUTES), config=(("profile", "default"),),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
-        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
         # A conflict goes back to `lookup`: what the text says is known, and the model is not asked again.
         commit_row(replan="lookup"),
         SETTLE,
@@ -378,5 +435,3 @@ REMEMBER = Workflow(
     ),
     laws=(KNOWN_ANSWER, *TOLD_LAWS),
 )  # fmt: skip
-
-__all__ = ["KNOWN_ANSWER", "REMEMBER", "REPLY", "SEEN"]

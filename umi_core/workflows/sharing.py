@@ -25,10 +25,6 @@ SHARE: Final = Fact("request", ShareArchive)
 READERS: Final = Fact("readers", tuple[str, ...])  # as the row has them
 
 
-def ask_readers(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "grant"),)))
-
-
 def take_readers(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(READERS(next(map(readers_of, answer.rows), ())))
 
@@ -50,7 +46,7 @@ SHARE_ARCHIVE: Final = Workflow(
     given=(SHARE,),
     steps=(
         Step("load", requires=(SHARE,), produces=(READERS,),
-             **asks(Read, ask_readers, take_readers, retry(3))),
+             **asks(Read, lambda facts, view: ask_grants((view.scope,)), take_readers, retry(3))),
         Step("plan", requires=(SHARE, READERS), produces=(PLAN,), take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
         REPLY,

@@ -16,8 +16,8 @@ from umi_core.messages.effects import ByIds, Done, Read
 from umi_core.messages.requests import EndSession, Memorize, Summarise
 from umi_core.rows import Category, Reflection, Resource
 from umi_core.tiers import dues
-from umi_core.workflows.commits import address, index_rows
-from umi_core.workflows.reading import left_to_read
+from umi_core.workflows.commits import address
+from umi_core.workflows.memorize import left_to_read
 
 Work = Memorize | Summarise | EndSession
 ROW_ID: Final = Fact("row_id", str)
@@ -30,7 +30,7 @@ def ask_row(facts: Facts, view: View) -> Read:
 
 def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
     # The ids of the three kinds have different prefixes, so at most one row has this id.
-    row = next(iter(index_rows(answer).values()), None)
+    row = next(iter(answer.rows), None)
     row_id, upkeep, config = facts[ROW_ID], view.tiers.upkeep, view.config
     if row is None or dues.upkeep_ms(row.body, config) is None:
         view.tiers.upkeep = dues.without(upkeep, row_id)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--journal", type=click.Choice(["wal", "delete"]), default="wal", show_default=True,
-    help="How SQLite keeps its promises. `delete` does not: a planted bug.",
+    help="Journal of SQLite. `delete` is a planted bug.",
 )  # fmt: skip
 @shows()
 def disk(seeds: range, journal: str) -> Report:

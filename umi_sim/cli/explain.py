@@ -56,8 +56,7 @@ def explain(word: tuple[str, ...]) -> Report:
 
 def rule_of_stores(name: str) -> Report | None:
     """The promise of a rule by which `umi-sim target` judges stores, or the meaning of an anomaly."""
-    from umi_sim.targets.anomalies import ANOMALIES
-    from umi_sim.targets.checker import RULES
+    from umi_sim.targets.promises import ANOMALIES, RULES
 
     more = whole("more", "umi-sim target --manual")
     if found := next((each for each in ANOMALIES if each.name == name), None):
@@ -154,15 +153,15 @@ def side_of(context: click.Context, text: str) -> Side:
 @click.argument("run", metavar="FILE")
 @click.option(
     "--runs", type=click.IntRange(0, RUNS_MAX), default=200, show_default=True,
-    help="How often the rest is drawn afresh after each item; 0: only what is needed.",
+    help="Draw the rest of the run so often after each item; 0: report only what is needed.",
 )  # fmt: skip
 @click.option(
     "--seconds", type=click.IntRange(1, 86_400), default=SECONDS_MAX, show_default=True, metavar="N",
-    help="After so many nothing more is drawn.",
+    help="Draw no more runs after this time.",
 )  # fmt: skip
-@click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
+@click.option("--scenario", "own", default="", metavar="FILE", help="The file of a scenario of your own.")
 @click.option(
-    "--of", default="", metavar="MODULE:NAME", help="The store or program of yours that FILE is of."
+    "--of", default="", metavar="MODULE:NAME", help="Your store or program, which FILE was recorded with."
 )
 @shows()
 @click.pass_context
@@ -217,7 +216,7 @@ def failing(context: click.Context, text: str) -> str:
 @click.argument("file")
 @click.pass_context
 def step(context: click.Context, file: str) -> int:
-    """Go through a recorded run step by step, forwards and back. Commands come from a pipe too; h lists them.
+    """Go through a recorded run step by step, forwards and back; h lists the commands, also from a pipe.
 
     FILE is a seed file, or a seed as in `diff`. From a pipe, the first command that cannot be done ends it,
     and the exit code is 2.

@@ -19,12 +19,10 @@ INCOMPLETE: Final = 5  # as any run that met a limit
 
 @click.command()
 @click.argument("scenario")
-@click.option(
-    "--depth", type=click.IntRange(1, DEPTH_MAX), required=True, help="How many actions a list may have."
-)
+@click.option("--depth", type=click.IntRange(1, DEPTH_MAX), required=True, help="The most actions in a list.")
 @click.option(
     "--states-max", type=click.IntRange(1, STATES_MAX), default=STATES_MAX, show_default=True,
-    help="Stop after so many different worlds; each takes about 200 bytes.",
+    help="Stop after this many different worlds, about 200 bytes each.",
 )  # fmt: skip
 @click.option("--dfs", is_flag=True, help="Depth first: keeps only the path, and tries every list.")
 @shows()

@@ -19,24 +19,28 @@ NEEDS: Final = "or with pytest; where umi_core is installed"
 @click.command()
 @click.argument("file")
 @click.option(
-    "--out", "--pytest", "out", metavar="OUT", help="The file to write. Default: here, named as FILE."
+    "--out",
+    "--pytest",
+    "out",
+    metavar="OUT",
+    help="The file to write. Default: named as FILE, in this folder.",
 )
 @click.option(
-    "--of", default="", metavar="MODULE:NAME", help="The store or program of yours that FILE is of."
+    "--of", default="", metavar="MODULE:NAME", help="Your store or program, which FILE was recorded with."
 )
 @click.option(
     "--history",
     metavar="OUT",
-    help="Write its history instead, for other programs: a file .jsonl or .edn.",
+    help="Instead, write its history for other programs, as .jsonl or .edn.",
 )
 @shows()
 def export(file: str, out: str | None, of: str, history: str | None) -> Report:
-    """Write a recorded run as a plain test, which needs umi_core, and nothing of the simulator.
+    """Write a recorded run as a plain test, which needs umi_core but not the simulator.
 
     It tells one memory what it was told, and demands its replies and what it does last. Exit 2 if the failure
     shows in none. Run it with pytest, or as it is: exit 1 if it fails.
 
-    Of a store or a program of yours it writes a script, which needs no umi_sim where Python alone can do it.
+    For your store or program it writes a script, which needs umi_sim only where Python alone cannot do it.
 
     \b
     umi-sim export .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --pytest test_ttl_boundary.py

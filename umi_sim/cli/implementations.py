@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,8 +42,8 @@ def check_implementation(
 @contextmanager
 def usable() -> Iterator[None]:
     """End the command in one line if the implementation cannot be run."""
+    from umi_sim.machines.process import BadProcess
     from umi_sim.scenario.files import BadScenario
-    from umi_sim.target.process import BadProcess
     from umi_sim.targets.adapter import BadAdapter
 
     try:
@@ -55,7 +56,10 @@ def hunt_in_store(
     command: str, called: list[str], names: Sequence[str], seeds: range, seconds: int | None
 ) -> Report:
     from umi_sim.explain import report
+    from umi_sim.seedfile import files as seed_file
+    from umi_sim.shrink import shrink_whole
     from umi_sim.targets import whole_memory
+    from umi_sim.targets.adapter import FOLDER
 
     found = whole_memory.hunt(
         command, whole_memory.names_of(names), seeds, seconds, is_compared="--against" in called
@@ -63,8 +67,9 @@ def hunt_in_store(
     verdict = found.failed
     if verdict is None or verdict.failure is None:
         return report_pass(command, found)
-    done = whole_memory.shrink_verdict(verdict)
-    path = whole_memory.save_failure(done.seed).as_posix()
+    done = shrink_whole(seed_file.of_verdict(verdict))
+    # The command is in no file: it is given again with each replay.
+    path = seed_file.save(structs.replace(done.seed, repro=""), Path(FOLDER)).as_posix()
     reported = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
     # No commands that would replay the file against umi_core: the failure is of the other implementation.
     reported = structs.replace(reported, repeat=repeat(called, path), file="")
@@ -109,9 +114,9 @@ def replay_run(command: str, called: Sequence[str], file: str) -> Report:
     """Exit 0: as recorded. 1: no failure. Else the code of the failure."""
     from umi_sim.explain import report
     from umi_sim.runs import replay
-    from umi_sim.targets import whole_memory
 
-    done = replay.replay(whole_memory.with_command(readable(file), command))
+    seed = readable(file)
+    done = replay.replay(structs.replace(seed, config=structs.replace(seed.config, command=command)))
     again = repeat(called, file)
     reported = report.of_run(done.verdict, again)
     why = "the failure is gone" if done.what == "passes" else done.why

@@ -105,7 +105,7 @@ def show_value(value: object) -> str:
 @click.argument("name", required=False)
 @shows()
 def faults(name: str | None) -> Report:
-    """List the kinds of faults: class, where they strike, what happens, which rules must hold; or tell one.
+    """List the kinds of faults with place, effect, and the rules that must hold; or explain one.
 
     \b
     umi-sim faults
@@ -130,7 +130,7 @@ def faults(name: str | None) -> Report:
 @click.argument("name", required=False)
 @shows()
 def marks(name: str | None) -> Report:
-    """List the rare places that a sweep must reach: mark, scenario, floor (share of its runs); or tell one.
+    """List the rare events that a sweep must reach: mark, scenario, least share of runs; or explain one.
 
     \b
     umi-sim marks

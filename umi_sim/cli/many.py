@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("scenario", default="smoke")
 @click.option("--seed", type=seed_of, metavar="S", help="One seed.")
-@click.option("--seeds", type=seeds_of, metavar="A..B", help="Both ends included.")
+@click.option("--seeds", type=seeds_of, metavar="A..B", help="These seeds, both ends included.")
 @shows()
 def verify(scenario: str, seed: int | None, seeds: range | None) -> Report:
     """Run the same seeds, or a seed file, in two different processes; the traces must be equal.
@@ -87,13 +87,15 @@ def not_verified(
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--only", metavar="NAME", help="One mutant; so does NAME alone.")
+@click.option("--only", metavar="NAME", help="The same as NAME.")
 @click.option("--area", metavar="AREA", help="The mutants of one area, such as storage.")
 @click.option("--list", "lists", is_flag=True, help="Name and behaviour of each, without a run.")
-@click.option("--matrix", is_flag=True, help="For each kind of fault and each rule a mutant that needs it.")
-@click.option("--source", is_flag=True, help="Randomly drawn edits of umi_core's source.")
-@click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="So many of them. Default: 20.")
-@click.option("--seed", type=seed_of, metavar="S", help="What they, and the runs, come from. Default: 0.")
+@click.option(
+    "--matrix", is_flag=True, help="Show a mutant that needs it for each kind of fault and each rule."
+)
+@click.option("--source", is_flag=True, help="Draw small edits of the source of umi_core instead.")
+@click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="Number of edits. Default: 20.")
+@click.option("--seed", type=seed_of, metavar="S", help="Seed of the edits and of their runs. Default: 0.")
 @click.option("--runs", type=click.IntRange(1, 100_000), metavar="R", help="Runs of each. Default: 400.")
 @click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
 @shows(one_list=True)

@@ -29,10 +29,10 @@ EVENTS_MARK: Final = b'"traceEvents"'
 @click.option("--open", "is_opened", is_flag=True, help="Show it in your browser.")
 @click.option(
     "--runs", type=click.IntRange(0, RUNS_MAX), default=50, show_default=True,
-    help="How often the rest is drawn afresh after each item, as in `why`; 0: only what is needed.",
+    help="Draw the rest so often after each item, as `why` does; 0: only what is needed.",
 )  # fmt: skip
 @click.option(
-    "--perfetto", "events", metavar="OUT.json", help="Write it for the viewer at ui.perfetto.dev, too."
+    "--perfetto", "events", metavar="OUT.json", help="Also write it for the viewer at ui.perfetto.dev."
 )
 @shows()
 @click.pass_context
@@ -41,9 +41,9 @@ def html(
 ) -> Report:
     """Write a seed file, a recording or a seed as one page to look at: every message, step by step.
 
-    The file of a store or a program of yours (umi-sim target, umi-sim program) is one too; nothing is run.
+    FILE may also be of your store (umi-sim target) or program (umi-sim program), which is not run.
 
-    The page asks no network for anything. Each step has an address: PAGE.html#step-12.
+    The page needs no network. Each step has an address: PAGE.html#step-12.
 
     \b
     umi-sim html .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --open

@@ -22,9 +22,18 @@ CONVENTIONS: Final = ("resume", "verify", "rules", "without", "library_tasks", "
 @click.argument("name", metavar="MODULE:NAME")
 @click.option("--seconds", type=click.IntRange(1, 86_400), metavar="N", help="How long at most. Default: 60.")
 @click.option(
-    "--seed", type=seed_of, default="0", metavar="S", help="What chance and combinations follow from."
+    "--seed",
+    type=seed_of,
+    default="0",
+    metavar="S",
+    help="Seed of chance and of the combinations. Default: 0.",
 )
-@click.option("--drawn", type=click.IntRange(0, 1_000_000), metavar="N", help="Combinations. Default: 100.")
+@click.option(
+    "--drawn",
+    type=click.IntRange(0, 1_000_000),
+    metavar="N",
+    help="Number of combinations to draw. Default: 100.",
+)
 @click.option("--all", "to_end", is_flag=True, help="Go on after a finding: one file for each kind.")
 @shows()
 def program(
@@ -34,7 +43,7 @@ def program(
     drawn: int | None,
     to_end: bool,
 ) -> Report:
-    """Test a program of yours: cancel it at each step, kill it, let its models and tools fail.
+    """Test your program: cancel it at each step, kill it, and let its models and tools fail.
 
     MODULE:NAME is an async function, or a Program of umi_sim.programs; also FILE.py:NAME. Beside a function
     its module may have resume, verify and rules. Everything is imported from the current folder, and run.

@@ -63,13 +63,13 @@ def cli(context: click.Context) -> int:
     """Run an agent memory through seeded worlds full of faults.
 
     \b
-    umi-sim run --seed 42        one life, a verdict, a trace hash
-    umi-sim run canary --seed 0  one with a planted bug: a failure to look at
-    umi-sim sweep                lives of many seeds, a file for each failure
-    umi-sim replay FILE          a failure again
-    umi-sim html FILE --open     a failure to look at, in a browser
-    umi-sim explain WORD         what a word means that one of these shows
-    umi-sim target --init memory mine.py   begin to test a memory of yours
+    umi-sim run --seed 42        one run: a verdict and a trace hash
+    umi-sim run canary --seed 0  a run with a planted bug: a failure to look at
+    umi-sim sweep                many runs, and a seed file for each failure
+    umi-sim replay FILE          the same failure again
+    umi-sim html FILE --open     the failure as a page in a browser
+    umi-sim explain WORD         what a word in a report means
+    umi-sim target --init memory mine.py   begin a test of your own memory
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -82,16 +82,24 @@ def cli(context: click.Context) -> int:
 @cli.command()
 @click.argument("scenario", default="smoke")
 @click.option(
-    "--seed", type=seed_of, metavar="S", help="What everything is drawn from. Default: fresh, and printed."
+    "--seed", type=seed_of, metavar="S", help="Seed of the run. Default: a new one, which is printed."
 )
 @click.option(
-    "--mode", type=click.Choice(["plain", "swarm", "one_kind"]), help="How the configuration is drawn."
+    "--mode",
+    type=click.Choice(["plain", "swarm", "one_kind"]),
+    help="Mode of the run: no faults, many kinds of fault, or one kind.",
 )
-@click.option("--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="A key of the scenario.")
-@click.option("--transcript", metavar="FILE", help="A conversation to live through, as JSON Lines.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="TABLE.KEY=VALUE",
+    help="Set a key of the scenario. Repeatable.",
+)
+@click.option("--transcript", metavar="FILE", help="A conversation to remember, as JSON Lines.")
 @click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
-@click.option("--no-shrink", is_flag=True, help="Leave the seed file of a failure as long as the run was.")
-@click.option("--details", is_flag=True, help="Tell everything of a run that passes.")
+@click.option("--no-shrink", is_flag=True, help="Do not shrink a failure.")
+@click.option("--details", is_flag=True, help="Print the full report of a run that passes.")
 @shows()
 def run(
     scenario: str,
@@ -103,7 +111,7 @@ def run(
     no_shrink: bool,
     details: bool,
 ) -> Report:
-    """Live one simulated life and judge it. A failure leaves a seed file, as small as can be.
+    """Run one seed of a scenario and judge it. A failure leaves a shrunk seed file.
 
     \b
     umi-sim run --seed 42
@@ -157,7 +165,7 @@ def report_unspoken(verdict: "Verdict") -> list[ReportRow]:
 def show(file: str, all_items: bool) -> Report:
     """Show a seed file as the failure it records, or a trace file line by line. Nothing is run.
 
-    The file of a store or a program of yours (umi-sim target, umi-sim program) is one too.
+    FILE may also be of your store (umi-sim target) or program (umi-sim program).
 
     \b
     umi-sim show .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json

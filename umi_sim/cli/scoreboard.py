@@ -22,16 +22,18 @@ FILES: Final = ".umi-sim/scoreboard"
 @click.argument("names", nargs=-1, metavar="[MODULE[:CLASS]]...")
 @click.option(
     "--seconds", type=click.IntRange(1, 86_400), default=SECONDS, show_default=True, metavar="N",
-    help="How long each class is run.",
+    help="Time for each class.",
 )  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="So many at a time.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Classes to run at a time."
+)
 @click.option("--out", metavar="TABLE.md", help="Write the table there, as Markdown.")
-@click.option("--files", default=FILES, show_default=True, metavar="FOLDER", help="For what breaks.")
+@click.option("--files", default=FILES, show_default=True, metavar="FOLDER", help="Where failures are saved.")
 @shows()
 def scoreboard(
     folder: Path, names: Sequence[str], seconds: int, jobs: int, out: str | None, files: str
 ) -> Report:
-    """Run every adapter of a folder for a while, and tell which promises each store keeps.
+    """Run every adapter of a folder, and show which promises each store keeps.
 
     An adapter whose package is not installed is left out, and the table says so. What breaks is kept as a
     seed file with a script.

@@ -27,21 +27,27 @@ EPHEMERAL: Final = ".umi-sim/ephemeral"
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--relaxed", is_flag=True, help="Compare the failure only, not the hashes.")
-@click.option("--regenerate", is_flag=True, help="From the seed alone, not from the recorded items.")
-@click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
-@click.option("--expect", type=click.Choice(["pass", "fail"]), help="Not what the file expects.")
-@click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
-@click.option("--details", is_flag=True, help="Tell everything of a run that passes.")
 @click.option(
-    "--of", default="", metavar="MODULE:NAME", help="The store or program of yours that FILE is of."
+    "--regenerate", is_flag=True, help="Draw the run from its seed again instead of using the recorded items."
 )
-@click.option("--own-loop", is_flag=True, help="Of a program: on asyncio's own event loop, in real time.")
+@click.option("--scenario", "own", default="", metavar="FILE", help="The file of a scenario of your own.")
+@click.option(
+    "--expect",
+    type=click.Choice(["pass", "fail"]),
+    help="Expect this instead of what the file expects; compare no hashes.",
+)
+@click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
+@click.option("--details", is_flag=True, help="Print the full report of a run that passes.")
+@click.option(
+    "--of", default="", metavar="MODULE:NAME", help="Your store or program, which FILE was recorded with."
+)
+@click.option("--own-loop", is_flag=True, help="Run a program on asyncio's own event loop, in real time.")
 @shows()
 def replay(
     files: Sequence[str], trace: str | None, details: bool, expect: str | None, of: str, own_loop: bool,
     **how: Any,
 ) -> Iterator[Report]:  # fmt: skip
-    """Run seed files again and compare with what they recorded; so too recordings of umi_live.
+    """Run seed files, or recordings of umi_live, again and compare with what they recorded.
 
     For a file of a store or a program of yours --of names the code that is run; a file never does.
 
@@ -168,10 +174,10 @@ def kept_path(verdict: "Verdict") -> Path | None:
 @click.command()
 @click.argument("file")
 @click.option("--ticket", default="", metavar="TEXT", help="Where an open bug is tracked.")
-@click.option("--other", is_flag=True, help="Another failure than the recorded one is meant too.")
+@click.option("--other", is_flag=True, help="Accept a failure other than the recorded one, too.")
 @shows()
 def bless(file: str, ticket: str, other: bool) -> Report:
-    """Make what a seed file comes to now what it expects. Says what changes, and rewrites the file.
+    """Accept the present result of a seed file: print what changes, and rewrite the file.
 
     A failure that is gone: the file expects a pass from now on, and notes where the bug was fixed.
 
@@ -200,7 +206,7 @@ def bless(file: str, ticket: str, other: bool) -> Report:
 @click.group(cls=Commands, headings={"Commands": ("list", "keep", "prune")}, invoke_without_command=True)
 @click.pass_context
 def corpus(context: click.Context) -> int:
-    """List the kept seed files, keep one for good, or run those that were found and drop what passes.
+    """List the kept seed files, keep one for good, or remove found ones that pass now.
 
     \b
     umi-sim corpus list
@@ -262,8 +268,8 @@ def file_row(kept: "CorpusFile") -> ReportRow:
 @corpus.command("keep")
 @click.argument("file")
 @click.option("--ticket", default="", metavar="TEXT", help="Where the open bug is tracked.")
-@click.option("--notes", default="", metavar="TEXT", help="The cause, in a line.")
-@click.option("--folder", default=DURABLE, show_default=True, help="The durable folder.")
+@click.option("--notes", default="", metavar="TEXT", help="The cause, in one line.")
+@click.option("--folder", default=DURABLE, show_default=True, help="The folder of kept files.")
 @shows()
 def keep_file(file: str, ticket: str, notes: str, folder: str) -> Report:
     """Keep a seed file for good: a fixed bug that must stay fixed, or an open one with a ticket.

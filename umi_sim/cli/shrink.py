@@ -27,11 +27,11 @@ SECONDS: Final = click.IntRange(1, 86_400)
 
 @click.command()
 @click.argument("file")
-@click.option("--budget", type=RUNS, default=RUNS_MAX, show_default=True, metavar="N", help="Runs at most.")
+@click.option("--budget", type=RUNS, default=RUNS_MAX, show_default=True, metavar="N", help="Most runs.")
 @click.option(
-    "--seconds", type=SECONDS, default=SECONDS_MAX, show_default=True, metavar="N", help="Seconds at most."
+    "--seconds", type=SECONDS, default=SECONDS_MAX, show_default=True, metavar="N", help="Most seconds."
 )
-@click.option("--again", is_flag=True, help="Begin with the items that the file had before it was shrunk.")
+@click.option("--again", is_flag=True, help="Start from the run as it was before it was shrunk.")
 @shows()
 def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     """Make a seed file, or a recording, as small as it can be: the same failure, fewer and simpler items.

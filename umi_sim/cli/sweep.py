@@ -90,10 +90,10 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
         click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
         click.option("--junit", metavar="FILE", help="Write JUnit XML for a CI server."),
-        click.option("--html", type=page_to, metavar="OUT.html", help="Write a page to look at."),
+        click.option("--html", type=page_to, metavar="OUT.html", help="Write a page for a browser."),
         click.option(
             "--json", "json_file", is_flag=False, flag_value=STDOUT, type=json_to, metavar="[FILE.json]",
-            help="Write JSON to the file besides; without a file, print it instead of text.",
+            help="Also write JSON to the file; without a file, print it instead of text.",
         ),
         click.option("--reached", is_flag=True, help="List what was reached, and what never was."),
     ):  # fmt: skip
@@ -177,16 +177,33 @@ def is_written(name: str, data: bytes) -> bool:
 @click.command()
 @click.argument("scenario", nargs=-1)
 @click.option("--seeds", type=seeds_of, metavar="A..B", help="These seeds, both ends included.")
-@click.option("--count", type=click.IntRange(0, COUNT_MAX), metavar="N", help="So many fresh seeds.")
-@click.option("--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="A key of each scenario.")
-@click.option("--base", type=base_of, metavar="X", help="What fresh seeds come from. Default: the commit id.")
-@click.option("--minutes", type=click.IntRange(1, MINUTES_MAX), metavar="M", help="Go on for so long.")
-@click.option("--shard", type=shard_of, default="1/1", metavar="I/N", help="Only part I of N.")
+@click.option("--count", type=click.IntRange(0, COUNT_MAX), metavar="N", help="Run N new seeds.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="TABLE.KEY=VALUE",
+    help="Set a key of each scenario. Repeatable.",
+)
+@click.option(
+    "--base", type=base_of, metavar="X", help="What new seeds are made from. Default: the commit id."
+)
+@click.option(
+    "--minutes", type=click.IntRange(1, MINUTES_MAX), metavar="M", help="Keep running for M minutes."
+)
+@click.option("--shard", type=shard_of, default="1/1", metavar="I/N", help="Run only part I of N.")
 @click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
-@click.option("--resume", metavar="FILE", help="Keep finished chunks here, and skip those that are there.")
-@click.option("--executor", default="local", metavar="NAME", help="What runs chunks; see docs/sweeps.md.")
+@click.option(
+    "--resume", metavar="FILE", help="Save finished chunks in this file, and skip those that it has."
+)
+@click.option(
+    "--executor",
+    default="local",
+    metavar="NAME",
+    help="What runs the chunks, such as other machines.",
+)
 @click.option("--stop-first", is_flag=True, help="End with the first failure.")
-@click.option("--no-shrink", is_flag=True, help="Leave the seed files as large as they are.")
+@click.option("--no-shrink", is_flag=True, help="Do not shrink failures.")
 @shows_outcome
 def sweep(
     scenario: Sequence[str],

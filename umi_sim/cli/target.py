@@ -43,14 +43,18 @@ def show_page(path: Path) -> Callable[[click.Context, click.Parameter, bool], No
 
 @click.command()
 @click.argument("name", default="", metavar="[MODULE:CLASS]")
-@click.option("--seconds", type=click.IntRange(1, 86_400), metavar="N", help=f"How long. Default: {SECONDS}.")
-@click.option("--seed", "--seeds", "seeds", type=seeds_of, metavar="A..B", help="These runs, or this one.")
+@click.option(
+    "--seconds", type=click.IntRange(1, 86_400), metavar="N", help=f"Time to run. Default: {SECONDS}."
+)
+@click.option(
+    "--seed", "--seeds", "seeds", type=seeds_of, metavar="A..B", help="Run these seeds, or this one, instead."
+)
 @click.option(
     "--all", "to_end", is_flag=True, help="Go on after a failure: one file for each kind of failure."
 )
 @click.option("--against", metavar="MODULE:CLASS", help="A second implementation: both must answer alike.")
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="N", help="So many processes hunt.")
-@click.option("--replay", metavar="FILE", help="Run a saved failure again, or all those of a folder.")
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="N", help="Number of processes.")
+@click.option("--replay", metavar="FILE", help="Run a saved failure again, or all of a folder.")
 @click.option(
     "--export", "out", metavar="OUT",
     help="Write a failure, found or replayed: OUT.py as a script, OUT.jsonl or OUT.edn as a history.",
@@ -60,9 +64,15 @@ def show_page(path: Path) -> Callable[[click.Context, click.Parameter, bool], No
     help="Write an adapter to begin with: kv, sessions or memory.",
 )  # fmt: skip
 @click.option(
-    "--command", metavar="COMMAND", help="A store in a process of its own, over standard input and output."
+    "--command",
+    metavar="COMMAND",
+    help="Command that starts a store, which speaks over standard input and output.",
 )
-@click.option("--contract", metavar="KIND", help="Its contract: kv, sessions, memory; or umi, all of ours.")
+@click.option(
+    "--contract",
+    metavar="KIND",
+    help="Contract of that store: kv, sessions, memory, or umi, all of ours.",
+)
 @click.option(
     "--manual", is_flag=True, is_eager=True, expose_value=False, callback=show_page(DOCS / "targets.md"),
     help="Show docs/targets.md: what each operation has to give, and how stores may differ.",
@@ -71,14 +81,16 @@ def show_page(path: Path) -> Callable[[click.Context, click.Parameter, bool], No
     "--skill", is_flag=True, is_eager=True, expose_value=False, callback=show_page(SKILL),
     help="Show SKILL.md: the same work step by step, for a coding agent.",
 )  # fmt: skip
-@click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="For umi: only these worlds.")
+@click.option(
+    "--scenario", "scenarios", multiple=True, metavar="NAME", help="With umi: only this scenario. Repeatable."
+)
 @shows()
 def target(
     name: str, seconds: int | None, seeds: range | None, to_end: bool, against: str | None, jobs: int,
     replay: str | None, out: str | None, init: str | None, command: str | None, contract: str | None,
     scenarios: Sequence[str],
 ) -> Report:  # fmt: skip
-    """Test a store of yours: put it under seeded runs full of faults, and judge each of its answers.
+    """Test your store: run it with many seeds under faults, and judge each of its answers.
 
     MODULE:CLASS is an adapter, which is imported from the current folder, and run. --init writes a first
     one, with a list of all operations; --manual says what each has to give.
@@ -117,8 +129,7 @@ def target(
         return replay_files(adapter, called, replay, out, way.live)
     from umi_sim.targets import seed_files, telling
     from umi_sim.targets.adapter import FOLDER
-    from umi_sim.targets.afresh import check_afresh
-    from umi_sim.targets.hunt import SEED_COUNT_MAX, hunt
+    from umi_sim.targets.hunt import SEED_COUNT_MAX, check_afresh, hunt
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
     with usable():
@@ -131,7 +142,7 @@ def target(
         if earlier.failing:
             return telling.of_earlier(called, FOLDER, earlier).also(*nothing)
         return telling.of_hunt(called, found, "").also(*telling.rows_of(earlier, called), *nothing)
-    saved = [seed_files.write(adapter, called, each.seed, each.small).as_posix() for each in found.findings]
+    saved = [seed_files.write(adapter, called, each.small).as_posix() for each in found.findings]
     reported = telling.of_all(called, found, saved) if to_end else telling.of_hunt(called, found, saved[0])
     return reported.also(*telling.rows_of(earlier, called, saved), *export(adapter, found.small, out))
 

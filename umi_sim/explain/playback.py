@@ -13,6 +13,8 @@ from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_sim.explain.records import event_of, is_step
 from umi_sim.judge.inspector import Inspector
+from umi_sim.machines.protocol import Machine
+from umi_sim.machines.umi import memory_of
 from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_at
@@ -21,8 +23,6 @@ from umi_sim.record.trace_fields import TAG
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.runs.runner import Run, begin_run, finish_run, run_once
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.machine import Machine
-from umi_sim.target.umi import memory_of
 
 HIDDEN: Final = ("config", "memory", "surroundings")  # of the oracle: what is shown elsewhere
 

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.explore.one_row import SMALL, EventBudget, OneRowWorld, at, check, come_home, steps
+from umi_sim.machines.limits import lower_limits
 from umi_sim.record.broken import Broken
-from umi_sim.target.limits import lower_limits
 
 
 class MigrationFindings(Data):

@@ -17,11 +17,11 @@ from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.inspector import Inspector
+from umi_sim.machines.umi import UmiTarget
 from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.scenario.action_set import ActionSet, ValueOfRun
-from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Agent, must_be_quiet
 from umi_sim.world.world import World
 

@@ -33,11 +33,11 @@ from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.core_model import CoreModel, Register
 from umi_sim.judge.oracle.judge import AgentModel
 from umi_sim.judge.oracle.working import OpenSave, SavedTwin, Session, SessionsModel, WorkingTwin
+from umi_sim.machines.umi import memory_of
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.scenario.action_set import ActionSet, ValueOfRun
 from umi_sim.services.calls import Call, Flush, Services
 from umi_sim.services.storage import CommittedBatch, SimStorage
-from umi_sim.target.umi import memory_of
 from umi_sim.world.agent import Agent
 
 Plain = Any

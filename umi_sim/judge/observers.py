@@ -36,4 +36,4 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
     ),
     "migrator": (lambda config: TwoStores(), lambda config: WrittenRows()),
 }
-"""By name of the target (umi_sim/target/table.py)."""
+"""By name of the target (umi_sim/machines/table.py)."""

@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
+from umi_sim.kernel.wording import show_value
+
 LINE_BYTES_MAX: Final = 1024 * 1024
 ANSWER_SECONDS_MAX: Final = 10
 ENDING_SECONDS: Final = 5
-SHOWN_CHARS_MAX: Final = 120
 
 
 class ProcessBroken(Exception):
@@ -120,9 +121,3 @@ class Process:
     def kill(self) -> None:
         self.process.kill()
         self.end()
-
-
-def show_value(value: object) -> str:
-    """Write a value for people, cut short."""
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}... ({len(text)} characters)"

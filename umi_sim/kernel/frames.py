@@ -2,7 +2,7 @@
 
 from typing import Final
 
-TARGETS: Final = ("umi_core.", "umi_sim.target.subject.", "umi_sim.target.process.", "umi_sim.mutants.")
+TARGETS: Final = ("umi_core.", "umi_sim.machines.subject.", "umi_sim.machines.process.", "umi_sim.mutants.")
 """An exception from one of these modules is a failure of what is tested; from any other, of the simulator."""
 
 

@@ -25,6 +25,14 @@ def show_counts(counts: Mapping[str, int]) -> list[str]:
     return [f"{name} {count}" for name, count in counts.items()]
 
 
+def show_value(value: object) -> str:
+    """Write a value for people: short, and without addresses of this process."""
+    text = repr(value)
+    if " at 0x" in text:
+        text = re.sub(r" at 0x[0-9a-f]+", "", text)
+    return text if len(text) <= LINE_CHARS_MAX else f"{text[:LINE_CHARS_MAX]}... ({len(text)} characters)"
+
+
 def group_digits(number: int) -> str:
     """Write a number with a blank between thousands: 10 000."""
     return f"{number:,}".replace(",", " ")

@@ -20,11 +20,10 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from umi_core.engine.registry import Registry
-from umi_core.engine.validation import validate_workflow
+from umi_core.engine.registry import Registry, validate_workflow
 from umi_core.engine.workflow import Step, Workflow
+from umi_sim.machines.fence import find_renamed
 from umi_sim.mutants.edits import CannotPlant, ModuleChange
-from umi_sim.target.stubs import find_renamed
 
 ABSENT: Final = object()
 CACHED: Final = type(lru_cache(len))  # what `cache` and `lru_cache` make of a function

@@ -33,7 +33,7 @@ class BrokenRule(Data):
 
 
 def ends(outcome: ProgramOutcome) -> str | None:
-    """Require that main, resume and verify end: nothing hangs, and nothing continues for ever."""
+    """Require that main, resume and verify end: nothing hangs, and nothing goes on for ever."""
     return next((str(each) for each in outcome.endings if each.how == "hung"), None)
 
 
@@ -48,7 +48,7 @@ def continues(outcome: ProgramOutcome) -> str | None:
 
 
 def leaks_no_task(outcome: ProgramOutcome) -> str | None:
-    """Require that no task continues when main has ended."""
+    """Require that no task goes on when main has ended."""
     more = f", and {len(outcome.leaked) - 1} more" if outcome.leaked[1:] else ""
     return f"goes on after main: {outcome.leaked[0]}{more}" if outcome.leaked else None
 

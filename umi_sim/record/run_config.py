@@ -18,12 +18,6 @@ BEHIND: Final = "doorkeeper behind a commit"
 """The interceptor that refuses a last step: what was done stands, and the memory cannot say so."""
 USHER: Final = "usher"
 """The interceptor outside of it that gives a reply of no use in place of a question that failed."""
-ECHO: Final = "echo"
-"""What the names of interceptors begin with that give what came anyway in place of it."""
-MODEST: Final = "modest"
-"""What the names of those begin with that ask for less, or as they were asked, where that changes nothing."""
-OF_ANY_ROW: Final = ("id", "ne", "")
-"""The condition that one of them puts behind a search without any; else it puts the last one again."""
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
 
 
@@ -60,12 +54,12 @@ class RunConfig(Data):
     `tamper_every`: after so many ops stored rows are changed; 0: never.
     `nearly`: the share of requests that are earlier ones with one small change of text, question or turns.
     `capacity_bytes`: what storage holds until it is healed. `page_rows`: how many rows a page of it has at
-    most. `limits`: those of umi_sim/target/limits.py that are lower in this run. `loss_max`: how many keys
+    most. `limits`: those of umi_sim/machines/limits.py that are lower in this run. `loss_max`: how many keys
     may be lost for good; 0 is none, and no wipe. `equivalences`: ids of those that are compared, of
     umi_sim.judge.equivalences.
     `categories`: lists of categories that lives of an agent take turns with, of
     umi_sim/record/category_lists.py; none: the usual one.
-    `target`: what is tested, one of umi_sim.target.table.
+    `target`: what is tested, one of umi_sim.machines.table.
     `command`: what runs another implementation of the target, for this run alone: it is in no file.
     `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
     Ratios are (n, d).

@@ -12,12 +12,12 @@ from typing import Final
 from umi_core.shapes import shape_of
 from umi_core.state import State
 from umi_sim.kernel.frames import blamed_frame, is_of_target
+from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
 from umi_sim.record.exit_codes import FailureKind
 from umi_sim.record.rules import id_of
 from umi_sim.record.verdict import Failure
-from umi_sim.target.umi import memory_of
 from umi_sim.world.world import OutOfSteps, World
 
 

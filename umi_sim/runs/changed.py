@@ -12,11 +12,11 @@ from typing import Final
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_sim.judge.inspector import Inspector
+from umi_sim.machines.protocol import Machine
+from umi_sim.machines.umi import memory_of
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.state_tree import Tree, TreeChange, changes, tree_at
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.machine import Machine
-from umi_sim.target.umi import memory_of
 
 # a tree of the state costs more than a step, so only the last few steps before the failure have one
 STEP_COUNT: Final = 8

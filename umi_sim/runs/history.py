@@ -1,20 +1,20 @@
 """The history of a recorded run of a memory, for checkers of linearizability (umi_sim/record/history.py).
 
 The time of an event is the latest that the clock of its memory has shown. Values are written as for a process
-of another language (umi_sim/target/wire.py). After a crash the working tier is empty.
+of another language (umi_sim/machines/wire.py). After a crash the working tier is empty.
 """
 
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Done, Outcome, Unknown
 from umi_core.messages.requests import Request, arguments_of, request_name
 from umi_sim.judge.inspector import Inspector
+from umi_sim.machines import wire
+from umi_sim.machines.protocol import Machine
 from umi_sim.record.history import HistoryEvent, HistoryLog
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.files import SeedFile
-from umi_sim.target import wire
-from umi_sim.target.machine import Machine
 
 
 class HistoryInspector(Inspector):

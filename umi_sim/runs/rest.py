@@ -13,11 +13,11 @@ from umi_sim.judge.invariants.upkeep import list_unfinished
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.judge.plain.requests import is_gone
 from umi_sim.judge.plain.scores import division_ms
+from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.category_lists import all_categories
 from umi_sim.record.items import Args
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.umi import memory_of
 from umi_sim.world.agent import Agent
 from umi_sim.world.world import World
 

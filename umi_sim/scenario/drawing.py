@@ -17,8 +17,8 @@ from umi_core.values import Scope
 from umi_sim.faults.kinds import KINDS
 from umi_sim.judge import equivalences
 from umi_sim.kernel.prng import Ratio, Stream, highest, stream_key
+from umi_sim.machines.limits import LIMITS
 from umi_sim.record.run_config import AgentConfig, RunConfig, steps_max
-from umi_sim.target.limits import LIMITS
 from umi_sim.workload.pools import NEIGHBOURS
 from umi_sim.world.schedule import DEPTHS
 

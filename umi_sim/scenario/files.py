@@ -47,13 +47,13 @@ from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.wording import escape_text, near
+from umi_sim.machines.limits import LIMITS
+from umi_sim.machines.table import TARGETS, list_unserved
 from umi_sim.record.category_lists import LISTS
 from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
-from umi_sim.target.limits import LIMITS
-from umi_sim.target.table import TARGETS, list_unserved
 
 __all__ = ["BadScenario", "Scenario", "draw", "find", "list_shipped", "load", "parse"]
 

@@ -34,6 +34,8 @@ from umi_sim.formats.schema import (
 )
 from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
+from umi_sim.machines import limits
+from umi_sim.machines.table import TARGETS
 from umi_sim.record.category_lists import LISTS
 from umi_sim.record.exit_codes import EXIT_CODES
 from umi_sim.record.items import ASK_COUNT_MAX, RecordedReply
@@ -41,8 +43,6 @@ from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.seedfile.item_json import RECORD
 from umi_sim.seedfile.packed_items import PACKED
 from umi_sim.seedfile.parts import ExpectedResult, History, Minimised
-from umi_sim.target import limits
-from umi_sim.target.table import TARGETS
 from umi_sim.world.schedule import POLICIES
 
 PRNG: Final = "umi-prng-1"

@@ -18,6 +18,7 @@ from msgspec import structs
 from umi_sim.formats.schema import Json, Wrong, as_object, at, quote_text, whole, wrong
 from umi_sim.formats.strict_json import bytes_of, checksum, layout, parse_json
 from umi_sim.kernel.wording import near
+from umi_sim.machines.table import list_unserved
 from umi_sim.record import fingerprint, saved_failures
 from umi_sim.record.items import ClockMove, Item, Op
 from umi_sim.record.provenance import made_by
@@ -30,7 +31,6 @@ from umi_sim.seedfile import item_json
 from umi_sim.seedfile.fields import CONFIG, DOCUMENT, NEEDED, PLAIN
 from umi_sim.seedfile.parts import BadSeedFile, ExpectedResult, History, Minimised, SeedFile
 from umi_sim.seedfile.text import FORMAT, VERSION, config_to_json, text_of
-from umi_sim.target.table import list_unserved
 
 __all__ = [
     "EPHEMERAL", "BadSeedFile", "ExpectedResult", "History", "Minimised", "SeedFile", "checksum",

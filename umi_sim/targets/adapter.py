@@ -17,7 +17,6 @@ An operation that the class does not have is not asked for, nor is an argument t
 
 import inspect
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -116,17 +115,6 @@ class Adapter:
         from umi_sim.targets.as_test import class_of_test
 
         return class_of_test(cls, seconds, folder)
-
-    @classmethod
-    def machine(cls, folder: str | None = None) -> Any:
-        """Return a state machine of Hypothesis: `TestMine = Mine.machine().TestCase`. Raises BadAdapter."""
-        from umi_sim.targets.as_test import place_of
-
-        if find_spec("hypothesis") is None:
-            raise BadAdapter(f"{cls.__name__}.machine: needs hypothesis: pip install hypothesis")
-        from umi_sim.targets.machine import machine_of
-
-        return machine_of(cls, place_of(cls, folder))
 
 
 class Kv(Adapter):

@@ -5,7 +5,7 @@ Law 2. Each is judged by its contract first; what is left are answers that the c
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -38,16 +38,11 @@ def check_same_interface(one: type[Adapter], other: type[Adapter]) -> None:
 
 
 def draw_both(other: type[Adapter], one: type[Adapter], seed: int, _: Moments) -> tuple[Item, ...]:
-    return tuple(draw_shared(other, one, seed))
-
-
-def draw_shared(other: type[Adapter], one: type[Adapter], seed: int) -> Iterator[Item]:
     """Draw items that both can be given."""
     ops = ops_of(other)
     kinds = ["op", "advance"] + (["reopen"] if one.durable and other.durable else [])
-    for item in draw_items(one, seed, {}):
-        if item.kind in kinds and all(op.name in ops for op in item.ops):
-            yield item
+    drawn = draw_items(one, seed, {})
+    return tuple(it for it in drawn if it.kind in kinds and all(op.name in ops for op in it.ops))
 
 
 def run_both(
@@ -60,8 +55,8 @@ def run_both(
     if first.broken is not None or second.broken is not None or first.known or second.known:
         return second
     both = structs.replace(first, jobs=first.jobs + second.jobs)
-    for at, step in enumerate(first.steps):
-        for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
+    for at, (step, other_step) in enumerate(zip(first.steps, second.steps, strict=True)):
+        for op, got, wanted in zip(step.item.ops, step.gots, other_step.gots, strict=True):
             if not is_alike(one, op, got, wanted):
                 message = f"{wanted.told}, as {other.__name__} says"
                 return structs.replace(

@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
-    from umi_sim.targets.life import JobCounts
 
 
 class RacesNotExplored(UserWarning):
     """A test passed, and its runs say nothing about races within some jobs of executors."""
-
-
-def warn_of_races(jobs: "JobCounts", name: str) -> None:
-    """Warn of what the runs of a test that passed say nothing about."""
-    from umi_sim.targets.lines import warn_unexplored
-
-    if limit := warn_unexplored(jobs):
-        warnings.warn(f"{name}: {limit}", RacesNotExplored, stacklevel=2)
 
 
 def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str | None) -> type:
@@ -71,7 +62,8 @@ def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
     if found.small is None and found.not_recurring:
         return "\n".join(["", *laid_out(telling.of_hunt(name, found, ""))])
     if found.small is None:
-        warn_of_races(found.jobs, name)
+        if limit := telling.warn_unexplored(found.jobs):
+            warnings.warn(f"{name}: {limit}", RacesNotExplored, stacklevel=2)
         return ""
-    path = seed_files.write(adapter, name, found.findings[0].seed, found.small, folder)
+    path = seed_files.write(adapter, name, found.small, folder)
     return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix()))])

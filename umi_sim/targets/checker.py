@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from umi_core.data import Data
-from umi_sim.targets.anomalies import name_anomaly
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
@@ -21,7 +21,6 @@ from umi_sim.targets.model import (
     AnyOrder,
     Contract,
     Expectation,
-    FirstFew,
     Flags,
     Outcome,
     State,
@@ -30,34 +29,13 @@ from umi_sim.targets.model import (
     resolve_flags,
     take,
 )
-from umi_sim.targets.values import MISSING, key_of, same, show_value
+from umi_sim.targets.promises import name_anomaly
+from umi_sim.targets.values import MISSING, key_of, same
 
 STATE_COUNT_MAX: Final = 256
 MOVE_COUNT_MAX: Final = 1_000
 LISTED_MAX: Final = 20  # members of a list that a reader compares by eye
 SUSPECT_COUNT_MAX: Final = 12
-
-RULES: Final[Mapping[str, str]] = {
-    "answer": "what is read is what was written",
-    "raises": "what is asked in plain words is not refused, and nothing is raised",
-    "error-applied": "an error means not applied, now or later",
-    "done-lost": "done means done",
-    "batch-split": "a batch that failed was not applied in part",
-    "crash-split": "after a crash an operation was done, or was not",
-    "cancel-split": "after a cancellation an operation was done, or was not",
-    "cancel-spread": "a cancelled request cancels no other",
-    "at-once": "requests at once equal some order of them",
-    "reopen-lost": "what was done is there after a restart",
-    "scope": "scopes are apart",
-    "order": "the order is the one that was promised",
-    "ttl": "what has a time to live is there until that time is over, and not longer",
-    "pages": "pages are complete, and nothing is in them twice",
-    "alike": "two implementations of one interface answer alike",
-    "erased": "what was removed is in no file of the store",
-    "invariant": "what the adapter checks after each item holds",
-    "hang": "every operation ends",
-    "process": "the process of the store lives and speaks its protocol",
-}
 
 
 class TooMany(Exception):
@@ -122,15 +100,13 @@ class Suspects(Data):
 NO_SUSPECTS: Final = Suspects()
 
 
-class CutOff(Data):
+class CutOff(Suspects, kw_only=True):
     """An operation that was cut off, and the states in which it was done or not, whatever reads said since.
 
     If one answer says that it was done, and another that it was not, this names the promise.
     """
 
-    rule: str
     op: ContractOp
-    states: Sequence[State]
 
 
 class Checker:
@@ -287,12 +263,8 @@ class Checker:
 
     def note_removed(self, before: Iterable[State], op_name: str) -> None:
         """Note the values that some state had before this operation, and none has after it."""
-        held, left = (self.values_held(states) for states in (before, self.possible))
+        held, left = (self.contract.marked_values(states) for states in (before, self.possible))
         self.removed |= dict.fromkeys(sorted(held - left), op_name)
-
-    def values_held(self, states: Iterable[State]) -> set[str]:
-        values = (value for state in states for value in self.contract.list_values(state))
-        return {it for value in values for it in marks_in(value)}
 
     def note_past(self, ops: Iterable[ContractOp], times_ms: Sequence[int], *, is_cut: bool = False) -> None:
         """Note operations; `is_cut`: they may not have been applied."""
@@ -309,7 +281,7 @@ class Checker:
 
     def note_cut(self, rule: str, op: ContractOp, states: Sequence[State]) -> None:
         if op.name not in self.contract.reads:
-            self.cut_off.append(CutOff(rule, op, states))
+            self.cut_off.append(CutOff(rule, states, op=op))
 
     def follow_cut(self, op: ContractOp, times_ms: Sequence[int], *, is_cut: bool) -> None:
         """Follow a write in the states of what was cut off before."""
@@ -340,7 +312,7 @@ class Checker:
             return once(new for state in states for new in self.contract.follow_name(state, name, others))
 
         self.possible = each_way(self.possible)  # the answer that showed the id leaves few of them
-        self.suspects = [Suspects(each.rule, each_way(each.states)) for each in self.suspects]
+        self.suspects = [structs.replace(each, states=each_way(each.states)) for each in self.suspects]
         self.cut_off = [structs.replace(each, states=each_way(each.states)) for each in self.cut_off]
 
     # States.
@@ -440,7 +412,7 @@ class Checker:
         if self.blamed.rule in ("", "reopen-lost"):
             for each in self.cut_off:
                 if is_undecided := self.would_answer(each.states, op, got, times_ms[-1]):
-                    self.blamed = Suspects(each.rule, each.states)
+                    self.blamed = each
                     allowed += f"; by one answer {each.op}, which was cut off, was done, and by another not"
                     break
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])
@@ -540,11 +512,10 @@ class Checker:
 def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
     """Return what a long list lacks of what had to be in it; "" for a short one, where that can be seen."""
     for answer in answers:
-        wanted = answer.all if isinstance(answer, FirstFew) else answer
-        if isinstance(wanted, AnyOrder) and isinstance(got, list) and len(wanted.must) > LISTED_MAX:
-            lacking = [*wanted.must]
+        if isinstance(answer, AnyOrder) and isinstance(got, list) and len(answer.must) > LISTED_MAX:
+            lacking = [*answer.must]
             take(lacking, got)
-            message = f"; it lacks {len(lacking)} of {len(wanted.must)}: {show_value(lacking[:3])}"
+            message = f"; it lacks {len(lacking)} of {len(answer.must)}: {show_value(lacking[:3])}"
             return message if lacking else ""
     return ""
 

@@ -1,17 +1,24 @@
-"""Time of a run: a clock that stands still, which all code reads that asks Python for the time.
+"""Time and chance of a run: a clock that stands still for all code that asks Python, and draws from a seed.
 
 Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
 Law 2. Code that sleeps moves the clock instead, and does not wait.
 """
 
 import datetime
+import os
+import random
 import sys
+import tempfile
 import time
+import uuid
 from _thread import get_ident
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
+from itertools import chain
 from typing import Any
+
+from umi_sim.kernel.dates import class_of_date
 
 START_MS = 1_767_225_600_000  # 2026-01-01, UTC
 POLLS = 2_000  # turns without any sleep, after which some time has passed
@@ -98,38 +105,25 @@ def dates(clock: Clock) -> dict[Any, Any]:
     }
 
 
-def class_of_date(real: Any, tellers: dict[str, Any]) -> Any:
-    """A class that makes the same as a class of dates, and tells another now."""
-
-    def make(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        return real(*args, **kwargs)
-
-    methods: dict[str, Any] = {name: classmethod(each) for name, each in tellers.items()}
-    return Same(real.__name__, (real,), {"__new__": make, **methods})
-
-
-class Same(type):
-    """Metaclass of a class that stands in for another: it says that it is the other."""
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.__bases__)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, cls.__bases__)
+def install(clock: Clock) -> AbstractContextManager[None]:
+    """Until the block ends, this clock is what modules outside the standard library and umi_sim read."""
+    return patch_names(find_uses(functions(clock) | dates(clock)))
 
 
 @contextmanager
-def install(clock: Clock) -> Iterator[None]:
-    """Until the block ends, this clock is what modules outside the standard library and umi_sim read."""
-    ours = functions(clock) | dates(clock)
-    places = find_places(tuple(ours), len(sys.modules))
-    for module, name, real in places:
-        setattr(module, name, ours[real])
-    try:
+def patch_names(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Until the block ends, attributes have other values: of each the owner, its name and the value."""
+    with ExitStack() as stack:
+        for owner, name, value in changes:
+            before = vars(owner).get(name) or getattr(owner, name)  # a classmethod as it is in its class
+            stack.callback(setattr, owner, name, before)
+            setattr(owner, name, value)
         yield
-    finally:
-        for module, name, real in places:
-            setattr(module, name, real)
+
+
+def find_uses(ours: Mapping[Any, Any]) -> list[tuple[Any, str, Any]]:
+    """Return the changes by which all names of these functions stand for ours."""
+    return [(owner, name, ours[real]) for owner, name, real in find_places(tuple(ours), len(sys.modules))]
 
 
 @lru_cache(maxsize=4)  # for time, chance, files and locks
@@ -146,3 +140,57 @@ def find_places(reals: tuple[Any, ...], loaded_count: int) -> list[tuple[Any, st
 
 
 NOT_THEIRS = {*sys.stdlib_module_names, "umi_sim", "umi_core", "pytest", "_pytest", "pluggy"}
+
+
+# Chance: all that Python draws by itself follows from the seed, and goes on as before afterwards.
+
+WORD_BITS = 32
+NODE_BITS = 48
+NODE_MARK = 1 << 40  # of an address that belongs to no network card
+
+
+@contextmanager
+def install_chance(seed: int) -> Iterator[None]:
+    """Until the block ends, `random`, `secrets`, `uuid`, `os` and numpy draw what follows from `seed`."""
+    entropy = random.Random(f"umi-target entropy {seed}")
+    global_state = random.getstate()
+    with (
+        patch_names(chain(replacements(entropy), fresh_starts(entropy))),
+        ExitStack() as stack,
+    ):
+        stack.callback(random.setstate, global_state)
+        random.seed(f"umi-target random {seed}")
+        if numpy_random := sys.modules.get("numpy.random"):
+            stack.callback(numpy_random.set_state, numpy_random.get_state())
+            numpy_random.seed(entropy.getrandbits(WORD_BITS))
+        yield
+
+
+def replacements(entropy: random.Random) -> Iterator[tuple[Any, str, Any]]:
+    """Yield each function that asks the system for chance, with where it is found and what stands for it."""
+    ours: dict[Any, Callable[..., bytes]] = {os.urandom: entropy.randbytes}
+    yield os, "urandom", entropy.randbytes
+    yield random, "_urandom", entropy.randbytes  # that of `secrets` and SystemRandom
+    if hasattr(os, "getrandom"):
+        ours[os.getrandom] = lambda size, flags=0: entropy.randbytes(size)
+        yield os, "getrandom", ours[os.getrandom]
+    yield from find_uses(ours)
+
+    real_seed = random.Random.seed
+
+    def seed_of(generator: Any, a: Any = None, version: int = 2) -> None:
+        """A generator without a seed takes one from the system, below Python."""
+        real_seed(generator, entropy.getrandbits(WORD_BITS) if a is None else a, version)
+
+    yield random.Random, "seed", seed_of
+    shared = random.seed.__self__  # type: ignore[attr-defined] # the generator behind `random.random`
+    yield random, "seed", lambda a=None, version=2: seed_of(shared, a, version)
+
+
+def fresh_starts(entropy: random.Random) -> Iterator[tuple[Any, str, Any]]:
+    """Yield what modules remember from one use to the next, with what a new process would begin with."""
+    yield tempfile, "_name_sequence", None
+    yield uuid, "_node", entropy.getrandbits(NODE_BITS) | NODE_MARK
+    yield uuid, "_generate_time_safe", None  # written in C, it reads the real clock
+    for name in [each for each in vars(uuid) if each.startswith("_last_")]:
+        yield uuid, name, None

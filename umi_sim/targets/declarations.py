@@ -11,11 +11,11 @@ from inspect import CO_VARARGS, getattr_static
 from types import FunctionType
 from typing import Any, Final
 
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_of
-from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import SITES
 from umi_sim.targets.model import Contract
-from umi_sim.targets.values import show_value
+from umi_sim.targets.promises import RULES
 
 PERCENT: Final = 100
 NEAR: Final = 82 / 100  # `durabel` is durable; `table` is not stale
@@ -112,7 +112,7 @@ def methods(adapter: type[Adapter]) -> dict[str, Expected]:
     at_each_start = "no value here: it is set when a life of the store begins"
     return {
         **dict.fromkeys(adapter.contract.ops, (is_method, left_out)),
-        **dict.fromkeys((*HOOKS, "killed", "check", "now", "pytest", "machine"), (is_method, "a method")),
+        **dict.fromkeys((*HOOKS, "killed", "check", "now", "pytest"), (is_method, "a method")),
         **dict.fromkeys(("folder", "clock", "outside"), (lambda _: False, at_each_start)),
     }  # fmt: skip
 
@@ -127,16 +127,18 @@ def is_method(value: Any) -> bool:
 def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
     """Return what each attribute may be, by name."""
     contract = adapter.contract
-    flags = {name: among(choices) for name, choices in contract.flags.items()}
+    shown = ", ".join(map(repr, SITES))
     return {
-        **flags,
+        **{name: among(choices) for name, choices in contract.flags.items()},
         **{name: SETTINGS[name] for name in contract.settings},
         **dict.fromkeys(("durable", "odd", "erases", "copies", "line_by_line"), among((False, True))),
         "values": among(("text", "json")),
-        **dict.fromkeys(("refuses", "busy", "stale"), (are_errors, "a tuple of errors, as in (ValueError,)")),
+        **dict.fromkeys(
+            ("refuses", "busy", "stale"), (all_are(is_error, tuple), "a tuple of errors, as in (ValueError,)")
+        ),
         "tick_ms": (is_count, "a whole number above 0"),
-        "fails": (are_sites, f"a tuple of some of {', '.join(map(repr, SITES))}; () for none"),
-        "known": (are_known, "a tuple of Known(...), such as (Known(...),)"),
+        "fails": (all_are(SITES.__contains__), f"a tuple of some of {shown}; () for none"),
+        "known": (all_are(is_known), "a tuple of Known(...), such as (Known(...),)"),
     }  # fmt: skip
 
 
@@ -163,18 +165,16 @@ def is_count(value: object) -> bool:
     return type(value) is int and value > 0
 
 
-def are_errors(value: object) -> bool:
-    return isinstance(value, tuple) and all(
-        isinstance(each, type) and issubclass(each, BaseException) for each in value
-    )
+def is_error(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
 
 
-def are_sites(value: object) -> bool:
-    return isinstance(value, tuple | list) and all(each in SITES for each in value)
+def is_known(value: object) -> bool:
+    return isinstance(value, Known)
 
 
-def are_known(value: object) -> bool:
-    return isinstance(value, tuple | list) and all(isinstance(each, Known) for each in value)
+def all_are(fits: Callable[[Any], bool], kinds: Any = tuple | list) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds) and all(map(fits, value))
 
 
 def check_known(adapter: type[Adapter], known: Known) -> None:

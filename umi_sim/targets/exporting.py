@@ -5,21 +5,27 @@ Python, if a trial shows that they give what was recorded. Any other run needs t
 made by copies of files of ours, which need the standard library alone.
 """
 
+import ast
 import inspect
+import os
+import re
+import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pprint import pformat
 from typing import Final
 
 from msgspec import structs
 
+from umi_sim.kernel import dates
 from umi_sim.runs import time_limit
-from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads, world
+from umi_sim.targets import clocks, faults, files, loop, names, threads, world
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.checker import RULES
+from umi_sim.targets.items import Item
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.lines import as_taken, text_of
-from umi_sim.targets.plain_script import write_plainly
+from umi_sim.targets.promises import RULES
+from umi_sim.targets.telling import as_taken, text_of
 
 MARK: Final = "Written by `umi-sim target --export`"
 SCRIPT: Final = '''\
@@ -56,12 +62,6 @@ class Adapter:
     def pytest(cls, **_):
         return None
 
-    @classmethod
-    def machine(cls, **_):
-        return Adapter
-
-    TestCase = None
-
 
 def Known(*args, **kwargs):
     return None
@@ -82,6 +82,7 @@ def stand_in(name, text):
 
 
 stand_in("umi_sim", "")
+stand_in("umi_sim.kernel", "")
 stand_in("umi_sim.runs", "")
 stand_in("umi_sim.targets", STAND_IN)
 
@@ -126,7 +127,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
     replayed = world.replay(adapter, case, verdict.seed)
     if broken.rule == "erased":
         raise CannotExport("a script shows answers, not what is in files: --replay shows it")
-    if broken.rule == "hang" and not world.is_hang(replayed[-1]):
+    if broken.rule == "hang" and not replayed[-1].strip().startswith((world.ENDLESS, "raises Stuck(")):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
     source, title = source_of(adapter), f"{broken.op} breaks: {RULES[broken.rule]}."
     taken = [
@@ -134,9 +135,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
     ]
     message = broken.allowed or "no error"
     if broken.rule != "hang":  # of which only the simulated world makes an end
-        plain = write_plainly(
-            (adapter.__name__, source), taken, replayed, title, MARK, f"expected  {message}"
-        )
+        plain = write_plainly(adapter.__name__, source, taken, replayed, title, f"expected  {message}")
         if plain is not None:
             return plain
     lay_out = partial(pformat, width=WIDTH, sort_dicts=False)
@@ -149,7 +148,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
 
 
 WIDTH: Final = 110
-PARTS: Final = (time_limit, clocks, chance, faults, files, network, threads, loop, names, world)
+PARTS: Final = (time_limit, dates, clocks, faults, files, threads, loop, names, world)
 
 
 def source_of(adapter: type[Adapter]) -> str:
@@ -159,3 +158,131 @@ def source_of(adapter: type[Adapter]) -> str:
     except (KeyError, OSError, TypeError):
         raise CannotExport(f"{adapter.__name__}: its source is not at hand") from None
     return "\n".join(line for line in source.splitlines() if not line.startswith("from __future__")).strip()
+
+
+# As plain calls. Most failures need no more than two or three, and such a script can be read. It is believed
+# only after a trial in a process of its own.
+
+OURS: Final = "umi_sim.targets"
+BASES: Final = ("Kv", "Sessions", "MemoryStore")
+STAND_INS: Final = ("MISSING", *BASES)
+TRIAL_SECONDS: Final = 10
+PLAIN_SCRIPT: Final = '''\
+"""{title}
+
+{mark}; it needs no umi_sim.
+Exit 1: it happens still, as recorded. 0: it no longer does.
+"""
+
+import asyncio
+import inspect
+import sys
+{preparation}
+{adapter}
+
+
+async def outcome(call):
+    try:
+        value = call()
+        value = await value if inspect.isawaitable(value) else value
+        return repr(list(value) if isinstance(value, tuple) else value)
+    except Exception as error:
+        return f"raises {{error!r}}"
+
+
+async def expect(recorded, *calls):
+    """Make calls, several of them concurrently."""
+    said = await asyncio.gather(*map(outcome, calls))
+    print(*said, sep="\\n")
+    if said != recorded:
+        print("it no longer happens: recorded was", *recorded)
+        sys.exit(0)
+
+
+async def main():
+    store = {name}()
+    await outcome(store.make)
+{steps}
+    print({expected!r})
+    print("it happens still")
+    sys.exit(1)
+
+
+asyncio.run(main())
+'''
+FOLDER: Final = """\
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(tempfile.mkdtemp())"""
+NOW: Final = f"NOW = [{clocks.START_MS / 1000}]  # seconds"
+MISSING: Final = 'MISSING = type("Missing", (), {"__repr__": lambda self: "nothing"})()'
+
+
+def write_plainly(
+    name: str, source: str, items: Sequence[Item], lines: Sequence[str], title: str, expected: str
+) -> str | None:
+    """Return the script of a run; None if plain Python cannot show it.
+
+    `lines`: of a replay, in which six blanks come before an outcome.
+    """
+    stripped = without_ours(source)
+    recorded = [line.strip() for line in lines if line.startswith(" " * 6)]
+    left = iter(recorded)
+    steps = [item.of.script(item, name, left) for item in items]
+    call_count = sum(len(item.ops) for item in items)
+    if stripped is None or len(recorded) != call_count or None in steps:
+        return None
+    has_time = any(item.kind == "advance" for item in items)
+    text = PLAIN_SCRIPT.format(
+        title=title, mark=MARK, name=name, adapter=stripped, expected=expected,
+        preparation="\n".join(prepare(source, has_time=has_time)),
+        steps="\n".join(f"    {line}" for step in steps for line in step or ()),
+    )  # fmt: skip
+    return text if shows(text) else None
+
+
+def prepare(source: str, *, has_time: bool) -> Iterator[str]:
+    """Yield the lines that stand for what the adapter takes from umi_sim: only what its source names."""
+    has_folder, has_now = ".folder" in source, ".now" in source or has_time
+    yield from ("import time",) * has_time
+    yield from (FOLDER,) * has_folder
+    yield ""
+    yield from (NOW,) * has_now
+    yield from ("time.time = lambda: NOW[0]",) * has_time
+    yield from (MISSING,) * ("MISSING" in source)
+    yield "\n"
+    base = next(name for name in BASES if re.search(rf"\b{name}\b", source))
+    yield f"class {base}:"
+    yield "    make = close = lambda self: None"
+    yield from ("    folder = FOLDER",) * has_folder
+    yield from ("    now = lambda self: NOW[0]",) * has_now
+    yield "\n"
+
+
+def without_ours(source: str) -> str | None:
+    """Return the module of an adapter without what it takes from umi_sim; None if it needs more of that."""
+    lines = source.splitlines()
+    for node in ast.parse(source).body:
+        is_import = isinstance(node, ast.ImportFrom) and node.module == OURS
+        is_test = isinstance(node, ast.Assign) and re.search(r"\.pytest\(", ast.unparse(node))
+        names = node.names if isinstance(node, ast.ImportFrom) and is_import else []
+        if any(each.name not in STAND_INS or each.asname for each in names):
+            return None
+        if is_import or is_test:
+            last = node.end_lineno or node.lineno
+            lines[node.lineno - 1 : last] = [""] * (last - node.lineno + 1)
+    text = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip()
+    return None if "umi_sim" in text or "outside" in text else text
+
+
+def shows(script: str) -> bool:
+    """Return True if the script, run by itself, shows what was recorded."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(it for it in sys.path if it)}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, env=env, timeout=TRIAL_SECONDS, check=False
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 1 and done.stdout.endswith(b"it happens still\n")

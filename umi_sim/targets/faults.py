@@ -1,4 +1,4 @@
-"""Failures of what a store stands on, without touching its code: the sites, and SQLite.
+"""Failures of what a store stands on, without touching its code: the sites, SQLite, and a network.
 
 Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
 Law 2. What fails has not happened: a statement is not executed, a commit not tried.
@@ -9,11 +9,14 @@ import datetime
 import os
 import re
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import lru_cache, partial
 from typing import Any
+
+from umi_sim.targets import clocks
 
 NO_WAIT = "PRAGMA busy_timeout = 0"
 BUSY_TIMEOUT = re.compile(r"\s*PRAGMA\s.*\bbusy_timeout\s*[=(]\s*['\"]?([0-9]+)", re.IGNORECASE)
@@ -206,8 +209,7 @@ def first_word(sql: str) -> str:
     return "".join(sql.lstrip().split(None, 1)[:1]).upper().rstrip(";")
 
 
-@contextmanager
-def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
+def install(sites: Sites, seconds: Callable[[], float]) -> AbstractContextManager[None]:
     """Until the block ends, SQLite can fail. SQL reads `seconds` as its clock.
 
     No lock is waited for in SQLite: its holder goes on only when that returns.
@@ -230,11 +232,57 @@ def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
         tell_time(made, seconds)
         return made
 
-    owners: tuple[Any, ...] = sqlite3, sqlite3.dbapi2
-    for owner in owners:
-        owner.connect = new_connect
-    try:
-        yield
-    finally:
-        for owner in owners:
-            owner.connect = connect
+    return clocks.patch_names((owner, "connect", new_connect) for owner in (sqlite3, sqlite3.dbapi2))
+
+
+# What a store asks of others over a network. A request that fails was not sent; a response that fails is
+# lost, and what was asked was done. The adapter has what answers: a fake server of redis, say.
+
+Errors = Callable[[str], Exception]
+
+
+def failing(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
+    """The same method, which fails when it is its turn."""
+
+    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
+        sites.reach("request", unsent("connection refused"))
+        answer = real(self, *args, **kwargs)
+        sites.reach("response", lost("timed out"))
+        return answer
+
+    return ask
+
+
+def failing_later(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
+    """The same for a method that is waited for."""
+
+    async def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
+        sites.reach("request", unsent("connection refused"))
+        answer = await real(self, *args, **kwargs)
+        sites.reach("response", lost("timed out"))
+        return answer
+
+    return ask
+
+
+def places() -> Iterator[tuple[Any, str, Any, Errors, Errors]]:
+    """Return the loaded classes whose methods ask a server, and the errors of their packages."""
+    for name in ("httpx", "httpx2"):
+        if http := sys.modules.get(name):
+            yield http.Client, "send", failing, http.ConnectError, http.ReadTimeout
+            yield http.AsyncClient, "send", failing_later, http.ConnectError, http.ReadTimeout
+    if redis := sys.modules.get("redis"):
+        errors = redis.ConnectionError, redis.TimeoutError
+        later = redis.asyncio
+        yield redis.Redis, "execute_command", failing, *errors
+        yield redis.client.Pipeline, "execute", failing, *errors
+        yield later.Redis, "execute_command", failing_later, *errors
+        yield later.client.Pipeline, "execute", failing_later, *errors
+
+
+def install_network(sites: Any) -> AbstractContextManager[None]:
+    """Until the block ends, these can fail."""
+    return clocks.patch_names(
+        (owner, name, make(sites, getattr(owner, name), unsent, lost))
+        for owner, name, make, unsent, lost in places()
+    )

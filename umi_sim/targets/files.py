@@ -10,9 +10,8 @@ import builtins
 import io
 import os
 import shutil
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from errno import EIO, ENOSPC
 from typing import Any
 
@@ -188,8 +187,7 @@ def inode_of(number: int) -> tuple[int, int]:
     return about.st_dev, about.st_ino
 
 
-@contextmanager
-def install(sites: Any) -> Iterator[None]:
+def install(sites: Any) -> AbstractContextManager[None]:
     """Until the block ends, writes to files of this folder can fail."""
     files = PlainFiles(sites)
     kinds: dict[str, Callable[[Any], Any]] = {
@@ -202,16 +200,8 @@ def install(sites: Any) -> Iterator[None]:
     names = [name for name in kinds if hasattr(os, name)]  # some systems lack some of them
     ours = {getattr(os, name): kinds[name](getattr(os, name)) for name in names}
     ours[io.open] = files.opening(io.open)
-    places = [(os, name, getattr(os, name)) for name in names]
-    places += [(builtins, "open", io.open), (io, "open", io.open)]
-    places += clocks.find_places(tuple(ours), len(sys.modules))
-    changes = [(owner, name, real, ours[real]) for owner, name, real in places]
+    changes = [(os, name, ours[getattr(os, name)]) for name in names]
+    changes += [(owner, "open", ours[io.open]) for owner in (builtins, io)]
     if hasattr(shutil, "_USE_CP_SENDFILE"):  # it copies from file to file, and calls no write
-        changes.append((shutil, "_USE_CP_SENDFILE", shutil._USE_CP_SENDFILE, False))
-    for owner, name, _, value in changes:
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        for owner, name, real, _ in changes:
-            setattr(owner, name, real)
+        changes.append((shutil, "_USE_CP_SENDFILE", False))
+    return clocks.patch_names([*changes, *clocks.find_uses(ours)])

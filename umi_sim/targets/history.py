@@ -7,22 +7,21 @@ last, around the operations between them.
 from collections.abc import Sequence
 
 from umi_sim.formats.schema import Json
+from umi_sim.kernel.wording import show_value
 from umi_sim.record.history import EventType, HistoryEvent, HistoryLog
 from umi_sim.targets.checker import NOT_ASKED, Got
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import RESTARTS
 
 
 def history_of(verdict: TargetVerdict) -> list[HistoryEvent]:
     """Return the history of a run, up to the item at which it ended."""
     log = HistoryLog()
-    lived = zip(
-        verdict.items, verdict.gots, verdict.times_ms, strict=False
-    )  # items after the end have neither
-    for at, (item, gots, times_ms) in enumerate(lived):
-        add_item(log, at, item, gots, times_ms)
+    for at, step in enumerate(verdict.steps):
+        if step.times_ms:  # else the run ended within this item
+            add_item(log, at, step.item, step.gots, step.times_ms)
     return log.events
 
 

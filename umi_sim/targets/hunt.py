@@ -1,9 +1,11 @@
 """The hunt: many runs of one adapter, and the first broken promise, as small as it gets."""
 
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
@@ -13,20 +15,26 @@ from typing import Final
 from msgspec import structs
 
 from umi_core.data import Data, Owner
+from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.progress import at
-from umi_sim.targets.adapter import Adapter, BadAdapter
+from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, KnownMet, TargetVerdict, run
+from umi_sim.targets.model import CROWD, Pool
+from umi_sim.targets.promises import name_anomaly
 from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, is_endless, shrink
-from umi_sim.targets.undeclared import explain_bound
+from umi_sim.targets.values import MISSING
 
 PROBES: Final = range(8)
 COUNT_MAX: Final = 6
 SEED_COUNT_MAX: Final = 1_000_000
 NOT_RECURRING_COUNT_MAX: Final = 10
 SEEDS_PER_TASK: Final = 10
+AFRESH_ITEM_COUNT_MAX: Final = 1  # what an earlier run has left needs no item to be there
+CROWDS: Final = (CROWD, CROWD + 50)  # how many entries a store gets: it keeps as many of both
+KEPT: Final = {"kv": "entries", "memory": "entries", "sessions": "messages of a session"}
 TASKS_PER_JOB: Final = 2
 Make = Callable[[], type[Adapter]]
 Draw = Callable[[type[Adapter], int, Moments], tuple[Item, ...]]
@@ -38,7 +46,6 @@ class Finding(Owner):
     `needed`: each item of the small run, what was changed about it alone, and how the run ended then.
     """
 
-    seed: int
     first: TargetVerdict
     small: TargetVerdict
     count: int = 1
@@ -46,7 +53,7 @@ class Finding(Owner):
 
 
 class HuntShare(Owner):
-    """Counts of some runs, and those that broke a promise, each with its seed (`broken`, of one process)."""
+    """Counts of some runs, and those that broke a promise (`broken`, of one process)."""
 
     run_count: int = 0
     op_count: int = 0
@@ -54,7 +61,7 @@ class HuntShare(Owner):
     jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
-    broken: list[tuple[int, TargetVerdict]] = []
+    broken: list[TargetVerdict] = []
 
     def take(self, other: "HuntShare") -> None:
         self.run_count += other.run_count
@@ -82,7 +89,7 @@ class Hunt(HuntShare, kw_only=True):
     def small(self) -> TargetVerdict | None:
         return self.findings[0].small if self.findings else None
 
-    def add(self, seed: int, verdict: TargetVerdict, live: Live) -> None:
+    def add(self, verdict: TargetVerdict, live: Live) -> None:
         """Run it again, and shrink it once for each kind."""
         assert verdict.broken is not None
         kind = fingerprint_of(verdict.broken)
@@ -102,7 +109,7 @@ class Hunt(HuntShare, kw_only=True):
         else:
             needed = tuple(find_needed(self.adapter, small, live))
             small = explain_bound(self.adapter, verdict, small)
-            self.kinds[smallest] = Finding(seed, verdict, small, needed=needed)
+            self.kinds[smallest] = Finding(verdict, small, needed=needed)
             self.findings.append(self.kinds[smallest])
         self.kinds[kind] = self.kinds[smallest]
 
@@ -161,8 +168,8 @@ def hunt(
         at("hunting", found.run_count, seconds=seconds or 0)
         if part.broken and parts is not None and not way.to_end:
             parts.close()
-        for seed, verdict in part.broken:
-            found.add(seed, verdict, way.live)
+        for verdict in part.broken:
+            found.add(verdict, way.live)
         is_over = until_s is not None and monotonic() >= until_s
         is_over = is_over or len(found.not_recurring) >= NOT_RECURRING_COUNT_MAX
         if is_over or (found.findings and not way.to_end):
@@ -178,7 +185,7 @@ def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Mo
         op_count = sum(len(step.item.ops) for step in verdict.steps)
         share.take(HuntShare(1, op_count, verdict.known, verdict.jobs, verdict.threads, verdict.inferred))
         if verdict.broken is not None:
-            share.broken.append((seed, verdict))
+            share.broken.append(verdict)
             if not way.to_end:
                 break
     return share
@@ -202,3 +209,61 @@ def by_processes(
             raise BadAdapter("a process died with the store that it ran: --jobs 1 shows where") from None
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+# Findings in a new process, where nothing is left of other runs, such as a global of a module.
+
+
+def check_afresh(make: Make, found: Hunt) -> None:
+    """Take from the findings each that has so few items and does not recur in a new process."""
+    for each in [it for it in found.findings if len(it.small.items) <= AFRESH_ITEM_COUNT_MAX]:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool, suppress(BrokenExecutor):
+            # without answers, which may be anything: a lock cannot be sent to another process
+            small = structs.replace(each.small, steps=())
+            if not pool.submit(recurs_here, make, small).result():
+                found.findings.remove(each)
+                found.not_recurring.append(each.small)
+
+
+def recurs_here(make: Make, verdict: TargetVerdict) -> bool:
+    sys.unraisablehook = lambda _: None  # as in the process of the command
+    return recurs(make(), verdict, run)
+
+
+# Bounds that a store has and its class does not declare, such as a cache of a hundred entries. What it loses
+# is a failure, since nothing says that it may; the report says what to declare.
+
+
+def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVerdict) -> TargetVerdict:
+    """Return the small failure, named for a bound if both runs pass where that is declared."""
+    bound = adapter.contract.bound
+    if small.broken is None or small.broken.rule != "answer" or flags_of(adapter).get(bound) is not None:
+        return small
+    try:
+        most, others = (count_kept(adapter, count) for count in CROWDS)
+    except BadAdapter:  # so many entries are more than it can be given
+        return small
+    if most != others or not 0 < most < CROWD:
+        return small
+    declared = declare(adapter, {bound: most})
+    if any(run(declared, each.items, each.seed).broken for each in (found, small)):
+        return small
+    anomaly = name_anomaly("answer", "bounded")
+    message = f"answers as if it kept {most} {KEPT[adapter.contract.name]}: {bound} = {most} promises that"
+    return structs.replace(small, broken=structs.replace(small.broken, anomaly=anomaly, hint=message))
+
+
+def declare(adapter: type[Adapter], flags: dict[str, object]) -> type[Adapter]:
+    return type(adapter.__name__, (adapter,), {**flags, "__module__": adapter.__module__})
+
+
+def count_kept(adapter: type[Adapter], count: int) -> int:
+    """Return how many are left of so many that are written one after the other, by what reads them."""
+    pool = Pool(["a"], ["u"], [])
+    crowd = adapter.contract.crowd(pool, ops_of(adapter), Stream(0), count, is_bounded=True)
+    items = [Item("in_turn", tuple(each)) for each in crowd if each]
+    verdict = run(declare(adapter, {adapter.contract.bound: 1, "evicts": "many"}), items)
+    values = [got.value for step in verdict.steps[1:2] for got in step.gots if not got.error]
+    if values and isinstance(values[0], list):
+        return len(values[0])
+    return sum(value is not None and value is not MISSING for value in values)

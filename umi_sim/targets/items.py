@@ -16,13 +16,17 @@
 {"kind": "cancel", "number": 3, "ops": [OP, OP]}       together; the first is cancelled after so many steps
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, permutations
+from typing import ClassVar, Final
+
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.formats.schema import Json, as_list, as_object, at, list_of, one_of, whole, wrong
-from umi_sim.targets.values import from_json, show_value, to_json
+from umi_sim.kernel.wording import show_value
+from umi_sim.shrink.reduction import fewer, lower
+from umi_sim.targets.values import from_json, to_json
 
 SITES: Final = (
     "statement", "commit", "open", "write", "truncate", "sync", "replace", "request", "response"
@@ -35,37 +39,8 @@ SHOWN_MAX: Final = AT_ONCE_MAX  # of operations, and of their outcomes
 PAUSE_COUNT_MAX: Final = 16
 N_MAX: Final = 1_000
 PAUSE: Final = whole(-N_MAX, N_MAX)
-
-
-class Kind(NamedTuple):
-    """A kind of items: what they have, how they are shown, and where a fault happens."""
-
-    text: str
-    op_counts: Sequence[int] = (0,)
-    number_max: int = 0
-    sites: Sequence[str] = ("",)
-    place: str = ""
-    pauses_max: int = 0
-
-
-KINDS: Final[Mapping[str, Kind]] = {
-    "op": Kind("{ops}", (1,)),
-    "at_once": Kind("at once{pauses}: {ops}", range(1, AT_ONCE_MAX + 1), 2**62, pauses_max=PAUSE_COUNT_MAX),
-    "in_turn": Kind("{ops}", range(1, IN_TURN_MAX + 1)),
-    "paged": Kind("page by page, others in between: {ops}", range(1, AT_ONCE_MAX + 1)),
-    "advance": Kind("{number} ms pass", (0,), ADVANCE_MS_MAX, place="clock"),
-    "reopen": Kind("closed and opened again", place="store"),
-    "crash": Kind("the process dies", place="store"),
-    "crash_in": Kind("the process dies at {site} {number}{part}: {ops}", (1,), N_MAX, SITES, "files"),
-    "fail": Kind("{ops}, of which {site} {number}{part} fails", (1,), N_MAX, SITES, "files"),
-    "cancel": Kind(
-        "{together}{ops}, {which}cancelled after {number} steps{pauses}",
-        range(1, AT_ONCE_MAX + 1),
-        N_MAX,
-        place="clients",
-        pauses_max=PAUSE_COUNT_MAX,
-    ),
-}
+ORDERS: Final = 6  # of requests at once that are tried from the first one on
+EARLY_MAX: Final = 12
 
 
 class ContractOp(Data):
@@ -92,6 +67,10 @@ class Item(Data):
     part: int = 0
     pauses: tuple[int, ...] = ()
 
+    @property
+    def of(self) -> "Kind":
+        return KINDS[self.kind]
+
     def __str__(self) -> str:
         return self.describe(join_shown([str(op) for op in self.ops]))
 
@@ -106,10 +85,10 @@ class Item(Data):
         ends = ", ".join(map(str, accumulate(-each for each in self.pauses if each < 0)))
         pauses = f", a job pausing at point {points}" * bool(points)
         pauses += f", the result of job {ends} coming late" * bool(ends)
-        words = {"together": "at once: ", "which": "the first "} if len(self.ops) > 1 else {}
-        return KINDS[self.kind].text.format(
+        is_one = len(self.ops) == 1
+        return self.of.text.format(
             ops=ops, number=self.number, site=self.site, part=part, pauses=pauses,
-            **{"together": "", "which": "", **words},
+            together="" if is_one else "at once: ", which="" if is_one else "the first ",
         )  # fmt: skip
 
     @property
@@ -124,6 +103,184 @@ def join_shown(texts: Sequence[str]) -> str:
     if len(texts) <= SHOWN_MAX:
         return "; ".join(texts)
     return f"{texts[0]}; ({len(texts) - 2} more); {texts[-1]}"
+
+
+# Kinds.
+
+Put = Callable[..., bool]  # whether a run fails alike with other fields of an item
+
+
+class Kind:
+    """A kind of items: what one has in a file, how it is shown, its lines in a script, and what is simpler.
+
+    `place`: the lane of a page on which it happens. `lesser`: what is changed to leave its operations alone;
+    empty if they are alone, or it has none.
+    """
+
+    text: ClassVar[str] = "{ops}"
+    op_counts: ClassVar[Sequence[int]] = (1,)
+    number_max: ClassVar[int] = 0
+    sites: ClassVar[Sequence[str]] = ("",)
+    pauses_max: ClassVar[int] = 0
+    place: ClassVar[str] = ""
+    lesser: ClassVar[str] = ""
+
+    def alone(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        """Yield its operations one after the other, in every order, and nothing that ends a process."""
+        yield from (tuple(Item("op", (op,)) for op in order) for order in permutations(item.ops))
+
+    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        """Yield what has fewer operations at the same time."""
+        return iter(())
+
+    def plainer(self, item: Item) -> Iterator[Item]:
+        """Yield each operation by itself."""
+        yield from (Item("op", (op,)) for op in item.ops)
+
+    def shrink(self, item: Item, put: Put) -> None:
+        """Put smaller numbers, and fewer operations, in place of those of an item."""
+        least = 1 if item.ops else 0
+        lower(item.number, lambda number: number >= least and put(number=number))
+        lower(item.part, lambda part: put(part=part))
+
+    def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str] | None:
+        """Return the lines that make it happen in plain Python; None if calls alone cannot."""
+        return None
+
+
+class Alone(Kind):
+    """A kind in which nothing happens to operations."""
+
+    def alone(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        yield (item,)
+
+    def plainer(self, item: Item) -> Iterator[Item]:
+        return iter(())
+
+
+class SingleOp(Alone):
+    def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str]:
+        return write_calls(item.ops, recorded)
+
+
+class InTurn(Alone):
+    op_counts = range(1, IN_TURN_MAX + 1)
+
+    def plainer(self, item: Item) -> Iterator[Item]:
+        return super().plainer(item) if len(item.ops) == 1 else iter(())
+
+    def shrink(self, item: Item, put: Put) -> None:
+        # All are alike: their number matters, and not which they are.
+        lower(len(item.ops), lambda count: count > 0 and put(ops=item.ops[:count]))
+
+    def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str]:
+        yield "for name, args, said in ("
+        yield from (f"    ({op.name!r}, {op.args!r}, {next(recorded)!r})," for op in item.ops)
+        yield "):"
+        yield "    await expect([said], lambda: getattr(store, name)(**args))"
+
+
+class AtOnce(Kind):
+    text = "at once{pauses}: {ops}"
+    op_counts, number_max, pauses_max = range(1, AT_ONCE_MAX + 1), 2**62, PAUSE_COUNT_MAX
+    lesser = "one after the other"
+
+    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        """Yield one of the operations before or after the others, which may be in another order."""
+        for place, op in enumerate(item.ops if len(item.ops) > 2 else ()):
+            one, ops = Item("op", (op,)), item.ops[:place] + item.ops[place + 1 :]
+            for number in dict.fromkeys((item.number, *range(ORDERS))):
+                others = structs.replace(item, ops=ops, number=number)
+                yield one, others
+                yield others, one
+
+    def plainer(self, item: Item) -> Iterator[Item]:
+        """Yield it also in an order of a low number."""
+        yield from super().plainer(item)
+        yield from (structs.replace(item, number=number) for number in range(min(item.number, ORDERS)))
+
+    def shrink(self, item: Item, put: Put) -> None:
+        # Where there are fewer, a job may have to pause at another point.
+        others = [(number,) for number in range(1, EARLY_MAX + 1)] if item.pauses else []
+
+        def works(ops: Sequence[ContractOp]) -> bool:
+            return len(ops) > 1 and any(put(ops=tuple(ops), pauses=it) for it in (item.pauses, *others))
+
+        fewer(item.ops, works)
+
+    def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str] | None:
+        return None if item.number or item.pauses else write_calls(item.ops, recorded)
+
+
+class Paged(Kind):
+    text, op_counts = "page by page, others in between: {ops}", range(1, AT_ONCE_MAX + 1)
+    lesser = "not between its pages"
+
+    def shrink(self, item: Item, put: Put) -> None:
+        fewer(item.ops[1:], lambda few: bool(few) and put(ops=(item.ops[0], *few)))
+
+
+class Advance(Alone):
+    text, op_counts, number_max, place = "{number} ms pass", (0,), ADVANCE_MS_MAX, "clock"
+
+    def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str]:
+        yield f"NOW[0] += {item.number / 1000}"
+
+
+class Reopen(Kind):
+    text, op_counts, place = "closed and opened again", (0,), "store"
+
+    def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str]:
+        yield from ("await outcome(store.close)", f"store = {store}()", "await outcome(store.make)")
+
+
+class Crash(Kind):
+    text, op_counts, place = "the process dies", (0,), "store"
+
+    def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str]:
+        yield from (f"store = {store}()  # the process has died", "await outcome(store.make)")
+
+
+class Fail(Kind):
+    text, place = "{ops}, of which {site} {number}{part} fails", "files"
+    number_max, sites, lesser = N_MAX, SITES, "without the failure"
+
+
+class CrashIn(Kind):
+    text, place = "the process dies at {site} {number}{part}: {ops}", "files"
+    number_max, sites, lesser = N_MAX, SITES, "without the crash"
+
+    def plainer(self, item: Item) -> Iterator[Item]:
+        """Yield a crash after which nothing was asked, too."""
+        yield from (*super().plainer(item), Item("crash"))
+
+
+class Cancel(Kind):
+    text, place = "{together}{ops}, {which}cancelled after {number} steps{pauses}", "clients"
+    op_counts, number_max, pauses_max = range(1, AT_ONCE_MAX + 1), N_MAX, PAUSE_COUNT_MAX
+    lesser = "not cancelled"
+
+    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        if len(item.ops) > 1:
+            yield (Item("at_once", item.ops, pauses=item.pauses),)
+            yield (structs.replace(item, ops=item.ops[:1]),)
+
+    def shrink(self, item: Item, put: Put) -> None:
+        fewer(item.ops[1:], lambda few: put(ops=(item.ops[0], *few)))
+        super().shrink(item, put)
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "op": SingleOp(), "at_once": AtOnce(), "in_turn": InTurn(), "paged": Paged(), "advance": Advance(),
+    "reopen": Reopen(), "crash": Crash(), "crash_in": CrashIn(), "fail": Fail(), "cancel": Cancel(),
+}  # fmt: skip
+
+
+def write_calls(ops: Sequence[ContractOp], recorded: Iterator[str]) -> Iterator[str]:
+    """Yield the line that makes these calls together, and compares what they give."""
+    args = (", ".join(f"{name}={value!r}" for name, value in op.args.items()) for op in ops)
+    calls = [f"lambda: store.{op.name}({each})" for op, each in zip(ops, args, strict=True)]
+    yield f"await expect({[next(recorded) for _ in calls]!r}, {', '.join(calls)})"
 
 
 # As JSON.

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Final
 
 from msgspec import structs
 
-from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
@@ -26,15 +25,15 @@ from umi_sim.targets.model import (
     TTL_ZERO,
     WHATEVER,
     AnyOrder,
-    BoundedState,
     Contract,
     Either,
     Exactly,
     Expectation,
-    FirstFew,
     Flags,
     Outcomes,
     Pool,
+    StoredEntry,
+    StoreState,
     Truth,
     any_of,
     fill,
@@ -50,42 +49,31 @@ Key = tuple[str, str]  # a namespace, and a key in it
 Ttl = int | None
 
 
-class KvEntry(Data):
+class KvEntry(StoredEntry):
     value: object
-    deadline_ms: int | None = None
     ttl_ms: int | None = None
-    is_unsure: bool = False  # it may have been evicted
 
 
-class KvState(BoundedState):
+class KvState(StoreState):
     def alive(self, key: Key, now_ms: int) -> KvEntry | None:
         entry: KvEntry | None = self.entries.get(key)
         return entry if entry is not None and self.lives(entry, now_ms) else None
 
     def lives(self, entry: KvEntry, now_ms: int) -> bool:
-        if self.flags["sees_expired"] == "all" or entry.deadline_ms is None or now_ms < entry.deadline_ms:
-            return True
-        return now_ms == entry.deadline_ms and self.flags["boundary"] == "alive"
+        return self.flags["sees_expired"] == "all" or not self.has_ended(entry, now_ms)
 
     def put(self, key: Key, value: object, now_ms: int, ttl_ms: int | None) -> "KvState":
         lives = live_for(self.flags, ttl_ms)
-        return self.store(key, KvEntry(value, None if lives is None else now_ms + lives, lives))
-
-    def without(self, *keys: Key) -> "KvState":
-        return self.keep({key: each for key, each in self.entries.items() if key not in keys})
+        end_ms = None if lives is None else now_ms + lives
+        return self.store(key, KvEntry(value, lives, end_ms=end_ms))
 
     def list_pairs(self, ns: str, now_ms: int, prefix: str = "") -> AnyOrder:
         """Return pairs of key and value: what is alive, and what was evicted or has expired as may be."""
-        own = {
-            key: each for (space, key), each in self.entries.items() if space == ns and key.startswith(prefix)
-        }
-        alive = {key: each for key, each in own.items() if self.lives(each, now_ms)}
-        must, may = list[Any](), list[Any]()
-        for key, each in alive.items():
-            (may if each.is_unsure and self.lost_max else must).append([key, each.value])
-        least = len(alive) - min(self.lost_max, len(may))
-        may += [[key, own[key].value] for key in own if key not in alive and self.flags["sees_expired"]]
-        return AnyOrder(must, may, least)
+        own = {key: it for key, it in self.entries.items() if key[0] == ns and key[1].startswith(prefix)}
+        pairs = {key: [key[1], it.value] for key, it in own.items()}
+        alive = {key: pairs[key] for key, it in own.items() if self.lives(it, now_ms)}
+        expired = [pair for key, pair in pairs.items() if key not in alive and self.flags["sees_expired"]]
+        return self.list_rows(alive, expired)
 
 
 class KvContract(Contract):
@@ -184,9 +172,10 @@ class KvContract(Contract):
             given = [{"key": key, "value": value} for key, value in pairs.items()]
             given *= is_bounded or chance.chance(1, SINGLY)
         reads = [{"key": key} for key in pairs] if is_bounded and "get" in ops else []
+        place = {"ns": pool.scopes[0]}
         return [
-            [ContractOp(name, fill(ops[name], {"ns": pool.scopes[0], **each})) for each in all_given]
-            for name, all_given in ((op, given), ("get", reads))
+            fill(name, ops.get(name, ()), [{**place, **each} for each in rows])
+            for name, rows in ((op, given), ("get", reads))
         ]
 
     def is_usual(self, name: str, value: object) -> bool:
@@ -218,25 +207,15 @@ class KvContract(Contract):
         if op.name in ("put", "incr", "touch"):
             yield state.without(self.bind(op, state.flags)["key"])
 
-    def list_values(self, state: KvState) -> Iterator[object]:
-        yield from (it.value for it in state.entries.values())
-
     def absence(self, state: KvState, op: ContractOp, now_ms: int) -> str:
         key: Any = op.args.get("ns", ""), op.args.get("key")
         if "key" not in op.args or state.alive(key, now_ms):
             return ""
-        deadline_ms = state.entries[key].deadline_ms if key in state.entries else None
-        if deadline_ms is None:
+        entry = state.entries.get(key)
+        if entry is None or entry.end_ms is None:
             return "it was not written, or was removed"
-        ago = "at once" if state.entries[key].ttl_ms == -1 else f"{now_ms - deadline_ms} ms ago"
+        ago = "at once" if entry.ttl_ms == -1 else f"{now_ms - entry.end_ms} ms ago"
         return f"its time to live was over {ago}"
-
-    def deadlines(self, state: KvState) -> Iterator[int]:
-        yield from (it.deadline_ms for it in state.entries.values() if it.deadline_ms is not None)
-
-    def with_deadline(self, state: KvState, end_ms: int) -> Iterator[KvState]:
-        for key, entry in state.entries.items():
-            yield state.keep({**state.entries, key: structs.replace(entry, deadline_ms=end_ms)})
 
     # Operations.
 
@@ -266,11 +245,10 @@ class KvContract(Contract):
 
     def on_delete(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
         existed = state.alive(key, now_ms) is not None
-        is_told = state.flags["delete_reports"] == "existed"
-        yield Truth(existed, is_told=True) if is_told else Exactly(None), state.without(key)
+        yield self.report_removal(state, existed), state.without(key)
         if not existed and key in state.entries and state.flags["sees_expired"]:
             yield Truth(True, is_told=True), state.without(key)
-            yield Truth(False, is_told=True) if is_told else Exactly(None), state
+            yield self.report_removal(state, False), state
 
     def on_delete_many(self, state: KvState, now_ms: int, keys: Sequence[Key]) -> Outcomes:
         seen = [key for key in dict.fromkeys(keys) if key in state.entries]
@@ -309,24 +287,21 @@ class KvContract(Contract):
 
     def on_ttl(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
         entry = state.alive(key, now_ms)
-        deadline_ms = None if entry is None else entry.deadline_ms
-        yield NOTHING if deadline_ms is None else Seconds(deadline_ms - now_ms), state
+        end_ms = None if entry is None else entry.end_ms
+        yield NOTHING if end_ms is None else Seconds(end_ms - now_ms), state
 
     def on_clear(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
         yield WHATEVER, state.without(*(key for key in state.entries if key[0] == ns))
 
     def on_sweep(self, state: KvState, now_ms: int) -> Outcomes:
-        strict = structs.replace(state, flags={**state.flags, "sees_expired": False})
-        removed = [key for key, each in state.entries.items() if not strict.lives(each, now_ms)]
-        yield WHATEVER, state.without(*removed)
+        yield WHATEVER, state.at(now_ms)
 
     def on_keys(
         self, state: KvState, now_ms: int, ns: str, prefix: str = "", limit: int | None = None
     ) -> Outcomes:
         pairs = state.list_pairs(ns, now_ms, prefix)
         must, may = ([pair[0] for pair in each] for each in (pairs.must, pairs.may))
-        found = AnyOrder(must, may, pairs.least)
-        yield found if limit is None else FirstFew(found, limit), state
+        yield AnyOrder(must, may, pairs.least, limit), state
 
     def on_scan(self, state: KvState, now_ms: int, ns: str, limit: int = 0) -> Outcomes:
         return self.on_keys(state, now_ms, ns)
@@ -335,8 +310,7 @@ class KvContract(Contract):
         yield state.list_pairs(ns, now_ms), state
 
     def on_count(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
-        pairs = state.list_pairs(ns, now_ms)
-        yield any_of(*range(pairs.least, len(pairs.must) + len(pairs.may) + 1)), state
+        yield state.list_pairs(ns, now_ms).count, state
 
 
 def some_of(chance: Stream, pool: Pool) -> list[str]:

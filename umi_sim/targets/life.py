@@ -15,6 +15,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.child_process import ProcessBroken
+from umi_sim.kernel.wording import show_value
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, TooMany
@@ -22,7 +23,7 @@ from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
 from umi_sim.targets.threads import find_own_threads
-from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, TargetWorld, world_of
 
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")
@@ -36,10 +37,18 @@ LISTED: Final[Mapping[str, str]] = {  # operations that return lists, and of wha
 
 
 class TargetStep(Data):
-    """An item and what came of each of its operations."""
+    """An item and what came of each of its operations, as a seed file has it, and more of a run.
+
+    `paused_at`: the lines of the store where jobs paused. `times_ms`: before it and, if another, after it.
+    """
+
+    beside = ("gots", "paused_at", "times_ms")
 
     item: Item
     said: tuple[str, ...] = ()
+    gots: tuple[Got, ...] = ()
+    paused_at: tuple[str, ...] = ()
+    times_ms: tuple[int, ...] = ()
 
     @property
     def told(self) -> str:
@@ -84,13 +93,10 @@ class TargetVerdict(Data):
     ended_at: int = 0
     known: tuple[KnownMet, ...] = ()
     reached: Mapping[tuple[str, str], int] = {}
-    gots: tuple[tuple[Got, ...], ...] = ()  # of each item, what came of its operations
     jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()  # operations that began a thread
     inferred: tuple[tuple[str, object], ...] = ()  # flags that the answers showed, each with its value
     seed: int = 0  # of what Python drew by chance
-    paused_at: tuple[tuple[str, ...], ...] = ()  # of each item, the lines of the store where jobs paused
-    times_ms: tuple[tuple[int, ...], ...] = ()  # of each item, the time before and, if another, after it
 
 
 def run(
@@ -143,9 +149,6 @@ class TargetRun:
         self.checker = Checker(adapter.contract, flags_of(adapter), ops_of(adapter))
         self.known: list[KnownMet] = []
         self.steps: list[TargetStep] = []
-        self.gots: list[tuple[Got, ...]] = []
-        self.paused_at: list[tuple[str, ...]] = []
-        self.times_ms: list[tuple[int, ...]] = []
         self.at = 0  # the item that happens now
         self.threaded: dict[str, None] = {}  # operations that began a thread
         self.has_cancelled = False  # whether this process has had a request cancelled
@@ -175,9 +178,10 @@ class TargetRun:
             self.world.begin()
         except NotOpened as error:
             if not isinstance(error.error, ProcessBroken):
-                raise BadAdapter(
-                    f"{self.adapter.__name__}.{error.name}: {raised_where(error.error)}"
-                ) from None
+                frame, cause = frame_of(error.error), error.error
+                where = f" ({Path(frame.filename).name}, line {frame.lineno})" if frame else ""
+                message = f"raised {type(cause).__name__}: {cause}{where}"
+                raise BadAdapter(f"{self.adapter.__name__}.{error.name}: {message}") from None
             raise
 
     def happen(self, item: Item) -> BrokenContract | None:
@@ -192,10 +196,8 @@ class TargetRun:
             structs.replace(got, torn=torn, is_unknown=self.is_unknown(item, place, got))
             for place, got in enumerate(gots)
         ]
-        self.steps.append(TargetStep(item, tuple(map(str, gots))))
-        self.gots.append(tuple(gots))
-        self.paused_at.append(tuple(self.world.loop.paused_at))
-        self.times_ms.append(tuple(self.world.times_ms))
+        paused_at, times_ms = tuple(self.world.loop.paused_at), tuple(self.world.times_ms)
+        self.steps.append(TargetStep(item, tuple(map(str, gots)), tuple(gots), paused_at, times_ms))
         for name, others in self.world.names.take_guesses():
             self.checker.take_name(name, others)
         self.has_cancelled |= item.kind == "cancel" and gots[0].is_unknown
@@ -280,22 +282,21 @@ class TargetRun:
 
     def end_early(self, items: Sequence[Item], broken: BrokenContract) -> TargetVerdict:
         """Return the verdict of a run that ends in the middle of an item, or in the restart after it."""
-        died = self.steps[self.at :] if self.world.sites.told else []  # says how much was written
-        lines = (*(each for step in died for each in step.said), broken.message)
-        self.steps[self.at :] = [TargetStep(item, lines) for item in items[self.at : self.at + 1]]
+        for step in self.steps[self.at :] or map(TargetStep, items[self.at : self.at + 1]):
+            before = step.said if self.world.sites.told else ()  # says how much was written
+            self.steps[self.at :] = [structs.replace(step, said=(*before, broken.message))]
         return self.verdict(items, broken)
 
     def verdict(self, items: Sequence[Item], broken: BrokenContract | None = None) -> TargetVerdict:
         digest = blake2b(digest_size=16, person=PERSON)
         for step in self.steps:
             digest.update(f"{step.item}\n{step.told}\n".encode(errors="surrogatepass"))
-        steps, known, gots = tuple(self.steps), tuple(self.known), tuple(self.gots)
-        reached, loop = self.world.reached, self.world.loop
+        loop = self.world.loop
         jobs = JobCounts(loop.job_count, loop.pause_count, loop.whole_count)
         return TargetVerdict(
-            tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, jobs,
-            tuple(self.threaded), self.checker.infer_flags(flags_of(self.adapter), ops_of(self.adapter)),
-            paused_at=tuple(self.paused_at), times_ms=tuple(self.times_ms),
+            tuple(items), tuple(self.steps), digest.hexdigest(), broken, self.at, tuple(self.known),
+            self.world.reached, jobs, tuple(self.threaded),
+            self.checker.infer_flags(flags_of(self.adapter), ops_of(self.adapter)),
         )  # fmt: skip
 
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:
@@ -318,21 +319,16 @@ class TargetRun:
         refuses = self.adapter.refuses + (self.adapter.stale if op and op.name == "append" else ())
         is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
         text = self.hide_folder(show_value(str(outcome)))
-        return Got(None, type(outcome).__name__, text, is_refusal, is_busy, frame_of(outcome))
+        frame = frame_of(outcome)
+        where = f"{Path(frame.filename).name}:{frame.name}" if frame else ""  # the same on every machine
+        return Got(None, type(outcome).__name__, text, is_refusal, is_busy, where)
 
     def hide_folder(self, text: str) -> str:
         """Put FOLDER in place of the path, which is another one in each run."""
         return text.replace(str(self.world.base), "FOLDER")
 
 
-def raised_where(error: BaseException) -> str:
-    """An error in one line: what, and where."""
+def frame_of(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame on the way that is not ours."""
     frames = [it for it in traceback.extract_tb(error.__traceback__) if Path(it.filename).parent != HERE]
-    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"raised {type(error).__name__}: {error}{where}"
-
-
-def frame_of(error: BaseException) -> str:
-    """The innermost function on the way that is not ours, by file and name: the same on every machine."""
-    frames = [it for it in traceback.extract_tb(error.__traceback__) if Path(it.filename).parent != HERE]
-    return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""
+    return frames[-1] if frames else None

@@ -21,7 +21,7 @@ from asyncio import events
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
@@ -369,7 +369,7 @@ class Loop(asyncio.BaseEventLoop):
         self.moment_count += 1
         if self.moment_count > MOMENTS_MAX or not threads.find_own_threads(self):
             raise Stuck("waits for something that never happens")
-        threads.sleep_really()
+        threads.REAL_SLEEP(threads.MOMENT_SECONDS)
 
     # What the store calls, wherever it runs.
 
@@ -521,35 +521,33 @@ def shutting_down(loop: Loop, real: Any) -> Any:
 @contextmanager
 def install(loop: Loop) -> Iterator[None]:
     """Until the block ends, jobs of executors, aiosqlite and anyio are those of this loop."""
-    with ExitStack() as stack:
-        for name in sorted({"cpu_count", "process_cpu_count"} & {*vars(os)}):
-            stack.callback(setattr, os, name, getattr(os, name))
-            setattr(os, name, lambda: PROCESSORS)
-        for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
-            for name, method in (("submit", submitting), ("shutdown", shutting_down)):
-                stack.callback(setattr, kind, name, getattr(kind, name))
-                setattr(kind, name, method(loop, getattr(kind, name)))
-        with suppress(ImportError):
-            core = import_module("aiosqlite.core")  # many import it as late as they connect
-            real = core.Connection.__init__
-            stack.callback(setattr, core.Connection, "__init__", real)
-
-            def begin(self: Any, *args: Any, **kwargs: Any) -> None:
-                real(self, *args, **kwargs)
-                self._tx, self._thread = Jobs(loop, limit=1, is_single=True), NoThread()
-                self.start = self._thread.start  # up to aiosqlite 0.21 a connection is a thread
-                loop.jobs[self] = self._tx
-
-            core.Connection.__init__ = begin
-        if "anyio" in sys.modules:
-            owner = import_module("anyio._backends._asyncio").AsyncIOBackend
-            stack.callback(setattr, owner, WORKER, vars(owner)[WORKER])
-
-            async def run(cls: Any, func: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-                return await loop.run_in_executor(None, func, *args)
-
-            setattr(owner, WORKER, classmethod(run))
+    with clocks.patch_names(substitutes(loop)):
         yield
+
+
+def substitutes(loop: Loop) -> Iterator[tuple[Any, str, Any]]:
+    for name in sorted({"cpu_count", "process_cpu_count"} & {*vars(os)}):
+        yield os, name, lambda: PROCESSORS
+    for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
+        yield kind, "submit", submitting(loop, kind.submit)
+        yield kind, "shutdown", shutting_down(loop, kind.shutdown)
+    with suppress(ImportError):
+        connection = import_module("aiosqlite.core").Connection  # many import it as late as they connect
+        real = connection.__init__
+
+        def begin(self: Any, *args: Any, **kwargs: Any) -> None:
+            real(self, *args, **kwargs)
+            self._tx, self._thread = Jobs(loop, limit=1, is_single=True), NoThread()
+            self.start = self._thread.start  # up to aiosqlite 0.21 a connection is a thread
+            loop.jobs[self] = self._tx
+
+        yield connection, "__init__", begin
+    if "anyio" in sys.modules:
+
+        async def run(cls: Any, func: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
+            return await loop.run_in_executor(None, func, *args)
+
+        yield import_module("anyio._backends._asyncio").AsyncIOBackend, WORKER, classmethod(run)
 
 
 WORKER = "run_sync_in_worker_thread"

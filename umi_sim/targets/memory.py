@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Final
 
 from msgspec import structs
 
-from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     CROWD,
@@ -30,7 +30,6 @@ from umi_sim.targets.model import (
     TTL_ZERO,
     WHATEVER,
     AnyOrder,
-    BoundedState,
     Contract,
     Either,
     Exactly,
@@ -38,6 +37,8 @@ from umi_sim.targets.model import (
     Flags,
     Outcomes,
     Pool,
+    StoredEntry,
+    StoreState,
     Truth,
     Without,
     any_of,
@@ -45,7 +46,7 @@ from umi_sim.targets.model import (
     live_for,
     marks_in,
 )
-from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.values import MISSING
 
 Scope = tuple[str | None, str | None, str | None]
 Where = Mapping[str, object]  # what the metadata of an entry must have
@@ -57,22 +58,20 @@ HIDING_COUNTS: Final = (12, 40, CROWD)  # entries that do not fit, before the on
 ELSEWHERE: Final = 3  # one text in so many is another one's as well, mostly in another place
 
 
-class MemoryEntry(Data):
-    """`is_untold`: its add was cut off, and may never have told its id. `end_ms`: when it ends by itself."""
+class MemoryEntry(StoredEntry):
+    """`is_untold`: its add was cut off, and may never have told its id."""
 
     scope: Scope
     texts: tuple[str, ...]
     is_untold: bool = False
     metadata: Mapping[str, object] = {}
-    end_ms: int | None = None
-    is_unsure: bool = False  # it may have been evicted
 
     @property
     def text(self) -> str:
         return self.texts[-1]
 
 
-class MemoryState(BoundedState):
+class MemoryState(StoreState):
     """`gone`: what was deleted; a store may give its id again.
 
     `before`: of an eventual store, what has changed since it was drained, as it was; None where nothing was.
@@ -105,10 +104,7 @@ class MemoryState(BoundedState):
 
     def pin_name(self, name: str) -> "MemoryState":
         """Return the state in which the id of this name, if it stands for anything, is known."""
-        if name not in self.entries or not self.entries[name].is_untold:
-            return self
-        entry = structs.replace(self.entries[name], is_untold=False)
-        return structs.replace(self, entries={**self.entries, name: entry})
+        return self.change(name, is_untold=False) if name in self.entries else self
 
     def without(self, *names: str) -> "MemoryState":
         left = {name: each for name, each in self.entries.items() if name not in names}
@@ -122,25 +118,16 @@ class MemoryState(BoundedState):
             return ()
         return (*self.before, *((name, self.entries.get(name)) for name in names))
 
-    def at(self, now_ms: int) -> "MemoryState":
-        """Return the state without the entries that have ended by now."""
-        last_ms = now_ms - (self.flags["boundary"] == "alive")
-        ends = ((name, each.end_ms) for name, each in self.entries.items())
-        ended = [name for name, end_ms in ends if end_ms is not None and end_ms <= last_ms]
-        return self.without(*ended) if ended else self
-
     def of(self, scope: Scope, where: Where = NO_WHERE) -> dict[str, MemoryEntry]:
         return {name: each for name, each in self.entries.items() if is_within(each, scope, where)}
 
     def list_pairs(self, scope: Scope, where: Where = NO_WHERE) -> AnyOrder:
         """Return pairs of id and text: those that must be in a listing, and those that may be."""
         recent, found = {name for name, _ in self.before}, self.of(scope, where)
-        unsure = {name for name, each in found.items() if each.is_unsure and self.lost_max}
-        must = [[name, it.text] for name, it in found.items() if name not in recent | unsure]
-        may = [[name, it.text] for name, it in found.items() if name in recent | unsure]
+        pairs = {name: [name, it.text] for name, it in found.items()}
+        may = [pair for name, pair in pairs.items() if name in recent]
         old = [[name, it.text] for name, it in self.before if it and is_within(it, scope, where)]
-        lost = unsure - recent
-        return AnyOrder(must, [*may, *old], len(must) + max(0, len(lost) - self.lost_max))
+        return self.list_rows({name: pairs[name] for name in pairs if name not in recent}, [*may, *old])
 
 
 def is_within(entry: MemoryEntry, asked: Scope, where: Where) -> bool:
@@ -194,15 +181,6 @@ class MemoryContract(Contract):
         for each in state.split_unsure(names):
             yield from super().outcomes(each, op, now_ms)
 
-    def deadlines(self, state: MemoryState) -> Iterator[int]:
-        yield from (it.end_ms for it in state.entries.values() if it.end_ms is not None)
-
-    def with_deadline(self, state: MemoryState, end_ms: int) -> Iterator[MemoryState]:
-        for name, entry in state.entries.items():
-            yield structs.replace(
-                state, entries={**state.entries, name: structs.replace(entry, end_ms=end_ms)}
-            )
-
     # Drawing.
 
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
@@ -253,10 +231,9 @@ class MemoryContract(Contract):
             return ()
         where: dict[str, object] = {"user": pool.scopes[0], "metadata": {}}
         given = [{**where, "id": f"c{n}", "text": f"crowd {n}"} for n in range(count)]
-        reads = ["get" for _ in given if "get" in ops and is_bounded]
         return [
-            [ContractOp("add", fill(("id", *ops["add"]), each)) for each in given],
-            [ContractOp(name, {"id": each["id"]}) for name, each in zip(reads, given, strict=False)],
+            fill("add", ("id", *ops["add"]), given),
+            fill("get", ("id",), given if "get" in ops and is_bounded else ()),
         ]
 
     def hide_entry(
@@ -272,19 +249,13 @@ class MemoryContract(Contract):
         last = {**entry, "id": "c", "metadata": own}
         asked = {"query": "crowd", "user": user, "limit": chance.pick((1, 2)), "where": own}
         return [
-            *(
-                [ContractOp("add", fill(("id", *ops["add"]), each)) for each in rows]
-                for rows in (crowd, [last])
-            ),
-            [ContractOp("search", fill(ops["search"], asked))],
+            *(fill("add", ("id", *ops["add"]), rows) for rows in (crowd, [last])),
+            fill("search", ops["search"], [asked]),
         ]
 
     def losses(self, state: MemoryState, op: ContractOp) -> Iterator[MemoryState]:
         if op.name == "update":
             yield state.without(self.bind(op, state.flags)["id"])
-
-    def list_values(self, state: MemoryState) -> Iterator[object]:
-        yield from (it.texts for it in state.entries.values())
 
     def absence(self, state: MemoryState, op: ContractOp, now_ms: int) -> str:
         is_absent = op.name in ("get", "delete") and op.args["id"] not in state.entries
@@ -312,8 +283,7 @@ class MemoryContract(Contract):
         name = str(op.args.get("id"))
         if op.name != "add" or name not in state.entries:
             return state
-        entry = structs.replace(state.entries[name], is_untold=True)
-        return structs.replace(state, entries={**state.entries, name: entry})
+        return state.change(name, is_untold=True)
 
     def follow_name(self, state: MemoryState, name: str, others: Sequence[str]) -> Iterator[MemoryState]:
         """Yield the states after an id was shown for this name: one that its add gave is of nothing else."""
@@ -348,8 +318,7 @@ class MemoryContract(Contract):
             yield WHATEVER, state.set(id, structs.replace(entry, texts=(*entry.texts, text), is_untold=False))
 
     def on_delete(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
-        answer = Truth(id in state.entries, is_told=True)
-        yield answer if state.flags["delete_reports"] == "existed" else Exactly(None), state.without(id)
+        yield self.report_removal(state, id in state.entries), state.without(id)
 
     def on_history(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)
@@ -359,8 +328,7 @@ class MemoryContract(Contract):
         yield state.list_pairs(scope, where), state
 
     def on_count(self, state: MemoryState, now_ms: int, scope: Scope, where: Where = NO_WHERE) -> Outcomes:
-        pairs = state.list_pairs(scope, where)
-        yield any_of(*range(pairs.least, len(pairs.must) + len(pairs.may) + 1)), state
+        yield state.list_pairs(scope, where).count, state
 
     def on_delete_all(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
         yield WHATEVER, state.without(*state.of(scope))

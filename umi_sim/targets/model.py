@@ -16,8 +16,9 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.items import ContractOp
-from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, same, show_value
+from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, same
 
 
 class Expectation(Data):
@@ -69,24 +70,34 @@ class Truth(Expectation):
 
 
 class AnyOrder(Expectation):
-    """These in any order, and none twice; `may`: these too, or not; `least`: how many in all."""
+    """These in any order, and none twice; `may`: these too, or not; `least`: how many in all.
+
+    `limit`: no more than so many of them are there, and so many if there are more.
+    """
 
     must: Sequence[Any]
     may: Sequence[Any] = ()
     least: int = 0
+    limit: int | None = None
 
     def takes(self, got: object) -> bool:
-        if not isinstance(got, list):
+        if not isinstance(got, list) or (self.limit is not None and len(got) > self.limit):
             return False
         left = list(got)
-        count = take(left, self.must)
+        is_full = take(left, self.must) == len(self.must) and len(got) >= self.least
         take(left, self.may)
-        return count == len(self.must) and not left and len(got) >= self.least
+        return not left and (is_full or len(got) == self.limit)
+
+    @property
+    def count(self) -> Expectation:
+        """Return what counts these."""
+        return any_of(*range(self.least, len(self.must) + len(self.may) + 1))
 
     def __str__(self) -> str:
         more = f", and perhaps {show_value(list(self.may))}" if self.may else ""
         more += f", at least {self.least} in all" if self.least > len(self.must) else ""
-        return f"{show_value(list(self.must))} in any order{more}"
+        few = "" if self.limit is None else f"{min(self.limit, len(self.must))} of "
+        return f"{few}{show_value(list(self.must))} in any order{more}"
 
 
 class Without(Expectation):
@@ -99,25 +110,6 @@ class Without(Expectation):
 
     def __str__(self) -> str:
         return f"a text with nothing of {', '.join(map(show_value, self.texts))}" if self.texts else "a text"
-
-
-class FirstFew(Expectation):
-    """At most `limit` of these in any order, and none twice; all of them, if they are no more than that."""
-
-    all: AnyOrder
-    limit: int
-
-    def takes(self, got: object) -> bool:
-        if not isinstance(got, list) or len(got) > self.limit:
-            return False
-        must, left = self.all.must, list(got)
-        must_count = take(left, must)
-        take(left, self.all.may)
-        is_full = must_count == len(must) and len(got) >= self.all.least
-        return not left and (is_full or len(got) == self.limit)
-
-    def __str__(self) -> str:
-        return f"{min(self.limit, len(self.all.must))} of {self.all}"
 
 
 def members_during(answers: Sequence[Any]) -> AnyOrder:
@@ -184,7 +176,14 @@ Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
 
-class BoundedState(Data):
+class StoredEntry(Data, kw_only=True):
+    """What a store has under one key. `end_ms`: when it ends by itself; `is_unsure`: it may be evicted."""
+
+    end_ms: int | None = None
+    is_unsure: bool = False
+
+
+class StoreState(Data):
     """A state of entries by key, of which some may be gone if they were more than `maxsize`.
 
     Of a store with maxsize 3 that got a, b, c and d, one of a, b and c is gone: all four are in `entries`,
@@ -194,6 +193,30 @@ class BoundedState(Data):
     entries: Mapping[Any, Any]
     flags: Flags
     lost_max: int = 0
+
+    def has_ended(self, entry: StoredEntry, now_ms: int) -> bool:
+        return entry.end_ms is not None and entry.end_ms <= now_ms - (self.flags["boundary"] == "alive")
+
+    def at(self, now_ms: int) -> Self:
+        """Return the state without the entries that have ended by now."""
+        ended = [key for key, each in self.entries.items() if self.has_ended(each, now_ms)]
+        return self.without(*ended) if ended else self
+
+    def without(self, *keys: Any) -> Self:
+        return self.keep({key: each for key, each in self.entries.items() if key not in keys})
+
+    def change(self, key: object, **fields: object) -> Self:
+        """Return the state in which an entry has other fields."""
+        return structs.replace(
+            self, entries={**self.entries, key: structs.replace(self.entries[key], **fields)}
+        )
+
+    def list_rows(self, rows: Mapping[Any, object], others: Sequence[object] = ()) -> AnyOrder:
+        """Return the listing of entries, each as its row; those that may be lost, and `others`, may lack."""
+        unsure = [key for key in rows if self.lost_max and self.entries[key].is_unsure]
+        must = [row for key, row in rows.items() if key not in unsure]
+        least = len(must) + max(0, len(unsure) - self.lost_max)
+        return AnyOrder(must, [*(rows[key] for key in unsure), *others], least)
 
     def keep(self, entries: Mapping[Any, Any], lost_max: int | None = None) -> Self:
         """Return the state with these entries; no more of them are lost than are unsure."""
@@ -226,10 +249,9 @@ class BoundedState(Data):
         if key is None:
             yield self
             return
-        left = {other: each for other, each in self.entries.items() if other != key}
-        there = {**self.entries, key: structs.replace(self.entries[key], is_unsure=False)}
-        yield from self.keep(there).split_unsure(keys)
-        yield from self.keep(left, self.lost_max - 1).split_unsure(keys)
+        there, gone = self.change(key, is_unsure=False), self.without(key)
+        yield from there.keep(there.entries).split_unsure(keys)
+        yield from gone.keep(gone.entries, self.lost_max - 1).split_unsure(keys)
 
 
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
@@ -310,9 +332,9 @@ FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the s
 }  # fmt: skip
 
 
-def fill(names: Sequence[str], given: Mapping[str, object]) -> dict[str, object]:
-    """Return what is given of the arguments of these names, in their order."""
-    return {name: given[name] for name in names if name in given}
+def fill(name: str, args: Sequence[str], rows: Iterable[Mapping[str, object]]) -> list[ContractOp]:
+    """Return an operation for each row, with what that gives of its arguments, in their order."""
+    return [ContractOp(name, {each: row[each] for each in args if each in row}) for row in rows]
 
 
 class Contract(ABC):
@@ -389,9 +411,10 @@ class Contract(ABC):
         """Yield the states after an operation that gave what it made the name of something deleted."""
         return iter(())
 
-    def list_values(self, state: State) -> Iterator[object]:
-        """Yield the values that a store in this state has."""
-        return iter(())
+    def marked_values(self, states: Iterable[State]) -> set[str]:
+        """Return the marked texts that a store in one of these states has."""
+        entries = (each for state in states for each in state.entries.values())
+        return {text for each in entries for text in marks_in(structs.astuple(each))}
 
     def absence(self, state: State, op: ContractOp, now_ms: int) -> str:
         """Return why there is nothing for this operation to read; nothing if there is something."""
@@ -399,11 +422,16 @@ class Contract(ABC):
 
     def deadlines(self, state: State) -> Iterator[int]:
         """Yield the times at which something ends by itself."""
-        return iter(())
+        yield from (it.end_ms for it in state.entries.values() if it.end_ms is not None)
 
     def with_deadline(self, state: State, end_ms: int) -> Iterator[State]:
         """Yield states in which one entry ends at this time."""
-        return iter(())
+        yield from (state.change(key, end_ms=end_ms) for key in state.entries)
+
+    def report_removal(self, state: State, existed: bool) -> Expectation:
+        """Return what a removal says where `delete_reports` has this value."""
+        is_told = state.flags["delete_reports"] == "existed"
+        return Truth(existed, is_told=True) if is_told else Exactly(None)
 
     # Drawing.
 

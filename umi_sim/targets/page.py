@@ -14,10 +14,10 @@ from umi_sim.pages.lives import PageRun, PageStep
 from umi_sim.pages.page_data import About, page_data
 from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets import life
-from umi_sim.targets.checker import NOT_ASKED, RULES
-from umi_sim.targets.items import KINDS
-from umi_sim.targets.lines import warn_unexplored
+from umi_sim.targets.checker import NOT_ASKED
+from umi_sim.targets.promises import RULES
 from umi_sim.targets.seed_files import SavedRun
+from umi_sim.targets.telling import warn_unexplored
 
 LANES: Final = ("clients", "store", "files", "clock")
 CLIENTS, STORE = range(2)
@@ -53,7 +53,7 @@ def arrows(step: life.TargetStep) -> Iterator[Arrow]:
     unasked = {at for at, text in enumerate(step.said) if text.startswith(f"{NOT_ASKED}: ")}
     for at, op in enumerate(item.ops):
         yield Arrow(CLIENTS, CLIENTS if at in unasked else STORE, "request", line(op))
-    if place := KINDS[item.kind].place:
+    if place := item.of.place:
         lane = LANES.index(place)
         yield Arrow(lane, lane, LOOKS[place], line(item.event))
     for at, text in enumerate(step.said):

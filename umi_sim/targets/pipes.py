@@ -14,8 +14,9 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from umi_sim.kernel.child_process import Process, ProcessBroken
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.adapter import CURSOR, PAGED, Adapter, BadAdapter
-from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.values import MISSING
 
 
 class ProcessRefused(Exception):

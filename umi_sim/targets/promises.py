@@ -1,81 +1,141 @@
-"""Promises of a store in a few words: which rules stand for each, and which of them an adapter is held to."""
+"""Promises of a store: the rules that see them broken, and standard names of what went wrong.
 
-from collections.abc import Callable, Collection, Mapping
+Write skew has no row: no promise of a contract is about two places at once.
+"""
+
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from umi_core.data import Data
 from umi_sim.targets.adapter import PAGED, Adapter, is_async, ops_of
 
 SCOPES: Final = ("ns", "user", "session", "agent", "run")  # arguments that say whose a row is
+RULES: Final[Mapping[str, str]] = {
+    "answer": "what is read is what was written",
+    "raises": "what is asked in plain words is not refused, and nothing is raised",
+    "error-applied": "an error means not applied, now or later",
+    "done-lost": "done means done",
+    "batch-split": "a batch that failed was not applied in part",
+    "crash-split": "after a crash an operation was done, or was not",
+    "cancel-split": "after a cancellation an operation was done, or was not",
+    "cancel-spread": "a cancelled request cancels no other",
+    "at-once": "requests at once equal some order of them",
+    "reopen-lost": "what was done is there after a restart",
+    "scope": "scopes are apart",
+    "order": "the order is the one that was promised",
+    "ttl": "what has a time to live is there until that time is over, and not longer",
+    "pages": "pages are complete, and nothing is in them twice",
+    "alike": "two implementations of one interface answer alike",
+    "erased": "what was removed is in no file of the store",
+    "invariant": "what the adapter checks after each item holds",
+    "hang": "every operation ends",
+    "process": "the process of the store lives and speaks its protocol",
+}
+
+
+class Anomaly(Data):
+    """`evidence`: what the operations of the failure were, as the checker says it."""
+
+    name: str
+    rule: str
+    evidence: str
+    meaning: str
+
+
+ANOMALIES: Final = (
+    Anomaly("lost update", "at-once", "lost", "of concurrent changes, one left no trace"),
+    Anomaly("dirty read", "error-applied", "read", "a read shows that a failed write was applied"),
+    Anomaly("stale read", "answer", "older", "a read shows what a later write had replaced"),
+    Anomaly("stale read", "cancel-split", "undecided", "a read shows what a later write had replaced"),
+    Anomaly("stale read", "crash-split", "undecided", "a read shows what a later write had replaced"),
+    Anomaly("resurrection", "answer", "removed", "a read shows what was removed before"),
+    Anomaly("non-repeatable read", "answer", "repeated", "a read that is repeated without a write differs"),
+    Anomaly("undeclared bound", "answer", "bounded", "what is gone had to make room, and no flag says so"),
+    Anomaly("phantom", "pages", "changes", "pages miss or repeat rows as others come and go"),
+)
+
+
+def name_anomaly(rule: str, evidence: str) -> str:
+    """Return the standard name of what broke this rule; nothing where there is none."""
+    return next((each.name for each in ANOMALIES if (each.rule, each.evidence) == (rule, evidence)), "")
+
+
+def meaning_of(name: str) -> str:
+    return next((each.meaning for each in ANOMALIES if each.name == name), "")
 
 
 class Promise(Data):
-    """A promise, the rules that see it broken, and why a class is not held to it; empty: it is.
+    """A promise in a few words, and the rules that see it broken.
 
     `anomaly`: only this kind of failure of its rules counts; what is left counts for a later promise.
+    `needs`: what a class must be able to express, else `lacks`. `flag`: by which it makes the promise.
     """
 
     name: str
     means: str
     rules: tuple[str, ...]
-    lacks: Callable[[type[Adapter]], str]
+    flag: str = ""
+    needs: Callable[[type[Adapter]], bool] = lambda _: True
+    lacks: str = ""
     anomaly: str = ""
 
-
-def without_flag(name: str) -> Callable[[type[Adapter]], str]:
-    def say_why(adapter: type[Adapter]) -> str:
-        value = getattr(adapter, name)
-        return "" if value else f"not promised: `{name} = {value}`"
-
-    return say_why
-
-
-def without_argument(names: Collection[str]) -> Callable[[type[Adapter]], str]:
-    message = "not expressible: no operation takes " + " or ".join(f"`{name}`" for name in names)
-    return lambda adapter: "" if any({*names} & {*taken} for taken in ops_of(adapter).values()) else message
+    def why_not(self, adapter: type[Adapter]) -> str:
+        """Return why a class is not held to it; empty where it is."""
+        if not self.needs(adapter):
+            return f"not expressible: {self.lacks}"
+        value = getattr(adapter, self.flag, True)
+        return "" if value else f"not promised: `{self.flag} = {value}`"
 
 
-def without_removal(adapter: type[Adapter]) -> str:
-    return "" if {*adapter.contract.removes} & {*ops_of(adapter)} else "not expressible: no operation removes"
+def takes_any(names: tuple[str, ...]) -> Callable[[type[Adapter]], bool]:
+    return lambda adapter: any({*names} & {*taken} for taken in ops_of(adapter).values())
 
 
-def without_files_that_erase(adapter: type[Adapter]) -> str:
-    return without_removal(adapter) or without_flag("erases")(adapter)
+def can_remove(adapter: type[Adapter]) -> bool:
+    return bool({*adapter.contract.removes} & {*ops_of(adapter)})
 
 
-def without_concurrency(adapter: type[Adapter]) -> str:
-    return "" if is_async(adapter) else "not expressible: no operation is `async`"
-
-
-def without_pages(adapter: type[Adapter]) -> str:
-    return "" if PAGED in ops_of(adapter) else f"not expressible: no `{PAGED}`"
-
-
+NO_REMOVAL: Final = "no operation removes"
+NO_ASYNC: Final = "no operation is `async`"
+NO_SCOPE: Final = "no operation takes " + " or ".join(f"`{name}`" for name in SCOPES)
 PROMISES: Final = (
-    Promise("forgets", "no answer shows what was removed", ("answer",), without_removal, "resurrection"),
-    Promise("erases", "no file of the store has what was removed", ("erased",), without_files_that_erase),
+    Promise(
+        "forgets", "no answer shows what was removed", ("answer",),
+        needs=can_remove, lacks=NO_REMOVAL, anomaly="resurrection",
+    ),
+    Promise(
+        "erases", "no file of the store has what was removed", ("erased",), "erases", can_remove, NO_REMOVAL
+    ),
     Promise(
         "answers", "one request after the other is answered as written",
-        ("answer", "raises", "order", "invariant", "hang", "process"), lambda _: "",
+        ("answer", "raises", "order", "invariant", "hang", "process"),
     ),
-    Promise("keeps apart", "no scope shows what is of another", ("scope",), without_argument(SCOPES)),
-    Promise("concurrent", "concurrent requests equal some order of them", ("at-once",), without_concurrency),
+    Promise(
+        "keeps apart", "no scope shows what is of another", ("scope",), "", takes_any(SCOPES), NO_SCOPE
+    ),
+    Promise(
+        "concurrent", "concurrent requests equal some order of them", ("at-once",), "", is_async, NO_ASYNC
+    ),
     Promise(
         "cancelled", "a cancelled request is done or not, and cancels no other",
-        ("cancel-split", "cancel-spread"), without_concurrency,
+        ("cancel-split", "cancel-spread"), "", is_async, NO_ASYNC,
     ),
     Promise(
         "failures", "an error means not applied, and done means done",
-        ("error-applied", "batch-split", "done-lost"), without_flag("fails"),
+        ("error-applied", "batch-split", "done-lost"), "fails",
     ),
     Promise(
         "crashes", "a process that dies or restarts loses and splits nothing",
-        ("crash-split", "reopen-lost"), without_flag("durable"),
+        ("crash-split", "reopen-lost"), "durable",
     ),
     Promise(
-        "deadlines", "a time to live is neither shorter nor longer", ("ttl",), without_argument(("ttl",))
+        "deadlines", "a time to live is neither shorter nor longer", ("ttl",),
+        needs=takes_any(("ttl",)), lacks="no operation takes `ttl`",
     ),
-    Promise("pages", "pages are complete while rows come and go", ("pages",), without_pages),
+    Promise(
+        "pages", "pages are complete while rows come and go", ("pages",),
+        needs=lambda adapter: PAGED in ops_of(adapter), lacks=f"no `{PAGED}`",
+    ),
 )  # fmt: skip
 
 
@@ -86,4 +146,4 @@ def promise_broken(rule: str, anomaly: str) -> str:
 
 def list_promises(adapter: type[Adapter]) -> Mapping[str, str]:
     """Return for each promise why the class is not held to it; empty where it is."""
-    return {it.name: it.lacks(adapter) for it in PROMISES}
+    return {it.name: it.why_not(adapter) for it in PROMISES}

@@ -88,12 +88,6 @@ def list_adapters(source: str, file: str) -> dict[str, str]:
     return subjects
 
 
-def list_packages(source: str) -> str:
-    """Return the packages that the first lines of a module name, in the versions that are installed."""
-    head = ast.get_docstring(ast.parse(source)) or ""
-    return ", ".join(f"{each} {version_of(each)}" for each in dict.fromkeys(PACKAGE.findall(head)))
-
-
 def version_of(package: str) -> str:
     try:
         return version(package)
@@ -123,18 +117,17 @@ def unite_classes(subject: str, rows: Sequence[ScoredSubject]) -> ScoredSubject:
     """Return the rows of the classes of one store as one: of each promise the worst cell of any of them."""
     found = [it for it in rows if not it.left_out]
     promises = found[0].cells if found else ()
-    cells = {promise: min((it.cells[promise] for it in found), key=rank_cell) for promise in promises}
+    rank = lambda cell: WORST.index(cell.partition(":")[0])  # noqa: E731  # used once
+    cells = {promise: min((it.cells[promise] for it in found), key=rank) for promise in promises}
     left_out = "" if found else rows[0].left_out
     failures = tuple(failure for it in found for failure in it.failures)
     return ScoredSubject(subject, rows[0].packages, sum(it.runs for it in found), cells, failures, left_out)
 
 
-def rank_cell(cell: str) -> int:
-    return WORST.index(cell.partition(":")[0])
-
-
 def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:
-    packages = list_packages((folder / f"{name.partition(':')[0]}.py").read_text("utf-8"))
+    source = (folder / f"{name.partition(':')[0]}.py").read_text("utf-8")
+    named = dict.fromkeys(PACKAGE.findall(ast.get_docstring(ast.parse(source)) or ""))
+    packages = ", ".join(f"{each} {version_of(each)}" for each in named)
     with TemporaryDirectory() as home:
         run = AdapterRun(name, folder, Path(home))
         found, error = run.ask(seconds + GRACE_SECONDS, "--all", "--seconds", str(seconds))
@@ -227,7 +220,11 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, fold
     yield ""
     yield from (f"- **{it.name}**: {it.means}" for it in PROMISES)
     yield ""
-    yield from as_rows(("store", "packages", "runs", *(it.name for it in PROMISES)), map(cells_of, scored))
+    heads = ("store", "packages", "runs", *(it.name for it in PROMISES))
+    yield from (as_row(heads), f"|{'---|' * len(heads)}")
+    for subject in scored:
+        cells = (SHOWN[subject.cells[it.name].partition(":")[0]] for it in PROMISES)
+        yield as_row((f"`{subject.name}`", subject.packages, group_digits(subject.runs), *cells))
     if broken := [failure for it in scored for failure in it.failures]:
         yield from ("", "## What broke", "")
         yield f"`umi-sim target CLASS --replay FILE` repeats one; the files are in `{folder}`."
@@ -249,11 +246,5 @@ def describe_failure(failure: ScoredFailure) -> str:
     return f"{failure.what}{rest}; its script {failure.script}: `{failure.file}`"
 
 
-def cells_of(subject: ScoredSubject) -> list[str]:
-    shown = (SHOWN[subject.cells[it.name].partition(":")[0]] for it in PROMISES)
-    return [f"`{subject.name}`", subject.packages, group_digits(subject.runs), *shown]
-
-
-def as_rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    head, *body = (f"| {' | '.join(each.replace('|', '/') for each in cells)} |" for cells in (heads, *rows))
-    yield from (head, f"|{'---|' * len(heads)}", *body)
+def as_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(each.replace('|', '/') for each in cells)} |"

@@ -25,9 +25,9 @@ from umi_sim.record.saved_failures import (
     save_document,
 )
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
-from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import IN_TURN_MAX, Item, item_to_json, read_item
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict, run
+from umi_sim.targets.promises import RULES
 from umi_sim.targets.shrinking import Live, fingerprint_of
 
 FORMAT: Final = "umi-target"
@@ -55,7 +55,7 @@ class SavedRun(Data):
     seed: int = 0  # of what Python draws by chance
 
 
-def document_of(adapter: type[Adapter], name: str, seed: int, verdict: TargetVerdict) -> dict[str, Json]:
+def document_of(adapter: type[Adapter], name: str, verdict: TargetVerdict) -> dict[str, Json]:
     broken = verdict.broken
     failure: dict[str, Json] = {}
     if broken is not None:
@@ -64,7 +64,7 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: TargetVer
             "fingerprint": fingerprint_of(broken),
         }  # fmt: skip
     fields: dict[str, Json] = {
-        "contract": adapter.contract.name, "target": name, "seed": str(seed),
+        "contract": adapter.contract.name, "target": name, "seed": str(verdict.seed),
         "items": [item_to_json(item) for item in verdict.items],
         "said": [list[Json](step.said) for step in verdict.steps], "failure": failure, "trace": verdict.trace,
         **dict(zip(JOB_FIELDS, structs.astuple(verdict.jobs), strict=True)),
@@ -72,9 +72,7 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: TargetVer
     return make_document(FORMAT, fields)
 
 
-def write(
-    adapter: type[Adapter], name: str, seed: int, verdict: TargetVerdict, folder: Path = Path(FOLDER)
-) -> Path:
+def write(adapter: type[Adapter], name: str, verdict: TargetVerdict, folder: Path = Path(FOLDER)) -> Path:
     """Write a broken promise to a file of its own, and return the path.
 
     The same failure of the same adapter is written to the same file: the same promise, operation and items.
@@ -87,7 +85,7 @@ def write(
         is_same_failure = (whose(saved.target), saved.fingerprint) == (whose(name), mark)
         return is_same_failure and renumber_words([step.item for step in saved.steps]) == items
 
-    return save_document(folder, whose(name), document_of(adapter, name, seed, verdict), items, is_same)
+    return save_document(folder, whose(name), document_of(adapter, name, verdict), items, is_same)
 
 
 def renumber_words(items: Sequence[Item]) -> str:

@@ -21,6 +21,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.wording import show_value
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     CROWD_LIMITS,
@@ -36,11 +37,13 @@ from umi_sim.targets.model import (
     Flags,
     Outcomes,
     Pool,
+    StoredEntry,
+    StoreState,
     any_of,
     fill,
     take,
 )
-from umi_sim.targets.values import show_value
+from umi_sim.targets.values import MISSING
 
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
@@ -55,60 +58,53 @@ class SessionVersion(Data):
     count: int
 
 
-class SessionsState(Data):
-    """`counts`: how many operations may have changed a session. `seen`: by the name of a version.
+class StoredSession(StoredEntry):
+    messages: tuple[Message, ...] = ()
+    state: Mapping[str, object] = {}
 
-    `ends_ms`: when each session ends, where sessions have a time to live.
-    """
 
-    messages: Mapping[Key, tuple[Message, ...]]
-    states: Mapping[Key, Mapping[str, object]]
-    flags: Flags
+NO_SESSION: Final = StoredSession()
+
+
+class SessionsState(StoreState):
+    """`counts`: how many operations may have changed a session. `seen`: by the name of a version."""
+
     counts: Mapping[Key, int] = {}
     seen: Mapping[str, SessionVersion] = {}
-    ends_ms: Mapping[Key, int] = {}
-
-    def at(self, now_ms: int) -> "SessionsState":
-        """Return the state without the sessions that have ended by now."""
-        last_ms = now_ms - (self.flags["boundary"] == "alive")
-        state = self
-        for of in [of for of, end_ms in self.ends_ms.items() if end_ms <= last_ms]:
-            state = state.without(of)
-        return state
-
-    def live_on(self, key: Key, now_ms: int) -> "SessionsState":
-        """Return the state after a write to this session, from which its time to live may begin again."""
-        ttl: Any = self.flags.get("default_ttl_ms")
-        if ttl is None or (key in self.ends_ms and not self.flags["writes_renew"]):
-            return self
-        return structs.replace(self, ends_ms={**self.ends_ms, key: now_ms + ttl})
 
     def of(self, key: Key) -> tuple[Message, ...]:
         """Return the messages that a read shows."""
-        return self.cut(self.messages.get(key, ()))
+        return self.cut(self.entries.get(key, NO_SESSION).messages)
 
     def cut(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         most: Any = self.flags.get("keeps_last")
         return messages if most is None else messages[-most:]
 
-    def set(self, key: Key, messages: tuple[Message, ...]) -> "SessionsState":
-        return structs.replace(self.count_change(key), messages={**self.messages, key: messages})
+    def set(self, key: Key, **fields: object) -> "SessionsState":
+        """Return the state after a change of a session, which is made if there is none."""
+        session = structs.replace(self.entries.get(key, NO_SESSION), **fields)
+        return structs.replace(self.count_change(key), entries={**self.entries, key: session})
 
     def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
-        messages = (*self.messages.get(key, ()), *((now_ms, each) for each in values))
+        before = self.entries.get(key, NO_SESSION).messages
+        messages = (*before, *((now_ms, each) for each in values))
         if self.flags["trims_on"] == "write":
             messages = self.cut(messages)
-        return self.set(key, messages).live_on(key, now_ms)
+        return self.write(key, now_ms, messages=messages)
 
-    def without(self, key: Key) -> "SessionsState":
-        messages = {of: each for of, each in self.messages.items() if of != key}
-        ends_ms = {of: each for of, each in self.ends_ms.items() if of != key}
-        return structs.replace(
-            self.count_change(key), messages=messages, states=self.states_without(key), ends_ms=ends_ms
-        )
+    def write(self, key: Key, now_ms: int, **fields: object) -> "SessionsState":
+        """Return the state after a write, from which the time to live may begin again."""
+        ttl: Any = self.flags.get("default_ttl_ms")
+        end_ms = self.entries.get(key, NO_SESSION).end_ms
+        if ttl is not None and (end_ms is None or self.flags["writes_renew"]):
+            end_ms = now_ms + ttl
+        return self.set(key, end_ms=end_ms, **fields)
 
-    def states_without(self, key: Key) -> dict[Key, Mapping[str, object]]:
-        return {of: each for of, each in self.states.items() if of != key}
+    def without(self, *keys: Key) -> "SessionsState":
+        state = self.keep({of: each for of, each in self.entries.items() if of not in keys})
+        for key in keys:
+            state = state.count_change(key)
+        return state
 
     def count_change(self, key: Key) -> "SessionsState":
         """Count a change of a session of which a version was seen; any other would only make more states."""
@@ -155,7 +151,7 @@ class SessionsContract(Contract):
     removes: ClassVar = ("pop", "clear", "delete", "replace")
 
     def initial(self, flags: Flags) -> SessionsState:
-        return SessionsState({}, {}, flags)
+        return SessionsState({}, flags)
 
     def bind(self, op: ContractOp, flags: Flags) -> dict[str, Any]:
         args: dict[str, Any] = dict(op.args)
@@ -167,13 +163,6 @@ class SessionsContract(Contract):
 
     def outcomes(self, state: SessionsState, op: ContractOp, now_ms: int) -> Outcomes:
         return super().outcomes(state.at(now_ms), op, now_ms)
-
-    def deadlines(self, state: SessionsState) -> Iterator[int]:
-        yield from state.ends_ms.values()
-
-    def with_deadline(self, state: SessionsState, end_ms: int) -> Iterator[SessionsState]:
-        for key in state.ends_ms:
-            yield structs.replace(state, ends_ms={**state.ends_ms, key: end_ms})
 
     # Drawing.
 
@@ -193,8 +182,8 @@ class SessionsContract(Contract):
         reads = [name for name in ("get", "count") if name in ops and is_bounded]
         where = {"user": pool.scopes[0], "session": pool.names[0]}
         return [
-            [ContractOp("add", fill(ops["add"], each)) for each in given],
-            [ContractOp(name, fill(ops[name], where)) for name in reads],
+            fill("add", ops["add"], given),
+            [op for name in reads for op in fill(name, ops[name], [where])],
         ]
 
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
@@ -243,11 +232,7 @@ class SessionsContract(Contract):
                 yield state.plus(args["of"], args["items"][:count], now_ms)
         if op.name == "replace":
             for count in range(len(args["items"]) or 1):
-                yield state.set(args["of"], ()).plus(args["of"], args["items"][:count], now_ms)
-
-    def list_values(self, state: SessionsState) -> Iterator[object]:
-        yield from (value for messages in state.messages.values() for _, value in messages)
-        yield from state.states.values()
+                yield state.set(args["of"], messages=()).plus(args["of"], args["items"][:count], now_ms)
 
     def absence(self, state: SessionsState, op: ContractOp, now_ms: int) -> str:
         is_empty = op.name in ("get", "pop") and not state.of(self.bind(op, state.flags)["of"])
@@ -259,7 +244,7 @@ class SessionsContract(Contract):
         yield WHATEVER, state.plus(of, items, now_ms)
 
     def on_replace(self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object]) -> Outcomes:
-        yield WHATEVER, state.set(of, ()).plus(of, items, now_ms)
+        yield WHATEVER, state.set(of, messages=()).plus(of, items, now_ms)
 
     def on_get(self, state: SessionsState, now_ms: int, of: Key, limit: int | None = None) -> Outcomes:
         yield self.window(state, state.of(of), limit), state
@@ -277,39 +262,37 @@ class SessionsContract(Contract):
         return exactly(values)
 
     def on_pop(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
-        messages = state.messages.get(of, ())
+        messages = state.entries.get(of, NO_SESSION).messages
         if not messages:
             yield NOTHING, state
         is_by_time = state.flags["order"] == "time"
         for place in range(len(messages) - 1, -1, -1):
             at_ms, value = messages[place]
             if place == len(messages) - 1 or (is_by_time and at_ms == messages[-1][0]):
-                yield Exactly(value), state.set(of, messages[:place] + messages[place + 1 :])
+                yield Exactly(value), state.set(of, messages=messages[:place] + messages[place + 1 :])
 
     def on_count(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         yield Exactly(len(state.of(of))), state
 
     def on_clear(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
-        emptied = state.set(of, ()) if of in state.messages else state
-        if state.flags["clear_ends_state"]:
-            emptied = structs.replace(emptied, states=state.states_without(of))
-        yield WHATEVER, emptied
+        session = state.entries.get(of, NO_SESSION)
+        kept = {} if state.flags["clear_ends_state"] else session.state
+        yield WHATEVER, state if session is NO_SESSION else state.set(of, messages=(), state=kept)
 
     def on_delete(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         yield WHATEVER, state.without(of)
 
     def on_sessions(self, state: SessionsState, now_ms: int, user: str) -> Outcomes:
-        known = [session for of, session in (*state.messages, *state.states) if of == user]
-        must = [session for session in dict.fromkeys(known) if state.of((user, session))]
-        yield AnyOrder(must, [session for session in dict.fromkeys(known) if session not in must]), state
+        known = [session for of, session in state.entries if of == user]
+        must = [session for session in known if state.of((user, session))]
+        yield AnyOrder(must, [session for session in known if session not in must]), state
 
     def on_put_state(self, state: SessionsState, now_ms: int, of: Key, key: str, value: object) -> Outcomes:
-        own = {**state.states.get(of, {}), key: value}
-        after = structs.replace(state.count_change(of), states={**state.states, of: own})
-        yield WHATEVER, after.live_on(of, now_ms)
+        own = {**state.entries.get(of, NO_SESSION).state, key: value}
+        yield WHATEVER, state.write(of, now_ms, state=own)
 
     def on_state(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
-        yield exactly(dict(state.states.get(of, {}))), state
+        yield exactly(dict(state.entries.get(of, NO_SESSION).state)), state
 
     def on_version(self, state: SessionsState, now_ms: int, of: Key, version: str) -> Outcomes:
         yield WHATEVER, structs.replace(state, seen={**state.seen, version: state.version(of)})
@@ -327,8 +310,8 @@ class SessionsContract(Contract):
 
 
 def exactly(value: object) -> Expectation:
-    """Return the expectation of exactly this value; an empty one may be None."""
-    return Exactly(value) if value else any_of(value, None)
+    """Return the expectation of exactly this value; in place of an empty one may be nothing."""
+    return Exactly(value) if value else any_of(value, None, MISSING)
 
 
 class ByTime(Expectation):
@@ -340,7 +323,7 @@ class ByTime(Expectation):
 
     def takes(self, got: object) -> bool:
         if not isinstance(got, list):
-            return not self.messages and got is None
+            return not self.messages and (got is None or got is MISSING)
         groups = [[value for _, value in each] for _, each in groupby(self.messages, lambda it: it[0])]
         left = list(got)
         for group in reversed(groups) if self.is_latest else groups:

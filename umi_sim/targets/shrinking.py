@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice, permutations, product
+from itertools import chain, islice, product
 from time import monotonic
 from typing import Any, Final
 
@@ -27,8 +27,6 @@ CALMER_RUNS_MAX: Final = 100
 ORDERS_MAX: Final = 48  # of operations that were concurrent, one after the other
 NEEDED_COUNT_MAX: Final = 12  # items: more are no small run, and each costs one
 PAUSES_MAX: Final = 40  # points at which a single pause is tried
-EARLY_MAX: Final = 12
-ORDERS: Final = 6  # of requests at once that are tried from the first one on
 TEXT_CHARS: Final = 40
 Runs = Callable[[Sequence[Item]], TargetVerdict]
 Live = Callable[..., TargetVerdict]  # as `run` in life.py
@@ -69,7 +67,7 @@ def shrink(adapter: type[Adapter], found: TargetVerdict, live: Live = run) -> Ta
         fewer(search.best.items, search.keep)
         for at in reversed(range(len(search.best.items))):
             for simplify in (
-                search.simplify_kind, search.simplify_pauses, search.simplify_number, search.simplify_ops
+                search.simplify_kind, search.simplify_pauses, search.simplify_numbers, search.simplify_ops
             ):  # fmt: skip
                 if at < len(search.best.items):  # else it breaks earlier by now
                     simplify(at, search.best.items[at])
@@ -94,22 +92,16 @@ def simpler(adapter: type[Adapter], small: TargetVerdict, live: Live) -> TargetV
 
 def calmer(adapter: type[Adapter], items: Sequence[Item]) -> Iterator[tuple[Item, ...]]:
     """Yield runs with fewer conditions than these items have, those with the fewest first."""
-    choices = [[*alone(item)] for item in items]
+    choices = [[*item.of.alone(item)] for item in items]
     sequential = [tuple(chain.from_iterable(each)) for each in islice(product(*choices), ORDERS_MAX)]
     tried = [without_ttl(adapter, each) for each in sequential] + sequential
     for at, item in enumerate(items):
-        tried += [(*items[:at], *each, *items[at + 1 :]) for each in alone(item)]
+        tried += [(*items[:at], *each, *items[at + 1 :]) for each in item.of.alone(item)]
         tried.append((*items[:at], *items[at + 1 :]))
-        tried += [(*items[:at], *each, *items[at + 1 :]) for each in less_concurrent(item)]
+        tried += [(*items[:at], *each, *items[at + 1 :]) for each in item.of.less_concurrent(item)]
     tried.append(without_ttl(adapter, items))
     distinct = {key_of(each): each for each in tried if each and each != tuple(items)}
     yield from distinct.values()
-
-
-LESSER: Final = {  # of kinds in which something happens to operations: what is changed to leave them alone
-    "at_once": "one after the other", "paged": "not between its pages", "crash_in": "without the crash",
-    "fail": "without the failure", "cancel": "not cancelled",
-}  # fmt: skip
 
 
 def find_needed(
@@ -118,38 +110,12 @@ def find_needed(
     """Yield each item of a run, what was changed about it alone, and how the run ended then."""
     items, live = small.items[: small.ended_at + 1], with_less_patience(adapter, small, live)
     for at, item in enumerate(items if len(items) <= NEEDED_COUNT_MAX else ()):
-        others = alone(item) if item.kind in LESSER else [()]
+        others = item.of.alone(item) if item.of.lesser else [()]
         changed = [(*items[:at], *each, *items[at + 1 :]) for each in others]
-        ends = dict.fromkeys(end_of(live(adapter, each, small.seed)) for each in changed if each)
+        broken = [live(adapter, each, small.seed).broken for each in changed if each]
+        ends = dict.fromkeys(f"breaks {each.rule}" if each else "passes" for each in broken)
         if ends:
-            yield item, LESSER.get(item.kind, "without it"), " or ".join(ends)
-
-
-def end_of(verdict: TargetVerdict) -> str:
-    return "passes" if verdict.broken is None else f"breaks {verdict.broken.rule}"
-
-
-def alone(item: Item) -> Iterator[tuple[Item, ...]]:
-    """Yield its operations one after the other, in every order, and nothing that ends a process."""
-    if item.kind in ("advance", "op", "in_turn"):
-        yield (item,)
-    else:
-        yield from (tuple(Item("op", (op,)) for op in order) for order in permutations(item.ops))
-
-
-def less_concurrent(item: Item) -> Iterator[tuple[Item, ...]]:
-    """Yield one of its concurrent operations before or after the others, which may be in another order."""
-    if item.kind == "cancel" and len(item.ops) > 1:
-        yield (Item("at_once", item.ops, pauses=item.pauses),)
-        yield (structs.replace(item, ops=item.ops[:1]),)
-    if item.kind != "at_once" or len(item.ops) < 3:
-        return
-    for at, op in enumerate(item.ops):
-        one, ops = Item("op", (op,)), item.ops[:at] + item.ops[at + 1 :]
-        for number in dict.fromkeys((item.number, *range(ORDERS))):
-            others = structs.replace(item, ops=ops, number=number)
-            yield one, others
-            yield others, one
+            yield item, item.of.lesser or "without it", " or ".join(ends)
 
 
 def without_ttl(adapter: type[Adapter], items: Sequence[Item]) -> tuple[Item, ...]:
@@ -191,12 +157,16 @@ class RunShrinker:
     def put(self, at: int, **changes: Any) -> bool:
         """Return whether the run fails alike with this item changed."""
         items = self.best.items
-        return at < len(items) and self.keep(
-            (*items[:at], structs.replace(items[at], **changes), *items[at + 1 :])
-        )
+        return at < len(items) and self.put_item(at, structs.replace(items[at], **changes))
+
+    def put_item(self, at: int, item: Item) -> bool:
+        return self.keep((*self.best.items[:at], item, *self.best.items[at + 1 :]))
 
     def simplify_kind(self, at: int, item: Item) -> None:
-        any(self.put(at, **changes) for changes in plainer(item))
+        any(self.put_item(at, each) for each in item.of.plainer(item))
+
+    def simplify_numbers(self, at: int, item: Item) -> None:
+        item.of.shrink(item, partial(self.put, at))
 
     def simplify_pauses(self, at: int, item: Item) -> None:
         """Simplify where jobs pause: never, once and early, or less often."""
@@ -208,33 +178,11 @@ class RunShrinker:
             return
         fewer(item.pauses, lambda few: bool(few) and self.put(at, pauses=tuple(few)))
         for place in range(len(self.best.items[at].pauses)):
-            pauses = self.best.items[at].pauses
-            lower(
-                pauses[place],
-                lambda number: number > 0 and self.put(at, pauses=replace_at(pauses, place, number)),  # noqa: B023
-            )
+            lower(self.best.items[at].pauses[place], partial(self.put_pause, at, place))
 
-    def simplify_number(self, at: int, item: Item) -> None:
-        """Simplify the number of concurrent requests, which says their order."""
-        if item.kind == "paged":
-            fewer(item.ops[1:], lambda few: bool(few) and self.put(at, ops=(item.ops[0], *few)))
-        elif item.kind == "in_turn":
-            # All are alike: their number matters, and not which they are.
-            lower(len(item.ops), lambda count: count > 0 and self.put(at, ops=item.ops[:count]))
-        elif item.kind == "at_once":
-            fewer(item.ops, lambda few: len(few) > 1 and self.put_ops(at, tuple(few)))
-        else:
-            if item.kind == "cancel":
-                fewer(item.ops[1:], lambda few: self.put(at, ops=(item.ops[0], *few)))
-            least = 1 if item.ops else 0
-            lower(item.number, lambda number: number >= least and self.put(at, number=number))
-            lower(item.part, lambda part: self.put(at, part=part))
-
-    def put_ops(self, at: int, ops: Sequence[ContractOp]) -> bool:
-        """Put these in place of concurrent operations; a pause may have to come at another point then."""
+    def put_pause(self, at: int, place: int, number: int) -> bool:
         pauses = self.best.items[at].pauses
-        others = [(number,) for number in range(1, EARLY_MAX + 1)] if pauses else []
-        return any(self.put(at, ops=ops, pauses=each) for each in (pauses, *others))
+        return number > 0 and self.put(at, pauses=(*pauses[:place], number, *pauses[place + 1 :]))
 
     def simplify_ops(self, at: int, item: Item) -> None:
         if item.kind == "in_turn":  # many, and plain as they are drawn
@@ -257,10 +205,6 @@ class RunShrinker:
         return self.put(at, ops=tuple(ops))
 
 
-def replace_at(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:
-    return (*values[:place], value, *values[place + 1 :])
-
-
 def shorten(name: str, value: object, works: Callable[[object], bool]) -> None:
     """Fewer members, or a shorter text."""
     match value:
@@ -270,15 +214,3 @@ def shorten(name: str, value: object, works: Callable[[object], bool]) -> None:
             fewer(list(value.items()), lambda few: bool(few) and works(dict(few)))
         case str() if len(value) > TEXT_CHARS:
             shorter(value, "a", works)
-
-
-def plainer(item: Item) -> Iterator[dict[str, Any]]:
-    """The operation alone; a crash at any time; requests at once in an order of a low number."""
-    if item.kind == "op" or not item.ops or (item.kind == "in_turn" and len(item.ops) > 1):
-        return
-    plain = {"number": 0, "site": "", "part": 0, "pauses": ()}
-    yield from ({"kind": "op", "ops": (op,), **plain} for op in item.ops)
-    if item.kind == "crash_in":
-        yield {"kind": "crash", "ops": (), **plain}
-    if item.kind == "at_once":
-        yield from ({"number": number} for number in range(min(item.number, ORDERS)))

@@ -100,28 +100,20 @@ BODIES: Final = {
 }
 
 
-DEFAULTS: Final = {  # of what not every request gives
-    "kv": {"ttl": "ttl=None", "prefix": 'prefix=""', "by": "by=1", "cursor": "cursor=None"},
-    "sessions": {"limit": "limit=None"},
-    "memory": {
-        "agent": "agent=None",
-        "run": "run=None",
-        "limit": "limit=10",
-        "metadata": "metadata=None",
-        "ttl": "ttl=None",
-        "where": "where=None",
-    },
-}
+OPTIONAL: Final = {  # what not every request gives
+    **dict.fromkeys(("ttl", "limit", "cursor", "agent", "run", "metadata", "where"), "None"),
+    "prefix": '""', "by": "1",
+}  # fmt: skip
+NEEDED: Final = {"touch": ("ttl",), "scan": ("limit",)}
 
 
 def list_parameters(contract: Contract, name: str) -> list[str]:
     """The arguments of an operation, as a method may take them; those with defaults come last."""
-    more = [CURSOR] if name == PAGED else []
-    own = [each for each in contract.ops[name] if each != contract.made.get(name)] + more
-    may_lack = {} if name == "touch" else DEFAULTS[contract.name]
-    if name == "keys":
-        may_lack = {**may_lack, "limit": "limit=None"}
-    return sorted((may_lack.get(each, each) for each in own), key=lambda each: "=" in each)
+    own = [each for each in contract.ops[name] if each != contract.made.get(name)]
+    own += [CURSOR] if name == PAGED else []
+    defaults = {**OPTIONAL, "limit": "10"} if name == "search" else OPTIONAL
+    optional = [each for each in own if each in defaults and each not in NEEDED.get(name, ())]
+    return [each for each in own if each not in optional] + [f"{each}={defaults[each]}" for each in optional]
 
 
 def skeleton(kind: str, module: str) -> str:

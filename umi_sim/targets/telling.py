@@ -5,20 +5,19 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets.adapter import Adapter, is_async, ops_of
-from umi_sim.targets.anomalies import meaning_of
-from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
-from umi_sim.targets.items import Item, join_shown
+from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
-from umi_sim.targets.lines import lines_of, not_recurring, text_of, warn_unexplored
-from umi_sim.targets.promises import list_promises
+from umi_sim.targets.promises import RULES, list_promises, meaning_of
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
 from umi_sim.targets.shrinking import fingerprint_of
+from umi_sim.targets.world import fitting
 
 
 def of_hunt(name: str, found: Hunt, saved: str) -> Report:
@@ -34,10 +33,13 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     rows = [
         whole("repeat", repeat(name, saved)),
         row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
-        *simpler(found.first, found.small),
-        BLANK,
     ]
+    if found.first.broken and found.small.broken and found.first.broken.rule != found.small.broken.rule:
+        known = f"found as {found.first.broken.rule}; without any restart or fault it is"
+        rows.append(row("", f"{known} {found.small.broken.rule}"))
+    again = repeat(name, saved)
     rows += [
+        BLANK,
         *cause(found.adapter, found.small),
         *report_needed(found.findings[0].needed),
         *jobs(found.jobs),
@@ -46,7 +48,9 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
         *report_inferred(found),
         *report_known(found),
         BLANK,
-        *under("next", what_next(name, saved)),
+        whole("next", f"umi-sim html {saved} --open"),
+        ReportRow("", (f"{again} --export show.py", "# as a script")),
+        ReportRow("", (again, "# exit 0: it fails still, as recorded; 1: no longer")),
     ]
     return Report(head(name, found.small), rows, value, 1)
 
@@ -72,13 +76,6 @@ def times(found: Hunt) -> str:
     return plural(len(found.not_recurring), "failure")
 
 
-def what_next(name: str, file: str) -> Iterator[ReportRow]:
-    """Yield commands that a person may want to type now."""
-    yield whole("", f"umi-sim html {file} --open")
-    yield ReportRow("", (f"{repeat(name, file)} --export show.py", "# as a script"))
-    yield ReportRow("", (repeat(name, file), "# exit 0: it fails still, as recorded; 1: no longer"))
-
-
 def repeat(name: str, file: str) -> str:
     return f"umi-sim target {name} --replay {file}"
 
@@ -86,14 +83,6 @@ def repeat(name: str, file: str) -> str:
 def head(name: str, verdict: TargetVerdict) -> str:
     assert verdict.broken is not None
     return f"FAIL {name} {verdict.broken.rule}: {verdict.broken.op}"
-
-
-def simpler(first: TargetVerdict, small: TargetVerdict) -> Iterator[ReportRow]:
-    """Yield a row if less is needed to show the failure than was met."""
-    assert first.broken is not None
-    assert small.broken is not None
-    if first.broken.rule != small.broken.rule:
-        yield row("", f"found as {first.broken.rule}; without any restart or fault it is {small.broken.rule}")
 
 
 def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]:
@@ -183,22 +172,19 @@ def report_known(found: Hunt) -> Iterator[ReportRow]:
 
 def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
     if found.small is None and found.not_recurring:
-        verdict = found.not_recurring[0]
-        document = document_of(found.adapter, name, verdict.seed, verdict)
-        return {"result": "fail", "saved": "", **document, **anomaly_of(verdict), **counts_of(found)}
+        document = verdict_as_json(found.adapter, name, found.not_recurring[0])
+        return {"result": "fail", "saved": "", **document, **counts_of(found)}
     if found.small is None:
         return {"result": "pass", "target": name, **counts_of(found)}
-    seed = found.findings[0].seed
-    return {
-        "result": "fail", "saved": saved, **document_of(found.adapter, name, seed, found.small),
-        **anomaly_of(found.small), **counts_of(found),
-        "needed": [f"{change}: {end}" for _, change, end in found.findings[0].needed],
-    }  # fmt: skip
+    needed = [f"{change}: {end}" for _, change, end in found.findings[0].needed]
+    document = verdict_as_json(found.adapter, name, found.small)
+    return {"result": "fail", "saved": saved, **document, **counts_of(found), "needed": needed}
 
 
-def anomaly_of(verdict: TargetVerdict) -> dict[str, str]:
+def verdict_as_json(adapter: type[Adapter], name: str, verdict: TargetVerdict) -> dict[str, Any]:
     broken = verdict.broken
-    return {"anomaly": broken.anomaly, "hint": broken.hint} if broken else {"anomaly": "", "hint": ""}
+    names = {"anomaly": broken.anomaly, "hint": broken.hint} if broken else {"anomaly": "", "hint": ""}
+    return {**document_of(adapter, name, verdict), **names}
 
 
 def counts_of(found: Hunt) -> dict[str, Any]:
@@ -235,12 +221,9 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
 
     def value() -> dict[str, Any]:
         documents = [
-            {
-                "saved": file, "met": each.count, **anomaly_of(each.small),
-                **document_of(found.adapter, name, each.seed, each.small),
-            }
+            {"saved": file, "met": each.count, **verdict_as_json(found.adapter, name, each.small)}
             for each, file in pairs
-        ]  # fmt: skip
+        ]
         return {"result": "fail", "target": name, **counts_of(found), "failures": documents}
 
     kinds = plural(len(pairs), "kind")
@@ -276,7 +259,7 @@ PASSES_NOW: Final = "passes now, and is run each time:"
 def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[ReportRow]:
     """Yield what became of kept files that fail, pass now, or cannot be read.
 
-    `report_known`: files of failures that are reported already.
+    `known`: files of failures that are reported already.
     """
     for file, _, now in earlier.failing:
         if file in known or now.broken is None:
@@ -319,10 +302,8 @@ def of_replay(
 
     def value() -> dict[str, Any]:
         result = "fail" if verdict.broken else "pass"
-        document = document_of(adapter, name, verdict.seed, verdict)
-        return {
-            "result": result, "saved": file, **document, **anomaly_of(verdict), **jobs_as_json(verdict.jobs),
-        }  # fmt: skip
+        document = verdict_as_json(adapter, name, verdict)
+        return {"result": result, "saved": file, **document, **jobs_as_json(verdict.jobs)}
 
     if verdict.broken is None:
         is_new = bool(saved.fingerprint)
@@ -343,3 +324,45 @@ def of_replay(
     ]
     rows = [whole("repeat", repeat(name, file)), row("replay", same), *rows, BLANK, *cause(adapter, verdict)]
     return Report(head(name, verdict), rows, value, code)
+
+
+# What happened to a store, for people: what its methods got, and what came of them. The trace of a run and
+# its seed file speak as the contract does.
+
+
+def lines_of(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
+    """One for each item."""
+    for step in verdict.steps:
+        is_said = bool(step.gots) and step.said == tuple(map(str, step.gots))  # else it ended within the item
+        shown = join_shown([got.told for got in step.gots]) if is_said else step.told
+        paused = f" (paused at {', '.join(step.paused_at)})" if step.paused_at else ""
+        yield f"{text_of(adapter, step.item)}  ->  {shown}{paused}"
+
+
+def warn_unexplored(jobs: JobCounts) -> str:
+    """Return what runs with these jobs of executors say nothing about; empty if there is nothing."""
+    message = "ran whole while others waited, and races within them were not explored"
+    return f"{plural(jobs.whole_count, 'job')} {message}" if jobs.whole_count else ""
+
+
+def not_recurring(verdict: TargetVerdict) -> str:
+    """Return why a broken promise was not kept as a file: run again, the same items break none."""
+    threads = " and ".join(f"`{name}`" for name in verdict.threads)
+    reason = f"{threads} began threads" if threads else REASONS
+    return f"did not recur: depends on something outside the run ({reason})"
+
+
+REASONS: Final = "a global of a module, another process, a file elsewhere, or the real time"
+
+
+def text_of(adapter: type[Adapter], item: Item) -> str:
+    return str(structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)))
+
+
+def as_taken(adapter: type[Adapter], op: ContractOp) -> ContractOp:
+    """A time as the method gets it: in seconds, or as `ttl_ms`."""
+    method = getattr(adapter, op.name, None)
+    if method is None or "ttl" not in op.args:
+        return op
+    args = {name: value for name, value in op.args.items() if name != "ttl"}
+    return ContractOp(op.name, {**args, **fitting(method, {"ttl": op.args["ttl"]})})

@@ -13,7 +13,7 @@ import threading
 import time
 from _thread import allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import BuiltinMethodType, ModuleType
 from typing import Any
@@ -101,7 +101,8 @@ class JobThread:
                     raise TimeoutError
         except BaseException as error:  # what interrupts the loop ends the job too
             if not isinstance(error, TimeoutError):  # else it does not compute, and would not see it
-                raise_in(self.ident, Abandoned)
+                thread, raised = ctypes.c_ulong(self.ident), ctypes.py_object(Abandoned)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, raised)  # as soon as it runs Python
             self.abandon()
             raise
         return self.function is None
@@ -123,16 +124,6 @@ class JobThread:
             if self.go.locked():
                 self.go.release()
             self.over.acquire(timeout=ENDING_SECONDS_MAX)
-
-
-def sleep_really() -> None:
-    """Give a thread of the store itself a moment of real time."""
-    REAL_SLEEP(MOMENT_SECONDS)
-
-
-def raise_in(ident: int, error: type[BaseException]) -> None:
-    """Raise an error in another thread, as soon as that runs code of Python."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(error))
 
 
 def trace_lines(function: Callable[[], Any], reach: Callable[[], None]) -> Callable[[], Any]:
@@ -216,36 +207,35 @@ running: list[Any] = []  # the loop of the run that goes on
 @contextmanager
 def install(loop: Any) -> Iterator[None]:
     """Until the block ends, locks that would wait let other jobs of this loop go on."""
+    running.append(loop)
+    try:
+        with clocks.patch_names(substitutes(loop)):
+            yield
+    finally:
+        running.remove(loop)
+
+
+def substitutes(loop: Any) -> Iterator[tuple[Any, str, Any]]:
     ours = {threading.Lock: Lock, queue.SimpleQueue: queue._PySimpleQueue}  # type: ignore[attr-defined]
-    with ExitStack() as stack:
+    real_start = threading.Thread.start
 
-        def put(owner: Any, name: str, value: Any) -> None:
-            stack.callback(setattr, owner, name, getattr(owner, name))
-            setattr(owner, name, value)
+    def start(self: threading.Thread) -> Any:
+        if get_ident() in loop.clock.threads or threading.current_thread() in loop.own_threads:
+            loop.own_threads.append(self)
+        return real_start(self)
 
-        real_start = threading.Thread.start
-
-        def start(self: threading.Thread) -> Any:
-            if get_ident() in loop.clock.threads or threading.current_thread() in loop.own_threads:
-                loop.own_threads.append(self)
-            return real_start(self)
-
-        put(threading.Thread, "start", start)  # every thread begins by this
-        running.append(loop)
-        stack.callback(running.remove, loop)
-        for name, value in {"Lock": Lock, "_allocate_lock": Lock, "_CRLock": None}.items():
-            put(threading, name, value)
-        for owner, name in ((threading, "_time"), (queue, "time")):  # by which they count how long they wait
-            put(owner, name, time.monotonic)
-        put(queue, "SimpleQueue", queue._PySimpleQueue)  # type: ignore[attr-defined]
-        for owner, name, real in clocks.find_places(tuple(ours), len(sys.modules)):
-            put(owner, name, ours[real])
-        made: dict[Any, Any] = {}
-        for owner, name, real in find_locks(len(sys.modules)):
-            lock = getattr(real, "__self__", real)  # a Condition has methods of its lock
-            if vars(owner).get(name) is real and (own := made.setdefault(lock, make_own(lock))):
-                put(owner, name, own if lock is real else getattr(own, real.__name__))
-        yield
+    yield threading.Thread, "start", start  # every thread begins by this
+    for name, value in {"Lock": Lock, "_allocate_lock": Lock, "_CRLock": None}.items():
+        yield threading, name, value
+    for owner, name in ((threading, "_time"), (queue, "time")):  # by which they count how long they wait
+        yield owner, name, time.monotonic
+    yield queue, "SimpleQueue", ours[queue.SimpleQueue]
+    yield from clocks.find_uses(ours)
+    made: dict[Any, Any] = {}
+    for owner, name, real in find_locks(len(sys.modules)):
+        lock = getattr(real, "__self__", real)  # a Condition has methods of its lock
+        if vars(owner).get(name) is real and (own := made.setdefault(lock, make_own(lock))):
+            yield owner, name, own if lock is real else getattr(own, real.__name__)
 
 
 def make_own(real: Any) -> Any:

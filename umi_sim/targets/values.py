@@ -14,7 +14,6 @@ from umi_sim.formats.schema import TEXT, Json, at, wrong
 PLAIN_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,19}")
 PLAIN_TEXT: Final = re.compile(r"[!-~](?:[ -~]{0,60}[!-~])?")
 PLAIN_INT_MAX: Final = 2**31
-SHOWN_CHARS_MAX: Final = 120
 INT_MAX: Final = 10**18
 
 ODD_NAMES: Final = (
@@ -89,14 +88,6 @@ def key_of(value: object) -> object:
     if isinstance(value, Data):
         return kind, *[key_of(getattr(value, name)) for name in list_compared(kind)]
     return kind, repr(value)
-
-
-def show_value(value: object) -> str:
-    """A value for people: short, and without addresses of this process."""
-    text = repr(value)
-    if " at 0x" in text:
-        text = re.sub(r" at 0x[0-9a-f]+", "", text)
-    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}... ({len(text)} characters)"
 
 
 # As JSON.

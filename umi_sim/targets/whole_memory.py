@@ -8,7 +8,6 @@ Law 2. What it does not serve is not asked for. A hunt in which nothing was aske
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from time import monotonic
 from typing import Final
 
@@ -18,15 +17,12 @@ from msgspec import structs
 from umi_core.data import Owner
 from umi_sim.judge.equivalences import FILTER, SECOND
 from umi_sim.kernel.progress import at
+from umi_sim.machines.protocol import NothingServed
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs import runner
 from umi_sim.scenario import files as scenarios
-from umi_sim.seedfile import files as seed_file
-from umi_sim.seedfile.files import SeedFile
-from umi_sim.shrink import Shrunk, shrink_whole
-from umi_sim.target.machine import NothingServed
-from umi_sim.targets.adapter import FOLDER, BadAdapter
+from umi_sim.targets.adapter import BadAdapter
 
 TARGET: Final = "umi_core"  # whose contract it is
 
@@ -90,19 +86,3 @@ def names_of(given: Sequence[str]) -> list[str]:
         unfit = next(name for name in files if name not in fit)
         raise BadAdapter(f"--scenario {unfit}: tests the {files[unfit].target}, or has a planted bug")
     return [name for name in fit if given or not files[name].manual]
-
-
-# Files.
-
-
-def shrink_verdict(verdict: Verdict) -> Shrunk:
-    return shrink_whole(seed_file.of_verdict(verdict))
-
-
-def save_failure(seed: SeedFile) -> Path:
-    """Write a failure. The command is in no file: it is given again with each replay."""
-    return seed_file.save(structs.replace(seed, repro=""), Path(FOLDER))
-
-
-def with_command(seed: SeedFile, command: str) -> SeedFile:
-    return structs.replace(seed, config=structs.replace(seed.config, command=command))

@@ -28,13 +28,13 @@ from collections.abc import (
     Sequence,
     ValuesView,
 )
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
-from umi_sim.targets import chance, clocks, faults, files, loop, names, network, threads
+from umi_sim.targets import clocks, faults, files, loop, names, threads
 
 COMPUTING_SECONDS_MAX = 3  # of the store, in one item
 PAGES_MAX = 300  # of one key each: more than any run puts into one place
@@ -61,8 +61,8 @@ def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
             clocks.install(world.clock),
             faults.install(world.sites, world.clock.seconds),
             files.install(world.sites),
-            network.install(world.sites),
-            chance.install(seed),
+            faults.install_network(world.sites),
+            clocks.install_chance(seed),
             no_collection(),
             silence(),
             loop.install(world.loop),
@@ -86,18 +86,14 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def silence() -> Iterator[None]:
+def silence() -> AbstractContextManager[None]:
     """Until the block ends, what the store logs without a handler, or its threads end with, is not printed.
 
     With thousands of failures there would be nothing else to read.
     """
-    before = logging.lastResort, threading.excepthook
-    logging.lastResort, threading.excepthook = logging.NullHandler(), lambda _: None
-    try:
-        yield
-    finally:
-        logging.lastResort, threading.excepthook = before
+    return clocks.patch_names(
+        [(logging, "lastResort", logging.NullHandler()), (threading, "excepthook", lambda _: None)]
+    )
 
 
 class TargetWorld:
@@ -417,11 +413,6 @@ def replay_item(world: TargetWorld, item: Sequence[Any]) -> Iterator[str]:
         error = world.check()
     if error is not None:
         yield f"check {show_outcome(error, world)}"
-
-
-def is_hang(line: str) -> bool:
-    """Return whether a line of a replay says that the store does not end."""
-    return line.strip().startswith((ENDLESS, "raises Stuck("))
 
 
 ENDLESS = "computes for seconds, and does not end"

@@ -37,6 +37,8 @@ from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.literals import INDENT, LiteralWriter, Parts, comment, number, statement
+from umi_sim.machines.protocol import Machine
+from umi_sim.machines.umi import memory_of
 from umi_sim.mutants import plant_mutant
 from umi_sim.record import fingerprint
 from umi_sim.record.broken import Broken
@@ -47,8 +49,6 @@ from umi_sim.runs.runner import begin_run, finish_run
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.machine import Machine
-from umi_sim.target.umi import memory_of
 
 P = ParamSpec("P")
 PROBES: Final[tuple[Request, ...]] = (

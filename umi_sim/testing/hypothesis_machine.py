@@ -30,6 +30,7 @@ from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.report import laid_out
+from umi_sim.machines.umi import UmiTarget
 from umi_sim.mutants import Mutant, plant_mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record import fingerprint
@@ -45,7 +46,6 @@ from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
 from umi_sim.shrink.references import ReplyListener
-from umi_sim.target.umi import UmiTarget
 from umi_sim.testing.machine_arguments import (
     ARGS,
     ENTITIES,

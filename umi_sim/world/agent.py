@@ -17,13 +17,13 @@ from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Re
 from umi_core.messages.requests import Request
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
+from umi_sim.machines.protocol import Machine
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.record.items import ClockMove, Op
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.services.calls import Call, Flush
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.machine import Machine
 from umi_sim.world import moments
 
 # A machine that does nothing and wants to be woken for the same instant again stops the time of the world, as

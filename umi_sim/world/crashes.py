@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from umi_sim.faults.agent import AgentEvent
+from umi_sim.machines.protocol import Machine
 from umi_sim.record.trace import Tag
-from umi_sim.target.machine import Machine
 from umi_sim.world import takeovers
 from umi_sim.world.agent import Agent
 

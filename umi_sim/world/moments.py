@@ -7,8 +7,8 @@ from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.messages.effects import HookNote
 from umi_core.messages.requests import CoreRead, Request
 from umi_core.messages.results import BlockSet, Rebalanced, Remembered
+from umi_sim.machines.protocol import Machine
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER
-from umi_sim.target.machine import Machine
 
 ENDS: Final = (I64_MIN, I64_MAX)
 

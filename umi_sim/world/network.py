@@ -22,11 +22,11 @@ from umi_sim.faults.network import Passage, Trip, Trips
 from umi_sim.faults.service import Arrival
 from umi_sim.faults.window import Window
 from umi_sim.kernel.prng import Keyed, stream_key
+from umi_sim.machines.protocol import Machine, Origin, Target
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import effect_fields, short
 from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
-from umi_sim.target.machine import Machine, Origin, Target
 from umi_sim.world.agent import Agent, Judge, NetworkMessage, Tally
 from umi_sim.world.source import At, Source, names_group
 

@@ -24,6 +24,8 @@ from umi_sim.faults.declaration import args_maker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import READING_MS_MAX, SimClock
 from umi_sim.kernel.prng import Keyed, stream_key
+from umi_sim.machines.fence import step
+from umi_sim.machines.protocol import InitialStorage, Machine, Target
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.items import Args, ClockMove, Op
@@ -33,8 +35,6 @@ from umi_sim.record.trace_fields import answer_fields, outcome_fields, short, sh
 from umi_sim.record.verdict import Event
 from umi_sim.services.calls import Services
 from umi_sim.services.tampering import Tampering
-from umi_sim.target.fence import step
-from umi_sim.target.machine import InitialStorage, Machine, Target
 from umi_sim.world import changes, clock_moves, crashes, moments, takeovers
 from umi_sim.world.agent import (
     Agent,

@@ -15,7 +15,7 @@ from umi_core.language.dates import add_dates, day_of, drop_dates, list_dated, n
 from umi_core.language.extraction import Extraction, parse_extraction
 from umi_core.limits import DAY_MS
 from umi_core.text import size
-from umi_core.workflows.dating import list_texts
+from umi_core.workflows.recall import list_texts
 
 EPOCH = date(1970, 1, 1)
 SUNDAY = (date(2026, 11, 29) - EPOCH).days

@@ -1,6 +1,6 @@
 """Goal: a member is in use if it was used lately, or if its group has one that was (H8.21)."""
 
-from umi_core.policies.decay import in_use
+from umi_core.policies.clustering import in_use
 from umi_core.rows import AccessRecord, Membership
 
 OLD_MS, LIMIT_MS, NEW_MS = 10, 100, 101

@@ -32,7 +32,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Forgotten, Listed, Memorized, Recalled, Remembered, Stored
 from umi_core.rows import Category, Ended, Entity, Relation, Row
 from umi_sim.judge.state import check_memory
-from umi_sim.target.limits import lower_limits
+from umi_sim.machines.limits import lower_limits
 
 PARIS, BERLIN, ROME = (id_of_fact("Alice", f"lives in {city}") for city in ("Paris", "Berlin", "Rome"))
 NUTS, TEA = (id_of_fact("Alice", content) for content in ("is allergic to nuts", "likes tea"))

@@ -15,8 +15,8 @@ from umi_core.messages.requests import EvolveCategory, Forget, List, Memorize
 from umi_core.messages.results import Evolved, Listed
 from umi_core.policies.clustering import Cluster, KnownGroup
 from umi_core.rows import Address, Category, Membership, Row, Subcategory, Vector
-from umi_core.workflows import evolve_category
-from umi_core.workflows.evolve_category import parts_of
+from umi_core.workflows import categories
+from umi_core.workflows.categories import parts_of
 
 GROUPED = structs.replace(
     QUIET, cluster_ppm=300_000, assign_ppm=300_000, merge_ppm=600_000, cluster_size_min=2
@@ -186,17 +186,17 @@ def test_of_very_many_members_the_first_are_divided(monkeypatch: pytest.MonkeyPa
     world.memorize(*TEAS)
     world.evolve()
     world.memorize("drinks white tea", "drinks cold tea")
-    monkeypatch.setattr(evolve_category, "EVOLVE_MEMBER_COUNT_MAX", 3)
+    monkeypatch.setattr(categories, "EVOLVE_MEMBER_COUNT_MAX", 3)
     assert sizes(world.evolve()) == [("hot_drinks", 4)]
     assert world.lacks() == [("contents:partial", "too_many", 1)]
-    monkeypatch.setattr(evolve_category, "EVOLVE_MEMBER_COUNT_MAX", 0)
+    monkeypatch.setattr(categories, "EVOLVE_MEMBER_COUNT_MAX", 0)
     assert world.evolve().unassigned_count == 4
 
 
 def test_of_long_vectors_fewer_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     world.memorize(*TEAS, "drinks white tea")
-    monkeypatch.setattr(evolve_category, "EVOLVE_COMPONENT_COUNT_MAX", 3 * GROUPED.embedding_dims - 1)
+    monkeypatch.setattr(categories, "EVOLVE_COMPONENT_COUNT_MAX", 3 * GROUPED.embedding_dims - 1)
     assert sizes(world.evolve()) == [("hot_drinks", 2)]
     assert world.lacks() == [("contents:partial", "too_many", 1)]
 

@@ -31,7 +31,7 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Entity, SessionRow
 from umi_core.state import Operation, Queued
 from umi_core.values import Scope, Turn
-from umi_core.workflows.handoff import last_fitting
+from umi_core.workflows.sessions import last_fitting
 
 ALL = ("keys", "messages", "facts")
 CHAT = [

@@ -53,8 +53,8 @@ from umi_core.migration.requests import (
 from umi_core.migration.rows import MOVED_KINDS, Moved, MovedKey
 from umi_core.rows import Address, Ended, Entity, Row
 from umi_core.values import Scope
+from umi_sim.machines.limits import lower_limits
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.limits import lower_limits
 
 SCOPE = Scope("u", "a")
 OF = (1, "blocks")

@@ -10,15 +10,9 @@ from tests.spec_tables import Row, plain, rows, told, whole
 from tests.spec_tables import text as exact
 from umi_core.text import core_text, has_control, has_unwritable, tidy
 from umi_core.tiers.core import CoreTier, core_of
-from umi_core.tiers.rendering import (
-    as_rendered,
-    importance_text,
-    parse_markdown,
-    parse_xml,
-    render_markdown,
-    render_xml,
-)
+from umi_core.tiers.rendering import importance_text, render_markdown, render_xml
 from umi_core.values import BLOCK_KINDS, Block, Entry
+from umi_sim.judge.state.rendered import as_rendered, parse_markdown, parse_xml
 
 ALICE = Entry("ent_d77159c2f7575629b14ff3b0", 1, "Alice", "likes tea & <b>cake</b>", 7)
 GOLDEN = core_of(

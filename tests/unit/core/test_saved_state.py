@@ -306,7 +306,7 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
     [
         ({"row": 99}, "row: 99, and its table has 17"),
         ({"facts": {}}, "facts: other ones than remember has at extract"),
-        ({"entered": ("unknown",)}, "entered: not of its interceptors: unknown"),
+        ({"entered": ("unknown",)}, "interceptors around remember.extract"),
         ({"pages": (ALIEN,)}, "pages: rows that extract has not asked for"),
         (
             {"reads": (RowRead(12, ALIEN.address, 0, is_named=True),)},
@@ -433,7 +433,7 @@ def test_what_a_skipped_step_leaves_is_taken_and_nothing_else() -> None:
     (operation,) = state.operations.values()
     facts: dict[str, Any] = {**operation.facts, "receipt": None}
     for step in table.steps[1:-1]:
-        facts |= dict(step.otherwise or {})
+        facts |= step.left
     skipped = structs.replace(operation, row=len(table.steps) - 1, facts=facts)
     assert list(wrong_facts(skipped, table, state.scope)) == []
     for name in table.steps[1].learns:

@@ -20,12 +20,13 @@ from umi_core.tiers.session import (
     SessionInfo,
     decode,
     encode,
-    read_reserved,
     record_recall,
     record_remember,
     seal_body,
 )
 from umi_core.tiers.working import WorkingTier, answer
+
+read_reserved = SessionInfo.read_reserved
 
 NOTHING = SessionInfo()
 CONFIG = Config()

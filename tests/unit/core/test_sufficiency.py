@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row as SpecRow
 from tests.spec_tables import rows, whole
 from tests.worlds import SCOPE
-from umi_core.policies.ranking import united_ppm
-from umi_core.policies.sufficiency import ScoredRow, is_enough, union
+from umi_core.policies.ranking import ScoredRow, is_enough, union, united_ppm
 from umi_core.rows import Address, Resource, Row
 
 AVERAGE = 800_000

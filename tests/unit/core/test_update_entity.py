@@ -28,7 +28,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import Stored
 from umi_core.rows import Category, Ended, Entity, Membership
-from umi_core.workflows.revising import add_sources
+from umi_core.workflows.entities import add_sources
 
 TEA, COFFEE = (id_of_note(f"Likes {it}") for it in ("tea", "coffee"))
 OF_ALICE = id_of_fact("Alice", "likes tea")

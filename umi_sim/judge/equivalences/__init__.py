@@ -41,6 +41,9 @@ OF_LIVES: Final = (
 NAMES: Final = (*OF_LIVES, FILTER)
 """All that a scenario may turn on; E-FILTER is asked in the audit, where a healed storage answers."""
 
+ONE_IN: Final = {"E-FORGE": 32, "E-FAIL": 32}  # each costs as much as the run itself; the others a fifth
+ONE_IN_OTHER: Final = 8
+
 OF_FILES: Final = (*NAMES, SECOND)
 """All that a run may have on: E-SECOND compares another implementation, which no file names."""
 
@@ -62,7 +65,7 @@ def rule_of(name: str) -> str:
 def choose_equivalences(given: Sequence[str] | None, seed: int, mode: str) -> tuple[str, ...]:
     """Return the names a scenario gives, or draw them.
 
-    Without names, a plain run has one equivalence, and each one is in an eighth of the swarm runs.
+    Without names, a plain run has one equivalence, and each is in one of `ONE_IN` swarm runs.
     """
     if given is not None:
         return tuple(given)
@@ -70,4 +73,5 @@ def choose_equivalences(given: Sequence[str] | None, seed: int, mode: str) -> tu
         # E-RESTORE is the one that a reader of a plain run
         # can expect at all times: a restart changes nothing.
         return (RESTORE,) if mode == "plain" else ()
-    return tuple(name for name in NAMES if Stream(seed, "config", f"run.equivalences.{name}").chance(1, 8))
+    streams = {name: Stream(seed, "config", f"run.equivalences.{name}") for name in NAMES}
+    return tuple(name for name, stream in streams.items() if stream.chance(1, ONE_IN.get(name, ONE_IN_OTHER)))

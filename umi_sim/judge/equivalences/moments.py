@@ -33,8 +33,8 @@ from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
 
-MOMENT_COUNT_MAX: Final = 48
-STOP_COUNT_MAX: Final = 1_000
+MOMENT_COUNT_MAX: Final = 16
+STOP_COUNT_MAX: Final = 100
 
 Leave = Callable[[int, RecordedStep, Memory], bool]
 
@@ -52,7 +52,7 @@ def at_moments(life: RecordedLife, fits: Leave, leave: Leave, count_max: int = M
     """
     left, compared = 0, 0
     for moment in life.replay_steps():
-        # 48 moments of 480 steps: at most one in ten steps
+        # 16 moments of 160 steps: at most one in ten steps
         if left * len(life.steps) <= moment[0] * count_max and fits(*moment):
             left += 1
             compared += leave(*moment)

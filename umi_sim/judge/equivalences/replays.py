@@ -15,9 +15,9 @@ from umi_sim.judge.equivalences.lives import RecordedLife, copy_saved, follow, s
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
-STEP_BYTES: Final = 1_024
-"""So many bytes of a copy are paid by each step: one of five times as many is followed by five without. Then
-copies take about as long as the steps do."""
+COPY_STEPS: Final = 6
+STEP_BYTES: Final = 512
+"""A copy costs as much as six steps, and as one for each 512 bytes; so many steps follow it without a copy."""
 NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # what a value without bytes raises
 
 
@@ -64,8 +64,8 @@ def compare_restored(life: RecordedLife) -> int:
         follow(memory, step)
         if number == next_at:
             memory, size_bytes = copy_saved(memory)
-            # a copy of 5,000 bytes before step 7: the next one is made before step 12
-            copied_at, next_at = number, number + 1 + size_bytes // STEP_BYTES
+            # a copy of 5,000 bytes before step 7: the next one is made before step 23
+            copied_at, next_at = number, number + 1 + COPY_STEPS + size_bytes // STEP_BYTES
         effects = memory.step(step.now_ms, step.value)
         what = f"made anew before step {copied_at}, it in step {number}, {step.name},"
         rule = rules.COPIED_STATE_CONTINUES

@@ -29,11 +29,11 @@ from umi_core.text import cut, norm
 from umi_core.values import Scope
 from umi_sim.judge.invariants.plans import PlanInputs, Question
 from umi_sim.judge.observer import Observer
+from umi_sim.machines.protocol import Machine
+from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.services.calls import Call
-from umi_sim.target.machine import Machine
-from umi_sim.target.umi import memory_of
 
 # The memory divides in one step, without a question in between, so the work of a step has to be bounded.
 COMPONENTS: Final = 2**20  # of the members that are looked at, all together

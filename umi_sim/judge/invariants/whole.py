@@ -10,9 +10,9 @@ from umi_core.messages.effects import Commit, Effect, Write
 from umi_core.shapes import anything
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
+from umi_sim.machines.protocol import Machine
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
-from umi_sim.target.machine import Machine
 
 
 class WrittenRows(Observer):

@@ -26,7 +26,7 @@ from umi_sim.judge.plain.requests import describe_misfit
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.category_lists import config_of_life
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
 # Closing is first: a reply that closes the agent empties all other models before they judge it.
@@ -74,27 +74,13 @@ def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
     for note in reply.hooks:
         if note.name == DOORKEEPER:
             is_answered = note.what == "substituted"  # else it refused, or stumbled, which is the same
-            # `umi_sim/target/revisions.py` has these interceptors: each answers something that the world
+            # `umi_sim/machines/revisions.py` has these interceptors: each answers something that the world
             # never said, so without this the models would not know why an operation goes on or fails.
             yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
         elif note.name == USHER:
             yield note.step, ModelReplied(0, "")
         elif note.name == BEHIND:
             yield note.step, EffectFailed(0, "unknown")
-
-
-def check_modest(op_id: str, reply: Reply) -> None:
-    """Demand that an interceptor may always ask for less."""
-    wrong = [note for note in reply.hooks if note.name.startswith(MODEST)]
-    demand(not wrong, rules.WORKFLOW_CONTRACT, f"{op_id}: an interceptor may not ask for less", (), wrong)
-
-
-def check_echoes(op_id: str, reply: Reply) -> None:
-    """Demand that an answer is taken from an interceptor too, in a world that answers soundly."""
-    for note in reply.hooks:
-        is_taken = not note.name.startswith(ECHO) or note.what == "substituted"
-        message = f"{op_id}: what came for {note.step} is not taken when an interceptor gives it"
-        demand(is_taken, rules.WORKFLOW_CONTRACT, message, "substituted", note.what)
 
 
 def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
@@ -283,9 +269,6 @@ class Oracle:
         if self.tampered is not None:
             self.tampered.observe_reply(agent, self.scope_of(agent), op_id, outcome)
             return
-        check_modest(op_id, reply)
-        if not self.config.faults:
-            check_echoes(op_id, reply)
         away = tuple(list_substitutes(reply)) if reply.hooks else ()
         if old := self.old_lives.get(agent):
             for step, answer in away if op_id in old.failures.heard else ():

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.language.times import minute_of
-from umi_core.policies.sufficiency import union
+from umi_core.policies.ranking import union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_core.text import cut, size
 from umi_sim.judge.plain.blocks import every, unescape

@@ -24,6 +24,7 @@ from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import Block, Entry
+from umi_sim.judge.state import rendered
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
@@ -117,9 +118,9 @@ def bytes_of_entry(entry: Entry) -> int:
 
 def check_rendering(core: CoreTier) -> None:
     """Demand that both renderings are read back as the blocks, in the order of the tier."""
-    shown = rendering.as_rendered(core)
-    check_parsed("XML", shown, rendering.parse_xml(rendering.render_xml(core)))
-    check_parsed("Markdown", shown, rendering.parse_markdown(rendering.render_markdown(core)))
+    shown = rendered.as_rendered(core)
+    check_parsed("XML", shown, rendered.parse_xml(rendering.render_xml(core)))
+    check_parsed("Markdown", shown, rendered.parse_markdown(rendering.render_markdown(core)))
 
 
 def check_parsed(form: str, blocks: Sequence[Block], parsed: Sequence[Block]) -> None:

@@ -33,7 +33,6 @@ from umi_core.engine.workflow import (
     Unusable,
     Workflow,
     degrade,
-    nothing,
     retry,
 )
 from umi_core.errors import (
@@ -152,7 +151,7 @@ def test_a_row_whose_when_is_false_leaves_its_otherwise() -> None:
 
 def test_a_skip_runs_no_row_between_and_leaves_their_otherwise() -> None:
     jump = Step("jump", lambda *_: Learned(skip_to="end"), skips_to=("end",))
-    between = asking("between", READ, retry(1), produces=(Y,), otherwise=nothing(Y))
+    between = asking("between", READ, retry(1), produces=(Y,))
     end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts[Y])}), (Y,), (OUTCOME,))
     skipped = trial(jump, between, Step("more", learns()), end)
     assert (skipped.outcome, skipped.sent) == (Done(None), [])

@@ -10,9 +10,8 @@ from tests.spec_tables import Row, plain, rows
 from tests.unit.core.engine.tables import X, Y, Z, named
 from umi_core.engine import middleware as hooks
 from umi_core.engine.facts import Fact, Facts, is_within
-from umi_core.engine.registry import Registry
-from umi_core.engine.validation import findings
-from umi_core.engine.workflow import Learned, Step, Workflow, degrade, forever, nothing, retry
+from umi_core.engine.registry import Registry, findings
+from umi_core.engine.workflow import Learned, Step, Workflow, degrade, forever, retry
 from umi_core.errors import BadWorkflow, Rejected
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.messages.effects import Commit, Embed, Read, Reply
@@ -114,15 +113,8 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
     "skip to an earlier row": ((row("a"), row("b", skips_to=("a",)), END), ["BadSkip(b, ('a',))"]),
     "skip to itself": ((row("a", skips_to=("a",)), END), ["BadSkip(a, ('a',))"]),
     "skip to nowhere": ((row("a", skips_to=("x",)), row("b", produces="y"), END), ["BadSkip(a, ('x',))"]),
-    "skip over what leaves nothing": (
-        (row("a", skips_to=("end",)), row("b", produces="y x"), END),
-        ["NoOtherwise(b, ('x', 'y'))"],
-    ),
-    "skip over what leaves its facts": (
-        (row("a", skips_to=("end",)), row("b", produces="y", otherwise=nothing(Y)), END),
-        [],
-    ),
-    "when without otherwise": ((row("a", produces="x", when=bool), END), ["NoOtherwise(a, ('x',))"]),
+    "skip over what leaves nothing": ((row("a", skips_to=("end",)), row("b", produces="y x"), END), []),
+    "when without otherwise": ((row("a", produces="x", when=bool), END), []),
     "replan of a row that is not there": (
         (asking("a", Commit, on_failure=retry(3, replan="x")), END),
         ["BadSkip(a, ('x',))"],
@@ -173,7 +165,7 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
         ["FactType(w, ('outcome',))"],
     ),
     "nothing left for who may come": (
-        (Step("a", take, (), (COUNT,), when=bool, otherwise=nothing(COUNT)), Step("b", take, (COUNT,)), END),
+        (Step("a", take, (), (COUNT,), when=bool), Step("b", take, (COUNT,)), END),
         ["BadOtherwise(a, ('n',))"],
     ),
     "something left for who may come": (
@@ -182,7 +174,7 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
     ),
     "nothing left for who expects that": (
         (
-            Step("a", take, (), (COUNT,), when=bool, otherwise=nothing(COUNT)),
+            Step("a", take, (), (COUNT,), when=bool),
             Step("b", take, (Fact("n", int | None),)),
             END,
         ),
@@ -191,7 +183,7 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
     "nothing left where nobody comes": (
         (
             row("a", skips_to=("end",)),
-            Step("b", take, (), (COUNT,), otherwise=nothing(COUNT)),
+            Step("b", take, (), (COUNT,)),
             Step("c", take, (COUNT,)),
             END,
         ),
@@ -205,7 +197,7 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
         (row("Bad", "x"), row("b", produces="y", when=bool, skips_to=("Bad",))),
         [
             "BadStepId(Bad, ())", "MissingFact(Bad, ('x',))", "MissingFact(w, ('outcome',))",
-            "BadSkip(b, ('Bad',))", "NoOtherwise(b, ('y',))",
+            "BadSkip(b, ('Bad',))",
         ],
     ),
 }  # fmt: skip
@@ -261,6 +253,7 @@ def test_a_change_has_the_result_of_the_table(change: Row) -> None:
         (lambda: FIRST.at("w", 0), ["unknown revision: w@0"]),
         (lambda: FIRST.at("v"), ["unknown revision: v@0"]),
         (lambda: FIRST.interceptors(1), ["unknown revision: interceptors@1"]),
+        (lambda: FIRST.interceptors(-1), ["unknown revision: interceptors@-1"]),
         (lambda: Registry().register(Workflow("e", (), ())), ["MissingFact(e, ('outcome',))"]),
     ],
 )

@@ -21,8 +21,8 @@ from umi_core.messages.effects import (
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.judge.invariants.asked import ServiceQuestions
+from umi_sim.machines.protocol import Origin
 from umi_sim.record.broken import Broken
-from umi_sim.target.machine import Origin
 
 SCOPE, OTHER = Scope("u", "a"), Scope("u", "b")
 AT = Address(SCOPE, "entity", "ent_1")

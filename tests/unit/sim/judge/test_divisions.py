@@ -115,7 +115,7 @@ def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
     )
     near = structs.replace(MEMBER, subcategory_id="sub_1", confidence_ppm=PPM)
     bodies = (structs.replace(centre, entity_id="ent_1"), near)
-    writes = tuple(Write(Address(SCOPE, it.row_kind, it.own_id()), it) for it in bodies)
+    writes = tuple(Write(Address(SCOPE, it.row_kind, it.own_id() or ""), it) for it in bodies)
     with pytest.raises(Broken, match="entity written with its membership mem_1"):
         check_assignment(plan, Commit(writes, ()), Config())
 

@@ -133,7 +133,7 @@ def test_a_rule_is_found_by_name_by_id_and_by_what_other_pages_call_it() -> None
 
 
 def test_every_rule_that_is_checked_is_named_by_a_check() -> None:
-    folders = ("umi_sim/judge", "umi_sim/runs", "umi_sim/world", "umi_sim/target")
+    folders = ("umi_sim/judge", "umi_sim/runs", "umi_sim/world", "umi_sim/machines")
     files = [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
     source = "".join(file.read_text("utf-8") for file in files)
     named = re.findall(r"\brules\.([A-Z_]+)", source)

@@ -1,7 +1,7 @@
 """Goal: stand-ins say nothing of what they stand for, and a memory treats them as it did the words."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from umi_core.config import Config
 from umi_core.language.words import words
@@ -98,6 +98,7 @@ def test_a_saved_session_can_be_loaded_in_other_words() -> None:
 def test_a_row_is_as_sound_as_it_was(kind: str) -> None:
     """Blocks under other labels, and entries with other ids, stand in another order."""
 
+    @settings(max_examples=30)
     @given(bodies_of(kind))
     def check(body: Body) -> None:
         assert StandIns(b"secret").value(body).is_sound

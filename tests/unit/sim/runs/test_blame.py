@@ -8,12 +8,12 @@ from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect, Outcome
 from umi_core.messages.requests import Request
 from umi_sim.judge.inspector import Inspector
+from umi_sim.machines.subject import SubjectTarget
+from umi_sim.machines.umi import UmiTarget, memory_of
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.blame import wrong_fields
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.subject import SubjectTarget
-from umi_sim.target.umi import UmiTarget, memory_of
 from umi_sim.world.source import Replay
 from umi_sim.world.world import World
 

@@ -7,10 +7,10 @@ from msgspec import structs
 
 from umi_core.rows import Address, Row
 from umi_core.tiers.core import CoreTier
+from umi_sim.machines.umi import memory_of
 from umi_sim.runs import rest
 from umi_sim.runs.runner import Run, begin_run, run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.umi import memory_of
 
 CONFIG = draw(find("core"), 1)
 

@@ -49,7 +49,7 @@ def life(names: tuple[str, ...], ttl_ms_max: int) -> Iterator[Op]:
 RESTARTING = Mutant(
     "versions-restart-at-load", "session", "a loaded session begins at version 1 again",
     (TextEdit(
-        "umi_core/workflows/handoff.py", "loaded.info, version=row.version", "loaded.info, version=1"
+        "umi_core/workflows/sessions.py", "loaded.info, version=row.version", "loaded.info, version=1"
     ),),
     (), "sessions",
 )  # fmt: skip

@@ -7,10 +7,10 @@ from tests.memory_rows import AppliesWhatFails
 from umi_sim.kernel.report import laid_out
 from umi_sim.targets import MISSING, Kv
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.anomalies import ANOMALIES
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
+from umi_sim.targets.promises import ANOMALIES
 from umi_sim.targets.telling import of_hunt
 
 

@@ -27,7 +27,7 @@ def test_what_was_found_before_is_run_first(tmp_path: Path) -> None:
     pop = Item("at_once", (ContractOp("pop", {"session": "a"}),) * 2)
     items = Item("op", (ContractOp("add", {"session": "a", "items": ["v"]}),)), pop
     broken = run(PopReadsThenDeletes, items)
-    path = seed_files.write(Mended, "elsewhere.test_as_test:Mended", 7, broken, tmp_path)
+    path = seed_files.write(Mended, "elsewhere.test_as_test:Mended", broken, tmp_path)
     assert failure_of(Mended, 0, tmp_path) == ""
     told = failure_of(type("Mended", (PopReadsThenDeletes,), {}), 0, tmp_path)
     assert "as recorded, answer by answer" in told
@@ -49,7 +49,7 @@ def test_only_what_is_of_this_adapter_is_run(tmp_path: Path, capsys: pytest.Capt
     add, pop = ContractOp("add", {"session": "a", "items": ["v"]}), ContractOp("pop", {"session": "a"})
     broken = run(PopReadsThenDeletes, (Item("op", (add,)), Item("at_once", (pop, pop))))
     paths = {
-        name: seed_files.write(PopReadsThenDeletes, name, 7, broken, tmp_path)
+        name: seed_files.write(PopReadsThenDeletes, name, broken, tmp_path)
         for name in ("a.one:Mine", "two:Mine", "--contract sessions --command 'node mine.mjs'")
     }
     assert [path.name.partition("-at-once")[0] for path in paths.values()] == [

@@ -69,7 +69,7 @@ def test_the_report_says_how_much_was_written(kind: str, part: int, told: str) -
 
 def test_a_torn_run_replays_from_its_file_and_as_a_script(tmp_path: Path) -> None:
     verdict = run(InPlace, (Item("op", (PUT,)), Item("crash_in", (PUT,), 1, "write", 40)))
-    saved = seed_files.read(seed_files.write(InPlace, "file_stores:InPlace", 0, verdict, tmp_path))
+    saved = seed_files.read(seed_files.write(InPlace, "file_stores:InPlace", verdict, tmp_path))
     assert [step.item for step in saved.steps] == list(verdict.items)
     assert run(InPlace, [step.item for step in saved.steps]).trace == saved.trace
     script = tmp_path / "show.py"

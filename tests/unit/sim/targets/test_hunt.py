@@ -18,7 +18,7 @@ from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import Checker
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import CannotExport, script_of
-from umi_sim.targets.hunt import hunt, moments_of
+from umi_sim.targets.hunt import Hunt, hunt, moments_of
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.shrinking import find_needed, shrink
@@ -27,9 +27,19 @@ from umi_sim.targets.values import key_of
 RULES = {"PopReadsThenDeletes": "at-once", "AddsOneByOne": "batch-split", "ClearSwallows": "done-lost"}
 
 
+HUNTS: dict[str, Hunt] = {}
+
+
+def hunt_once(store: type[Adapter]) -> Hunt:
+    """The hunt of a store, which several tests look at."""
+    if store.__name__ not in HUNTS:
+        HUNTS[store.__name__] = hunt(store, range(200))
+    return HUNTS[store.__name__]
+
+
 @pytest.mark.parametrize("store", PLANTED)
 def test_a_planted_bug_is_found_and_told_in_three_items(store: type[Store]) -> None:
-    small = hunt(store, range(200)).small
+    small = hunt_once(store).small
     assert small is not None
     assert small.broken is not None
     assert small.broken.rule == RULES[store.__name__]
@@ -38,7 +48,7 @@ def test_a_planted_bug_is_found_and_told_in_three_items(store: type[Store]) -> N
 
 @pytest.mark.parametrize("store", PLANTED)
 def test_what_a_failure_needs_is_told_item_by_item(store: type[Store]) -> None:
-    finding = hunt(store, range(200)).findings[0]
+    finding = hunt_once(store).findings[0]
     changes = {
         "op": "without it", "advance": "without it", "at_once": "one after the other",
         "fail": "without the failure", "crash_in": "without the crash",
@@ -49,7 +59,7 @@ def test_what_a_failure_needs_is_told_item_by_item(store: type[Store]) -> None:
 
 
 def test_what_is_not_needed_fails_without_it_as_well() -> None:
-    small = hunt(PopReadsThenDeletes, range(200)).small
+    small = hunt_once(PopReadsThenDeletes).small
     assert small is not None
     other = Item("op", (ContractOp("get", {"session": "z"}),))
     longer = run(PopReadsThenDeletes, (other, *small.items), small.seed)
@@ -73,9 +83,9 @@ def test_runs_replay_answer_by_answer() -> None:
 
 def test_a_seed_file_holds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = hunt(PopReadsThenDeletes, range(200))
+    found = hunt_once(PopReadsThenDeletes)
     assert found.small is not None
-    path = seed_files.write(PopReadsThenDeletes, "store:Mine", found.findings[0].seed, found.small)
+    path = seed_files.write(PopReadsThenDeletes, "store:Mine", found.small)
     saved = seed_files.read(path)
     again = run(PopReadsThenDeletes, found.small.items)
     assert saved.steps == found.small.steps
@@ -85,7 +95,7 @@ def test_a_seed_file_holds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_exported_script_shows_it_without_us(tmp_path: Path) -> None:
-    small = hunt(ClearSwallows, range(200)).small
+    small = hunt_once(ClearSwallows).small
     assert small is not None
     script = tmp_path / "show.py"
     script.write_text(script_of(ClearSwallows, small))
@@ -166,7 +176,7 @@ def test_a_known_divergence_hides_nothing_behind_it() -> None:
     class Declared(Forgetful):
         known = (Known("https://example.org/17", rule="ttl", op="count"),)
 
-    first = hunt(Forgetful, range(100))
+    first = hunt_once(Forgetful)
     behind = hunt(Declared, range(300))
     assert first.small is not None
     assert first.small.broken is not None
@@ -236,7 +246,7 @@ def test_equal_states_are_one_and_true_is_not_one() -> None:
 
 
 def test_what_is_shrunk_fails_alike() -> None:
-    found = hunt(Forgetful, range(100))
+    found = hunt_once(Forgetful)
     assert found.first is not None
     small = shrink(Forgetful, found.first)
     assert len(small.items) == 3
@@ -274,25 +284,32 @@ class ComputesForEver(Kv):
 
 
 class OpensSlowly(ComputesForEver):
-    slow_s = shrinking.BRIEF_SECONDS * 2
+    slow_s = 0.1
+
+
+# Of computing; shorter than in a hunt, since a run that never ends uses all of it.
+BRIEF_S, LONG_S = 0.05, 0.3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", [ComputesForEver, OpensSlowly])
 def test_what_computes_for_ever_is_shrunk_with_less_patience_unless_all_is_slow(
-    store: type[Adapter],
+    store: type[Adapter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shrinking, "BRIEF_SECONDS", BRIEF_S)
     items = [
         Item("op", (ContractOp(name, args),))
         for name, args in (("get", {"key": "b"}), ("put", {"key": "a", "value": 1}), ("get", {"key": "a"}))
     ]
     given: list[float] = []
 
-    def live(adapter: type[Adapter], items: Sequence[Item], seed: int, seconds: float = 1) -> TargetVerdict:
+    def live(
+        adapter: type[Adapter], items: Sequence[Item], seed: int, seconds: float = LONG_S
+    ) -> TargetVerdict:
         given.append(seconds)
         return run(adapter, items, seed, seconds)
 
     small = shrinking.shrink(store, live(store, items, 0), live)
     assert small.items == tuple(items[1:])
     is_brief = store is ComputesForEver
-    assert {*given[2:]} == {shrinking.BRIEF_SECONDS if is_brief else 1}
+    assert {*given[2:]} == {BRIEF_S if is_brief else LONG_S}

@@ -35,8 +35,8 @@ from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import Hunt, hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
-from umi_sim.targets.lines import lines_of
 from umi_sim.targets.loop import PATIENCE
+from umi_sim.targets.telling import lines_of
 
 INCR, GET = ContractOp("incr", {"key": "a", "by": 1}), ContractOp("get", {"key": "a"})
 BOTH = INCR, INCR

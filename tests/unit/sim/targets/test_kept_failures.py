@@ -124,16 +124,16 @@ def test_the_same_failure_has_one_file_whatever_the_seed(tmp_path: Path) -> None
     """Two hunts draw different unique values, and the file is that of the failure."""
     for seed, value in enumerate(("v3", "v17", "v21.4")):
         items = [Item("op", (ContractOp("put", {"key": "a", "value": each}),)) for each in ("v1", value)]
-        verdict = run(SwallowsSecond, (*items, Item("op", (ContractOp("get", {"key": "a"}),))))
-        seed_files.write(SwallowsSecond, "one:Mine", seed, verdict, tmp_path)
+        verdict = run(SwallowsSecond, (*items, Item("op", (ContractOp("get", {"key": "a"}),))), seed)
+        seed_files.write(SwallowsSecond, "one:Mine", verdict, tmp_path)
     assert len([*tmp_path.iterdir()]) == 1
 
 
 def test_what_somebody_has_edited_is_not_replaced(tmp_path: Path) -> None:
     verdict = small(SwallowsEmpty)
-    path = seed_files.write(SwallowsEmpty, "one:Mine", 0, verdict, tmp_path)
+    path = seed_files.write(SwallowsEmpty, "one:Mine", verdict, tmp_path)
     path.write_text("mine now")
-    other = seed_files.write(SwallowsEmpty, "one:Mine", 0, verdict, tmp_path)
+    other = seed_files.write(SwallowsEmpty, "one:Mine", verdict, tmp_path)
     assert other != path
     assert path.read_text() == "mine now"
-    assert seed_files.write(SwallowsEmpty, "one:Mine", 0, verdict, tmp_path) == other
+    assert seed_files.write(SwallowsEmpty, "one:Mine", verdict, tmp_path) == other

@@ -3,12 +3,10 @@
 import asyncio
 import re
 import threading
-import unittest
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from umi_sim.formats.strict_json import layout
 from umi_sim.kernel.report import laid_out
@@ -21,10 +19,9 @@ from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import JobCounts, TargetVerdict, run
-from umi_sim.targets.lines import lines_of
 from umi_sim.targets.seed_files import Earlier, document_of
 from umi_sim.targets.shrinking import shrink
-from umi_sim.targets.telling import of_all, of_earlier, of_hunt, of_replay
+from umi_sim.targets.telling import lines_of, of_all, of_earlier, of_hunt, of_replay
 
 
 class Seconds(Kv):
@@ -189,7 +186,7 @@ def test_a_replay_a_page_and_a_test_say_it_too(tmp_path: Path) -> None:
     puts = tuple(ContractOp("put", {"key": key, "value": 1}) for key in "ab")
     verdict = run(LosesInJobs, (Item("at_once", puts), op("get", key="a")))
     file = tmp_path / "run.json"
-    file.write_text(layout(document_of(LosesInJobs, "mine:Mine", 0, verdict)))
+    file.write_text(layout(document_of(LosesInJobs, "mine:Mine", verdict)))
     saved = seed_files.read(file)
     assert saved.jobs == JobCounts(count=2, whole_count=1)
     limit = "1 job ran whole while others waited, and races within them were not explored"
@@ -202,15 +199,6 @@ def test_a_replay_a_page_and_a_test_say_it_too(tmp_path: Path) -> None:
     plain = type("Plain", (Seconds,), {"put": Deletes.put})
     for one, other in ((LosesInJobs, plain), (plain, LosesInJobs)):
         assert run_both(one, other, verdict.items).jobs.whole_count == 1
-
-
-@pytest.mark.slow
-def test_a_machine_says_it_at_its_end(tmp_path: Path) -> None:
-    result, case = unittest.TestResult(), LosesInJobs.machine(str(tmp_path)).TestCase
-    case.settings = settings(case.settings, max_examples=10, derandomize=True, database=None)
-    with pytest.warns(RacesNotExplored, match="test_lines:LosesInJobs: "):
-        unittest.TestSuite([unittest.defaultTestLoader.loadTestsFromTestCase(case)]).run(result)
-    assert result.wasSuccessful()
 
 
 def test_that_nothing_fails_is_told_where_it_was_asked_for() -> None:

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from umi_sim.targets import MISSING, Kv
+from umi_sim.targets.faults import install_network
 from umi_sim.targets.hunt import hunt, moments_of
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
-from umi_sim.targets.network import install
 
 BASE = "http://store"
 
@@ -157,7 +157,7 @@ def test_redis_is_met_where_its_clients_ask(monkeypatch: pytest.MonkeyPatch) -> 
     )
     monkeypatch.setitem(sys.modules, "redis", redis)
     sites = Sites()
-    with install(sites):
+    with install_network(sites):
         assert Client().execute_command("GET") == "GET"
         assert Pipeline().execute() == ["done"]
         assert asyncio.run(LaterClient().execute_command("SET")) == "SET"

@@ -129,7 +129,7 @@ def test_a_store_in_another_language_replays_from_its_file(tmp_path: Path) -> No
     adapter = adapter_of(f"node {own}", Kv)
     delete = Item("op", (ContractOp("delete", {"key": "a"}),))
     verdict = run(adapter, (GET, PUT, Item("crash"), GET, delete, Item("reopen"), GET))
-    saved = seed_files.read(seed_files.write(adapter, "node store.mjs", 0, verdict, tmp_path))
+    saved = seed_files.read(seed_files.write(adapter, "node store.mjs", verdict, tmp_path))
     again = run(adapter, [step.item for step in saved.steps])
     assert (saved.rule, saved.message) == (
         "answer",

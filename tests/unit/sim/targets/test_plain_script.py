@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.exporting import script_of
+from umi_sim.targets.exporting import script_of, without_ours
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.plain_script import is_plain, without_ours
 
 LOST = """
 import asyncio
@@ -128,7 +127,7 @@ def test_a_failure_is_shown_by_plain_calls(
     ],
 )
 def test_a_fault_or_an_order_of_ours_is_not_plain(item: Item) -> None:
-    assert not is_plain(item)
+    assert item.of.script(item, "Mine", iter(())) is None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,6 @@ def test_a_fault_or_an_order_of_ours_is_not_plain(item: Item) -> None:
         ("from umi_sim.targets import Kv as Base\nx = 1", None),
         ("import umi_sim\nx = 1", None),
         ("self.outside['server'] = 1", None),
-        ("x = 1\nTestMine = Mine.machine().TestCase\ny = 2", "x = 1\n\ny = 2"),
     ],
 )
 def test_what_an_adapter_takes_from_umi_sim_is_left_out_or_too_much(source: str, left: str | None) -> None:

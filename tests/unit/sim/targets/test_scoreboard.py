@@ -9,8 +9,7 @@ from click.testing import CliRunner, Result
 from umi_sim.cli.root import cli
 from umi_sim.kernel.wording import group_digits
 from umi_sim.targets.adapter import Kv
-from umi_sim.targets.checker import RULES
-from umi_sim.targets.promises import PROMISES, list_promises, promise_broken
+from umi_sim.targets.promises import PROMISES, RULES, list_promises, promise_broken
 from umi_sim.targets.scoreboard import AdapterRun, list_adapters
 
 STORES = """

@@ -476,12 +476,6 @@ def test_a_file_that_is_something_else_is_no_export(here: Path, name: str, said:
     assert (here / "mine.edn").read_text() == "{:a 1}"
 
 
-def test_hypothesis_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("umi_sim.targets.adapter.find_spec", lambda name: None)
-    with pytest.raises(BadAdapter, match=r"Minute\.machine: needs hypothesis: pip install hypothesis"):
-        Minute.machine()
-
-
 def test_the_page_about_adapters_is_shown(here: Path) -> None:
     done = umi("--manual")
     assert (done.exit_code, done.output.splitlines()[0]) == (0, "# Test a store of yours")

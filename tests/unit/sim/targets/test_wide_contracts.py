@@ -13,8 +13,7 @@ from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
-from umi_sim.targets.model import CROWD, AnyOrder, FirstFew, mark, marks_in
-from umi_sim.targets.plain_script import is_plain, steps_of
+from umi_sim.targets.model import CROWD, AnyOrder, mark, marks_in
 
 BROKEN = (
     (stores.FirstPage, "answer", "keys"),
@@ -114,12 +113,12 @@ def test_a_scan_of_one_key_for_each_page_may_come_to_its_end() -> None:
      (["a", "b", "c"], False), ("ab", False), (["e", "a"], True), (["e"], False)],
 )  # fmt: skip
 def test_a_limit_cuts_and_nothing_else_does(got: object, is_allowed: bool) -> None:
-    assert FirstFew(AnyOrder(["a", "b", "c"], ["e"]), 2).takes(got) == is_allowed
+    assert AnyOrder(["a", "b", "c"], ["e"], limit=2).takes(got) == is_allowed
 
 
 def test_all_that_is_asked_for_is_returned_if_it_is_no_more_than_the_limit() -> None:
-    assert FirstFew(AnyOrder(["a"], ["e"]), 2).takes(["a"])
-    assert not FirstFew(AnyOrder(["a"], ["e"]), 2).takes(["e"])
+    assert AnyOrder(["a"], ["e"], limit=2).takes(["a"])
+    assert not AnyOrder(["a"], ["e"], limit=2).takes(["e"])
 
 
 def test_a_session_lives_on_from_its_first_or_its_last_write() -> None:
@@ -152,8 +151,8 @@ def test_a_mark_is_in_no_other_text() -> None:
 
 def test_calls_in_turn_are_shown_by_plain_calls() -> None:
     item = Item("in_turn", (ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})))
-    assert is_plain(item)
-    assert [*steps_of("Mine", [item], ["None", "1"])] == [
+    lines = item.of.script(item, "Mine", iter(["None", "1"]))
+    assert [*(lines or ())] == [
         "for name, args, said in (",
         "    ('put', {'key': 'a', 'value': 1}, 'None'),",
         "    ('get', {'key': 'a'}, '1'),",

@@ -9,8 +9,8 @@ from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Asked, Commit
 from umi_core.messages.requests import SetBlock
 from umi_sim.kernel.clock import SimClock
+from umi_sim.machines.umi import UmiMachine
 from umi_sim.record.run_config import AgentConfig
-from umi_sim.target.umi import UmiMachine
 from umi_sim.world.agent import Agent, is_busy
 
 NOW_MS: Final = 0

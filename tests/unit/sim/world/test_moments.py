@@ -9,7 +9,7 @@ from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import Blocks, Get, SetBlock
 from umi_core.messages.results import Rebalanced, Remembered
-from umi_sim.target.umi import UmiMachine
+from umi_sim.machines.umi import UmiMachine
 from umi_sim.world import moments
 
 

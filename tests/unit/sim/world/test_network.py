@@ -11,13 +11,13 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Read
 from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.inspector import Inspector
+from umi_sim.machines.umi import UmiTarget
 from umi_sim.record.items import Args, Fault, Item, Op
 from umi_sim.record.trace import Tag, decode
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.services.calls import Call
-from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import NetworkMessage
 from umi_sim.world.network import Links, lane_of
 from umi_sim.world.source import At, Replay

@@ -5,11 +5,11 @@ from msgspec import structs
 
 from umi_core.limits import DAY_MS
 from umi_sim.judge.inspector import Inspector
+from umi_sim.machines.umi import UmiTarget
 from umi_sim.record.items import Fault, Item, Op
 from umi_sim.record.trace import Tag, decode
 from umi_sim.runs.runner import run, trace_of
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.umi import UmiTarget
 from umi_sim.world import takeovers
 from umi_sim.world.source import Replay
 from umi_sim.world.world import World

@@ -74,7 +74,6 @@ from umi_sim.judge.plain.scores import (
     substitute,
 )
 from umi_sim.record import rules
-from umi_sim.record.run_config import OF_ANY_ROW
 
 KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
@@ -637,15 +636,12 @@ class Searches(ArchivePart):
     # What a retrieve replies.
 
     def judge_conditions(self, op: ArchiveOperation, asked: Exchange) -> None:
-        """Demand that a search has the conditions that were given; an interceptor may have put one behind."""
+        """Demand that a search has the conditions that were given."""
         query = asked.effect.query if isinstance(asked.effect, Read) else None
         if isinstance(query, ByVector | ByWords):
             due = [it for it in op.request.where if it[0] not in OF_SCOPE]
             got = [(it.field, it.operator, it.value) for it in query.where]
-            # An interceptor of the world (MODEST) repeats the
-            # last condition, or adds one that every row meets.
-            holds = any(got == [*due, *more] for more in ((), due[-1:], (OF_ANY_ROW,)))
-            self.demand(holds, rules.FILTER_NARROWS, f"the conditions of {asked.step}", due, got)
+            self.demand(got == due, rules.FILTER_NARROWS, f"the conditions of {asked.step}", due, got)
 
     def judge_level_hits(self, op: ArchiveOperation, hits: tuple[LevelHit, ...]) -> None:
         """Demand what holds of the hits of any retrieve: number, scores, order, and that facts are true."""

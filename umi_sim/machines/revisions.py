@@ -1,0 +1,245 @@
+"""Revisions: all workflows change while operations run, through the public calls of the registry.
+
+Law 1. Seen from outside nothing changes: steps that do nothing are added, configured, replaced and removed.
+Law 2. They are the first ones. So a memory that wrongly continues an operation by the steps of another
+revision does one step twice, or leaves one out. An idle workflow is registered, and changes as all do.
+Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
+Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
+two around effects and two around steps, which only observe. Their calls must be nested: `before` outer first,
+`after` inner first. What an interceptor may do is tested by calls (tests/properties/test_answers.py).
+Law 5. Where they change after every second op, sixth, tenth and so on, an outermost one comes and goes: it
+turns away what some operations ask, before it is sent or once it is answered, by a refusal or because it
+stumbles itself, or answers in the place of the model. Of others it refuses the last step, behind the commit.
+Each reply names it, and is judged as if the world had answered so. When the world heals it has gone.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from msgspec import structs
+
+from umi_core.engine.facts import Facts, View
+from umi_core.engine.middleware import (
+    Interceptor,
+    Pass,
+    Place,
+    Refuse,
+    Site,
+    Substitute,
+    Verdict,
+)
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
+from umi_core.messages.answers import Answer, ModelReplied
+from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Read
+from umi_sim.record import rules
+from umi_sim.record.broken import demand
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER
+
+CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
+
+
+def nothing_learned(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return Learned()
+
+
+def all_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return Learned(OUTCOME(Done()))
+
+
+ROW: Final = Step("nothing", take=nothing_learned, otherwise={}, config=(("every", 1),))
+FIRST: Final = Step("first", take=nothing_learned, otherwise={})
+UNUSED: Final = Workflow("of nobody", (), (Step("alone", take=all_done, produces=(OUTCOME,)),))
+
+
+class Revisions:
+    """How often the workflows have changed: once for every so many ops; 0 is never."""
+
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self._count = 0
+        self._tables: Registry | None = None  # all workflows as they are now, without interceptors
+        self._observers = (NestedObservers("effect"), NestedObservers("step"))
+
+    def change_before(self, op_id: str | None, registry: Registry) -> Registry:
+        """Return the registry with which this op begins; None stands for the audit of a healed world."""
+        if not self._every:
+            return registry
+        if op_id is None:
+            return remove_doorkeeper(registry)
+        self.check()
+        # From the number of the op (o12, every 5: two changes), never from a count of calls: with o7 removed
+        # from the record, o12 must still find the tables that it had (law 3).
+        due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
+        while self._count < due_count:
+            self._count += 1
+            self._tables = change_tables(self._tables or registry)
+            registry = structs.replace(registry, revisions=self._tables.revisions)
+            if self._count == 1 and self._every % 2 == 0:
+                for observers in self._observers:
+                    registry = observers.add_hooks(registry)
+            # 2, 6, 10 ...: an even number brings the observers (law
+            # 4), these numbers the one that refuses, too (law 5).
+            if self._every % 4 == 2:
+                registry = change_doorkeeper(registry)
+        return registry
+
+    def check(self) -> None:
+        """Raises Broken if they were called in another order; if one kind was, the other was too."""
+        for each in self._observers:
+            each.check()
+        counts = {each.site: each.call_count for each in self._observers}
+        is_called = max(counts.values()) < CALL_COUNT_MIN or min(counts.values()) > 0
+        demand(is_called, rules.HOOK_ORDER, "some interceptors are never called", "all of them", counts)
+
+
+def change_tables(registry: Registry) -> Registry:
+    """Each workflow in the next of the five forms that rows which do nothing give it."""
+    if UNUSED.name not in registry.revisions:
+        registry = registry.register(UNUSED)
+    for name in registry.revisions:
+        registry = changed_one(registry, name)
+    return registry
+
+
+def changed_one(registry: Registry, name: str) -> Registry:
+    """None; a row; with another option; another row; both rows; none again."""
+    steps = registry.at(name).steps
+    if steps[0].id == ROW.id:
+        is_new = steps[0].config == ROW.config
+        #   none    [nothing]    [nothing every=2]    [first]    [first, nothing]    none
+        return registry.configure(name, ROW.id, every=2) if is_new else registry.replace(name, ROW.id, FIRST)
+    if steps[0].id != FIRST.id:
+        return registry.insert_before(name, steps[0].id, ROW)
+    if steps[1].id != ROW.id:
+        return registry.insert_after(name, FIRST.id, ROW)
+    return registry.remove(name, ROW.id).remove(name, FIRST.id)
+
+
+# Interceptors that look on.
+
+ATTEMPT_MAX: Final[Mapping[Site, int]] = {"effect": 1_000_000, "step": 0}
+"""A step is no attempt; recovery alone asks without end, and no run is so long."""
+ASKED: Final[Mapping[Site, tuple[type, ...]]] = {"effect": (AskModel, Embed, Read, Commit), "step": (Facts,)}
+CALL_COUNT_MIN: Final = 200
+"""So many calls of those around steps do not pass without an effect, and the other way round."""
+ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
+
+
+class NestedObservers:
+    """Two interceptors around effects, or around steps, and the order in which they were called."""
+
+    def __init__(self, site: Site) -> None:
+        self.site: Site = site
+        self.call_count = 0
+        self._due: tuple[str, str] | None = None  # way and name of the call that must come next
+        self._wrong = ""
+
+    def add_hooks(self, registry: Registry) -> Registry:
+        """Return the registry with both. The inner one is registered first, and has to wait all the same."""
+        for name, priority in (("inner", 3), ("outer", 1)):
+            out, back = partial(self._check_call, "out", name), partial(self._check_call, "back", name)
+            hook = Interceptor(f"{name} {self.site}", self.site, out, back, back, priority)
+            registry = registry.with_interceptor(hook)
+        return registry
+
+    def check(self) -> None:
+        """Raises Broken if they were ever called in another order."""
+        if self.call_count:
+            what = f"interceptors of {self.site}s were called otherwise than they must be"
+            demand(not self._wrong, rules.HOOK_ORDER, what, "nested calls", self._wrong)
+
+    def _check_call(self, way: str, name: str, place: Place, asked: object, *_: object) -> Pass:
+        first, last = ORDER[way]
+        self.call_count += 1
+        # Attempts of effects count from 1; a step has no attempts and says 0.
+        if place.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
+            self._wrong = self._wrong or f"{name} on the way {way}, in attempt {place.attempt}"
+        if not isinstance(asked, ASKED[self.site]):
+            self._wrong = self._wrong or f"{name} on the way {way}, around {asked!r}"
+        # On the way out `outer` opens and `inner` must follow
+        # at once; on the way back it is the other way round.
+        is_first = self._due is None and name == first
+        if not is_first and self._due != (way, name):
+            self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
+        self._due = (way, last) if name == first else None
+        return Pass()
+
+
+# One that turns away.
+
+TURNS_AWAY_EVERY: Final = 5
+REFUSED: Final = ("extract", "evolve", "expand", "route")  # asked of the model, and not indispensable
+CLOSED: Final = ("get_entity", "remember", "forget", "write_block")  # whose reads or commits may fail
+UNHEARD: Final = ("evolve", "expand", "route")  # whose answers nothing else in an operation rests on
+CLOSED_BEHIND: Final = ("write_block",)  # which has committed when it comes to its reply
+NO_USE: Final = ModelReplied(0, "")
+
+
+class Stumbled(Exception):
+    """An exception as an interceptor of a user may raise it."""
+
+
+def change_doorkeeper(registry: Registry) -> Registry:
+    """Return the registry with the interceptors that turn away, or without them if it has them."""
+    if DOORKEEPER in registry.generations[-1].named:
+        return remove_doorkeeper(registry)
+    before, after = or_stumble(turns_away), or_stumble(turns_back)
+    behind = or_stumble(turns_away_behind)
+    for hook in (
+        Interceptor(DOORKEEPER, before=before, after=after, on_raise="fail"),
+        Interceptor(USHER, on_error=makes_do, priority=-2),
+        Interceptor(BEHIND, "step", before=behind, steps=("reply",), on_raise="fail"),
+    ):
+        registry = registry.with_interceptor(hook)
+    return registry
+
+
+def remove_doorkeeper(registry: Registry) -> Registry:
+    if DOORKEEPER in registry.generations[-1].named:
+        for name in (DOORKEEPER, USHER, BEHIND):
+            registry = registry.without_interceptor(name)
+    return registry
+
+
+def or_stumble(turns: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    """Return a hook that refuses by word, or by a mistake of its own: both ways have to end alike."""
+
+    def hook(place: Place, *seen: object) -> Verdict:
+        verdict = turns(place, *seen)
+        if isinstance(verdict, Refuse) and place.operation % 2:
+            raise Stumbled
+        return verdict
+
+    return hook
+
+
+def turns_away(place: Place, request: Asked) -> Verdict:
+    """Refuse a question to the model of some operations, a commit or the read of a single row of others."""
+    turn, rest = divmod(place.operation, TURNS_AWAY_EVERY)
+    if rest:
+        return Pass()
+    if isinstance(request, AskModel) and place.step in REFUSED:
+        return Refuse("nobody is asked") if turn % 2 else Substitute(NO_USE)
+    is_due = turn % 3 == 0 and place.workflow in CLOSED
+    may_fail = isinstance(request, Commit) or place.workflow == "get_entity"
+    return Refuse("closed") if is_due and may_fail else Pass()
+
+
+def turns_back(place: Place, request: Asked, answer: Answer) -> Verdict:
+    """Refuse the model's reply of some other operations."""
+    is_due = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
+    return Refuse("not heard") if is_due and isinstance(request, AskModel) else Pass()
+
+
+def makes_do(place: Place, request: Asked, answer: Answer) -> Verdict:
+    """Substitute an empty answer in every third operation, which goes on with it."""
+    is_due = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
+    return Substitute(NO_USE) if is_due else Pass()
+
+
+def turns_away_behind(place: Place, facts: Facts) -> Verdict:
+    """Refuse the last step of some other operations, when all is done that is seen from outside."""
+    is_due = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in CLOSED_BEHIND
+    return Refuse("over") if is_due else Pass()
