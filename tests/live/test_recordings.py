@@ -62,12 +62,12 @@ def test_a_recording_of_hundreds_of_requests_is_lived_twice_with_one_trace(tmp_p
     record(path, 400)
     assert is_recording(str(path))
     head, steps = recorded.read(path)
-    lives = [recorded.live(head, steps) for _ in range(2)]
+    lives = [recorded.run_recording(head, steps) for _ in range(2)]
     assert lives[0] == lives[1]
-    assert (lives[0].failure, lives[0].differs_at) == ("", None), lives[0].told
+    assert (lives[0].failure, lives[0].differs_at) == ("", None), lives[0].message
     assert lives[0].request_count >= 400
     assert len(lives[0].steps) == len(steps)
-    again = recorded.live(head, steps, recorded.labels_of(head, steps))
+    again = recorded.run_recording(head, steps, recorded.labels_of(head, steps))
     late = [step for step in steps if step not in again.steps]  # late answers
     assert len(again.steps) + len(late) == len(steps)
     assert (again.failure, again.differs_at) == ("", None)
@@ -92,9 +92,9 @@ def test_a_planted_bug_becomes_a_recording_of_two_requests(
     assert "shrunk" in str(list(shrink_recording(str(path), 500).lines))
     head, steps = recorded.read(path)
     assert [type(step.value) for step in steps] == [Incr, Delete]
-    assert recorded.live(head, steps).failure == "space-accounting"
+    assert recorded.run_recording(head, steps).failure == "space-accounting"
     monkeypatch.undo()
-    assert recorded.live(head, steps).failure == ""
+    assert recorded.run_recording(head, steps).failure == ""
 
 
 def test_a_recording_in_other_words_breaks_the_same_rule(
@@ -133,7 +133,7 @@ def test_a_life_that_goes_on_is_told_in_other_words_with_what_was_known_before(t
         assert (word in told[0], word in told[1]) == (True, False), word
     replies = [kinds_of(*recorded.read(it)) for it in lives]
     assert replies[0] == replies[1]
-    assert recorded.live(new_head, new_steps).differs_at is None
+    assert recorded.run_recording(new_head, new_steps).differs_at is None
 
 
 def kinds_of(head: RecordingHead, steps: Sequence[Taken]) -> list[str]:

@@ -6,6 +6,7 @@ tests/unit/sim/explore has every short life of such a row; here longer ones are 
 from typing import Final
 
 import pytest
+from msgspec import structs
 
 from tests.properties.laws import Draw, law
 from umi_core.messages.effects import MAIN
@@ -21,7 +22,6 @@ from umi_sim.explore.one_row import (
     check,
     come_home,
     steps,
-    with_budget,
 )
 
 STEPS: Final = 50
@@ -34,7 +34,7 @@ def long_lives(draw: Draw) -> tuple[OneRowWorld, Choices]:
         failures=draw.below(5), keyed=draw.below(5),
     )  # fmt: skip
     choices = draw.many(lambda draw: draw.below(2**12), STEPS, STEPS)
-    return with_budget(at(draw.pick(PHASES)), budget), choices
+    return structs.replace(at(draw.pick(PHASES)), left=budget), choices
 
 
 def live(world: OneRowWorld, choices: Choices) -> None:

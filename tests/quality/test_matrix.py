@@ -97,6 +97,6 @@ def test_a_judge_that_fails_for_want_of_a_rule_sees_nothing(monkeypatch: pytest.
 
     monkeypatch.setattr(matrix, "run_with_bug", raises)
     bug = MUTANTS["get-alive-at-expiry"]
-    assert matrix.lived_without(bug, 0, ("ttl-boundary",)) is None
+    assert matrix.run_without(bug, 0, ("ttl-boundary",)) is None
     with pytest.raises(IndexError):
-        matrix.lived_without(bug, 0, ())
+        matrix.run_without(bug, 0, ())

@@ -76,11 +76,11 @@ def export(file: str, out: str | None, of: str, history: str | None) -> Report:
 def export_history(file: str, out: str) -> Report:
     from umi_sim.record.history import write_history
     from umi_sim.record.saved_failures import write_whole
-    from umi_sim.runs.history import live_history
+    from umi_sim.runs.history import replay_history
 
     seed = readable(file)
     must_take_history("--history", out, file)
-    verdict, events = live_history(seed)
+    verdict, events = replay_history(seed)
     write_whole(Path(out), write_history(events, Path(out).suffix))
     run = f"fails: {verdict.failure.rule_and_id}" if verdict.failure else "passes"
     value = {"file": out, "events": len(events), "failure": verdict.failure and verdict.failure.rule}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from umi_core.recordings import RecordingHead, Taken
-    from umi_sim.runs.recorded import Lived
+    from umi_sim.runs.recorded import RecordingRun
 
 MARK: Final = b'"umi": "recording"'
 HEAD_BYTES: Final = 4_096
@@ -31,7 +31,7 @@ def is_recording(file: str) -> bool:
 def replay_recording(file: str) -> Report:
     from umi_sim.runs import recorded
 
-    return report_recording(file, recorded.live(*readable(file)))
+    return report_recording(file, recorded.run_recording(*readable(file)))
 
 
 def readable(file: str) -> "tuple[RecordingHead, Sequence[Taken]]":
@@ -44,11 +44,11 @@ def readable(file: str) -> "tuple[RecordingHead, Sequence[Taken]]":
         refuse(error)
 
 
-def report_recording(file: str, done: "Lived", *more: ReportRow) -> Report:
+def report_recording(file: str, done: "RecordingRun", *more: ReportRow) -> Report:
     counted = f"{plural(done.request_count, 'request')}, {plural(len(done.steps), 'step')}"
     rows = [row("trace", done.trace), *more]
     if done.failure:
-        rows = [row("told", done.told), whole("repeat", f"umi-sim replay {file}"), *rows]
+        rows = [row("told", done.message), whole("repeat", f"umi-sim replay {file}"), *rows]
         head, code = f"FAIL {done.failure} of recording {file} at its last step: {counted}", 1
     # No rule is broken, so this is no failure; but a recording that plays otherwise proves nothing either.
     elif done.differs_at is not None:
@@ -58,7 +58,7 @@ def report_recording(file: str, done: "Lived", *more: ReportRow) -> Report:
     else:
         head, code = f"PASS recording {file}: {counted}, every rule holds", 0
     value = {
-        "file": file, "failure": done.failure, "told": done.told, "trace": done.trace,
+        "file": file, "failure": done.failure, "told": done.message, "trace": done.trace,
         "steps": len(done.steps), "requests": done.request_count, "differs_at": done.differs_at,
     }  # fmt: skip
     return Report(head, rows, lambda: value, code)

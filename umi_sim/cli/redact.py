@@ -41,7 +41,7 @@ def redact(file: str, out: str) -> Report:
         new_head, new_steps = redact_recording(head, steps, os.urandom(SECRET_BYTES))
     except RecursionError:
         refuse(f"{file}: a value in it is nested too deeply")
-    before, after = recorded.live(head, steps), recorded.live(new_head, new_steps)
+    before, after = recorded.run_recording(head, steps), recorded.run_recording(new_head, new_steps)
     recorded.write(path, new_head, new_steps)
     rules = [it.failure or "no rule" for it in (before, after)]
     is_same = rules[0] == rules[1]

@@ -1,1 +1,1 @@
-"""Tells what a run or a failure came to, for people and for programs."""
+"""Explains the result of a run or a failure, for people and for programs."""

@@ -1,4 +1,4 @@
-"""A run as calls of Python, the same in every version: what stands under `script` runs as it is printed."""
+"""A run as calls of Python, the same in every version: the lines under `script` run as they are printed."""
 
 from collections.abc import Mapping
 from typing import Final

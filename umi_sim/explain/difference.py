@@ -34,7 +34,7 @@ class FirstDifference(Data):
 
     @property
     def head(self) -> str:
-        """Records that tell of two things are told; of those that tell of one, the field that differs."""
+        """Name both records if they are of different events, else the field that differs."""
         where = f"first difference at record {self.found.index}, step {self.step}"
         a, b = self.found.a, self.found.b
         if a is None or b is None or subject(a) == subject(b):
@@ -73,17 +73,17 @@ def apart(
 
 
 def report(found: FirstDifference, lines: Iterable[Line] = ()) -> Report:
-    """A page about it; `lines` stand at its end."""
+    """Return a report about the difference; `lines` are added at its end."""
     return Report(found.head, chain(found.pairs(), lines), found.as_object)
 
 
 def rows(found: FirstDifference) -> Iterator[Line]:
-    """The same below something else."""
+    """Yield rows about the difference, below other rows."""
     yield row("", found.head)
     yield from found.pairs()
 
 
-# What stands behind it.
+# Details.
 
 
 def delta(first: Playback, second: Playback, step: int) -> list[TreeChange]:

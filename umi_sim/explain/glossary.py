@@ -14,12 +14,12 @@ PATH: Final = Path(__file__).with_name("glossary.toml")
 
 
 class TwoMeanings(ValueError):
-    """A word stands in two groups; the message names it and them."""
+    """A word is in two groups; the message names the word and the groups."""
 
 
 @cache
 def groups() -> Mapping[str, Mapping[str, str]]:
-    """The words with their meanings, by group."""
+    """Return the words with their meanings, by group."""
     return tomllib.loads(PATH.read_text("utf-8"))
 
 
@@ -38,6 +38,6 @@ def meanings() -> Mapping[str, str]:
 
 
 def meaning(word: str) -> str:
-    """The first sentence about a word, without its end. Raises KeyError."""
+    """Return the first sentence about a word, without its end. Raises KeyError."""
     # "first. second." -> "first"
     return meanings()[word].split(". ")[0].removesuffix(".")

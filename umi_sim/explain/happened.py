@@ -36,7 +36,7 @@ def list_changes(
 
 
 def with_moments(text: str, config: RunConfig) -> str:
-    """Add to each time of a clock in a text the time of the world, as events tell it."""
+    """Add the time of the world to each time of a clock in a text."""
 
     def add_moment(found: re.Match[str]) -> str:
         # A number of 13 digits that is no time of this run (an id, a count) stays as it is.
@@ -80,7 +80,7 @@ def story(tail: Sequence[Event], items: Sequence[Item], rule: str, room: int) ->
 
 
 def shown_of(tail: Sequence[Event], ids: Container[str], room: int) -> list[Event]:
-    """The last events; of those before, the ones of requests and faults rather than of what came of them."""
+    """Choose the last events; of earlier ones those of requests and faults rather than their consequences."""
     count = len(tail)
 
     def worth(at: int) -> tuple[bool, bool, int]:

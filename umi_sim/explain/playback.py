@@ -21,10 +21,10 @@ from umi_sim.record.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_
 from umi_sim.record.trace import Record, Tag, Trace, decode
 from umi_sim.record.trace_fields import TAG
 from umi_sim.record.verdict import Failure, Verdict
-from umi_sim.runs.runner import Run, begin_run, outcome_of, run_once
+from umi_sim.runs.runner import Run, begin_run, finish_run, run_once
 from umi_sim.services.storage import SimStorage
 
-HIDDEN: Final = ("config", "memory", "surroundings")  # of the oracle: what is told elsewhere already
+HIDDEN: Final = ("config", "memory", "surroundings")  # of the oracle: what is shown elsewhere
 
 
 class Stop(BaseException):
@@ -72,24 +72,24 @@ class Watcher(Inspector):
 
 
 class Playback(Data):
-    """A run that can be lived again, from its configuration and its items; None draws them from the seed."""
+    """A run that can be repeated, from its configuration and items; None draws the items from the seed."""
 
     config: RunConfig
     items: Sequence[Item] | None = None
 
     @contextmanager
     def begin(self) -> Iterator[tuple[Run, Watcher]]:
-        """Set up the run before its first step; the bug of its memory is there until the block ends."""
+        """Set up the run before its first step; a planted bug is in its memory until the block ends."""
         watcher = Watcher(self.config)
         with begin_run(self.config, self.items, inspector=watcher, keep_trace=True) as live:
             yield live, watcher
 
     def live(self) -> tuple[Verdict, Trace]:
-        """Live it to its end, with all records."""
+        """Run it to its end, with all records."""
         return run_once(self.config, self.items, keep_trace=True)
 
     def course(self) -> Course:
-        """Live it and return the event of each step, the step that sent each effect, and its failure."""
+        """Run, and return the event of each step, the step that sent each effect, and its failure."""
         verdict, trace = self.live()
         events: list[str] = []
         sent: dict[str, int] = {}
@@ -101,7 +101,7 @@ class Playback(Data):
         return Course(events, sent, verdict.failure)
 
     def at(self, step: int, path: str = "") -> PausedRun:
-        """Live it until this step has ended, or to its end; `path` is what is kept of the state before."""
+        """Run it until this step has ended, or to its end; `path`: the part of the state before to keep."""
         before: list[Tree] = []
         first = 0
 
@@ -129,7 +129,7 @@ class Playback(Data):
         return PausedRun(before[0] if before else None, live, records, failure)
 
     def first_change(self, path: str, after: int) -> int | None:
-        """The first step after this one that changes what stands at a path; None if none does."""
+        """Find the first step after this one that changes the value at a path; None if none does."""
         seen: list[Tree] = []
         found: list[int] = []
 
@@ -155,9 +155,9 @@ class Playback(Data):
 
 
 def run_until_stop(live: Run) -> Failure | None:
-    """Live until Stop is raised, or to the end."""
+    """Run until Stop is raised, or to the end."""
     try:
-        return outcome_of(live)
+        return finish_run(live)
     except Stop:
         return None
 

@@ -20,7 +20,7 @@ def is_step(record: Record) -> bool:
 
 
 def event_of(record: Record) -> str:
-    """The name of the event that a step delivers, without its leg."""
+    """Return the name of the event that a step delivers, without its leg."""
     # [seq, world_ms, tag, *fields]: an OP begins with its item,
     # a STEP has agent, reading, input and then the event.
     return str(record[3] if record[TAG] == Tag.OP else record[6]).replace("/answer", "")
@@ -43,14 +43,14 @@ def read_record(record: Record) -> tuple[str, object, str, str]:
 
 
 def in_column(record: Record | None) -> str:
-    """Its number, its event or agent, and what it tells."""
+    """Write a record in a column: its number, its event or agent, and its other fields."""
     if record is None:
         return "(ended)"
     return f"{literal(record[0]):>5} {in_words(record)}"
 
 
 def in_words(record: Record) -> str:
-    """Its event or agent, and what it tells."""
+    """Write the event or agent of a record, and its other fields."""
     agent, _, event, values = read_record(record)
     return " ".join(filter(None, (event or agent, values)))
 
@@ -63,7 +63,7 @@ def subject(record: Record) -> tuple[Field, str]:
 
 
 def in_lines(records: Iterable[Record]) -> Iterator[ReportRow]:
-    """A line for each: its number, step, world time, agent with its reading, event, and what it tells."""
+    """Yield a line per record: number, step, world time, agent with its reading, event, and other fields."""
     kept = list(records)
     # A running count of steps: each record is shown with the step that it belongs to.
     for record, step in zip(kept, accumulate(map(is_step, kept)), strict=True):
@@ -76,7 +76,7 @@ def in_lines(records: Iterable[Record]) -> Iterator[ReportRow]:
 
 
 def as_object(record: Record) -> dict[str, object]:
-    """Its fields by name; bytes as hex digits."""
+    """Return the fields of a record by name; bytes as hex digits."""
     return {field_name(record, at): plain(field) for at, field in enumerate(record)} | {
         "tag": name_of(record)
     }

@@ -1,4 +1,4 @@
-"""What a run came to: the verdict first, then what to type to see it again, then the cause, then the story.
+"""The report of a run: the verdict, the command that repeats it, the cause, and the story.
 
 Law 1. A pure function of the verdict: no time elapsed, no absolute path, nothing that a Python decides.
 Law 2. What most people want to know has a line of its own; the rest is told if it is asked for.
@@ -61,7 +61,7 @@ class ReportedFailure(Data):
 
 
 def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> ReportedFailure:
-    """A failure that was shrunk, with its last events. `before`: what it was in the longer run."""
+    """Describe a failure that was shrunk, with its last events. `before`: the longer run."""
     seed = done.seed
     assert seed.failure is not None
     from umi_sim.runs import runner  # it loads the judge, which `show` does not need
@@ -74,7 +74,7 @@ def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> Repor
 
 
 def replay_of(file: str, *options: str) -> str:
-    """The command that replays a file so."""
+    """Return the command that replays a file so."""
     return join(["umi-sim", "replay", *options, file])
 
 
@@ -87,7 +87,7 @@ def of_run(
     smaller: str = "",
     with_details: bool = False,
 ) -> Report:
-    """`repeat` is the command that repeats the run, `seed` the one that draws it from its seed.
+    """Describe a run. `repeat`: the command that repeats it; `seed`: the one that draws it from its seed.
 
     `file`: the seed file that the run has, if it has one. `smaller`: that of an earlier run that fails alike.
     """
@@ -175,7 +175,7 @@ SHARES: Final = {
 
 
 def unusual(config: RunConfig) -> list[str]:
-    """List what the seed decided otherwise than a plain run has it."""
+    """List the options of the seed that differ from those of a plain run."""
     shares = [(name, getattr(config, name)) for name in SHARES]
     skewed = [agent for agent in config.agents if agent.skew_ms]
     options_of = {
@@ -202,7 +202,7 @@ def differ(one: Ratio, other: Ratio) -> bool:
 
 
 def compare_equivalence(verdict: Verdict, name: str) -> str:
-    """Tell how often the two ways of an equivalence met."""
+    """Describe how often the two ways of an equivalence were equal."""
     rule = rule_named(name)
     return f"{rule.statement} ({name}): equal {plural(verdict.marks.get(f'equal: {name}', 0), 'time')}"
 
@@ -252,7 +252,7 @@ def failed_rows(reported: ReportedFailure, all_items: bool) -> Iterator[Line]:
 
 
 def cause(reported: ReportedFailure) -> Iterator[ReportRow]:
-    """Yield what was promised, what came instead, and what the failure needs."""
+    """Yield the promise, what happened instead, and the needed items."""
     yield row("promised", promise(reported.failure))
     yield from instead(reported.failure)
     yield from frames(reported.failure)
@@ -307,7 +307,7 @@ NOUNS: Final = {"op": "operation", "fault": "fault", "schedule": "schedule move"
 
 
 def describe_shrinking(minimised: Minimised) -> str:
-    """Tell what shrinking did: `from 50 operations and 6 faults to 1 operation`, without empty kinds."""
+    """Describe what shrinking did: `from 50 operations and 6 faults to 1 operation`, without empty kinds."""
     before, after = map(describe_counts, (minimised.before, minimised.after))
     tried = plural(minimised.runs, "run")
     if before == after and minimised.one_minimal:
@@ -354,7 +354,7 @@ PLAIN_PARTS: Final[Mapping[str, Callable[[ReportedFailure], bool]]] = {
 
 
 def frames(failure: Failure) -> Iterator[ReportRow]:
-    """Tell where a crash came from: the innermost functions of ours, without the folders of this machine."""
+    """Yield where a crash happened: the innermost functions of ours, without folders of this machine."""
     found = [f"{place}:{line} {name}" for place, line, name in re.findall(FRAME, failure.traceback)]
     # The frame that is blamed first, then the innermost ones, innermost first.
     known = [failure.frame] if failure.frame else []
@@ -367,7 +367,7 @@ FRAME: Final = r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)
 
 
 def script(reported: ReportedFailure, all_items: bool) -> Iterator[ReportRow]:
-    """The items up to the one that failed, as calls."""
+    """Yield the items up to the one that failed, as calls."""
     items = until(reported.items, reported.failure.item)
     shown = items if all_items else items[-SCRIPT_COUNT_MAX:]
     yield world_call(reported.config, is_limited=reported.failure.kind == "timeout")
@@ -382,7 +382,7 @@ def show_all(file: str) -> str:
 
 
 def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
-    """The record up to this item, and what struck or came since; all of it if the item is of a phase."""
+    """Return the record up to this item, and later faults and deviations; all if the item is of a phase."""
     ids = [item.id for item in items]
     if item_id not in ids:
         return items
@@ -404,7 +404,7 @@ COUNTS: Final = (
 
 
 def as_json(verdict: Verdict) -> dict[str, object]:
-    """The verdict as plain data: texts, integers, flags, lists and objects of these."""
+    """Return the verdict as plain data: texts, integers, flags, lists and objects of these."""
     config, failure = verdict.config, verdict.failure
     return {
         "result": "fail" if failure else "pass", "scenario": config.scenario, "seed": str(config.seed),
@@ -426,7 +426,7 @@ def failure_as_json(failure: Failure) -> dict[str, object]:
 
 
 def encode_reported(reported: ReportedFailure) -> dict[str, object]:
-    """A failure as a seed file tells it."""
+    """Return a failure as it is in a seed file."""
     config = reported.config
     minimised = minimised_to_json(reported.minimised) if reported.minimised else None
     return {

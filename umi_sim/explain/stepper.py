@@ -40,7 +40,7 @@ class CannotDo(ValueError):
 
 
 class Stepper:
-    """The step of a run at which the user stands."""
+    """The step of a run that the user looks at."""
 
     def __init__(self, playback: Playback, seed: SeedFile | None = None) -> None:
         self.step = 0
@@ -68,7 +68,7 @@ class Stepper:
         return self._stand
 
     def prompt(self) -> str:
-        """31/412 o7/commit#1>"""
+        """Return the prompt: 31/412 o7/commit#1>"""
         event = self.course.events[self.step - 1] if self.step else "start"
         return escape_text(f"{self.step}/{self.step_count} {cut(event, LINE_CHARS_MAX)}> ")
 
@@ -125,7 +125,7 @@ class Stepper:
         )
 
     def here(self) -> Iterator[Said]:
-        """The records of the step, and the failure if it is the one."""
+        """Return the records of the step, and the failure if this is the failing step."""
         for record in self.stand.records:
             yield f"{group_digits(int(str(record[1]))):>12} ms {in_column(record)}"
         failure = self.course.failure
@@ -173,7 +173,7 @@ def show_tree(tree: Tree) -> Iterator[Said]:
 
 
 def number_in(text: str) -> int:
-    """A whole number. Raises CannotDo."""
+    """Read a whole number. Raises CannotDo."""
     # int() would also take "1_000", "+5" and digits of other scripts, and run long on very long ones.
     if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > 9:
         raise CannotDo(f"expected a whole number, got {cut(text) or 'nothing'}")

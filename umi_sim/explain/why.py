@@ -37,13 +37,13 @@ PREFIX_COUNT_MAX: Final = 24
 STEP_COUNT_MAX: Final = 4_000_000
 TAIL_STEP_COUNT_MAX: Final = 5_000
 JUDGED: Final = ("mode", "faults", "equivalences", "off")
-"""What the judge goes by; nothing happens otherwise."""
+"""Options that change only the judge, not what happens."""
 DECIDED: Final = (1, 5)
 INTERRUPTED: Final = "interrupted"
 
 
 class NothingToExplain(ValueError):
-    """The file does not fail as it says; the message is one line."""
+    """The file does not fail as recorded; the message is one line."""
 
 
 class RunPart(Data):
@@ -100,10 +100,10 @@ class Analysis(Owner):
 
 
 def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None) -> Analysis:
-    """Everything, in order; `own`: the file of a scenario that is not shipped. After `seconds_max` no more
-    is drawn; None: all `runs` are.
+    """Analyse a failure: needed items and options, the nearest passing run, and shares of failing runs.
 
-    Raises NothingToExplain before any of it.
+    `runs`: how often the rest is drawn anew after each item; it stops after `seconds_max`, if given.
+    `own`: the file of a scenario that is not shipped. Raises NothingToExplain.
     """
     found = begin_analysis(seed)
     inquiry = Inquiry(seed, found, Budget(None, seconds_max))
@@ -121,7 +121,7 @@ def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None
 
 
 def begin_analysis(seed: SeedFile) -> Analysis:
-    """Live the run of the file and return its analysis, still empty. Raises NothingToExplain."""
+    """Run the file and return its analysis, still empty. Raises NothingToExplain."""
     if seed.failure is None:
         raise NothingToExplain("the file expects to pass, so there is no failure to explain")
     verdict, records = Playback(seed.config, seed.items).live()
@@ -135,7 +135,7 @@ def begin_analysis(seed: SeedFile) -> Analysis:
 
 
 def as_happened(items: Sequence[Item], records: Trace) -> tuple[Item, ...]:
-    """The items in the order in which they came about; those that never did are last."""
+    """Return the items in the order in which they happened; those that did not are last."""
     left = {item.id: item for item in items}
     found: list[Item] = []
     for record in map(trace.decode, records.kept):
@@ -160,7 +160,7 @@ def is_recorded_as(item: Item, record: Record) -> bool:
 
 
 class Inquiry(Owner):
-    """The runs behind a page; what they come to goes into `found`."""
+    """The runs behind a page; their results go into `found`."""
 
     seed: SeedFile
     found: Analysis
@@ -192,7 +192,7 @@ class Inquiry(Owner):
             self.found.options.append(self.part(name, what, candidate))
 
     def part(self, name: str, what: str, candidate: Candidate) -> RunPart:
-        """Live the run without something; return whether it is needed, and what happens."""
+        """Run without something; return whether it is needed, and what happens without it."""
         verdict, records = self.live(candidate, self.seed.config.steps_max)
         if self.fails_so(verdict):
             return RunPart(name, what, False, later(verdict, self.found.failure))
@@ -244,7 +244,7 @@ class Inquiry(Owner):
             self.found.shares = [Share(count, failed[count], number + 1) for count in counts]
 
     def tail_configs(self, drawn: RunConfig) -> tuple[RunConfig, RunConfig, str]:
-        """The configuration of the world, that of the generator, and where the latter is from."""
+        """Return the configurations of the world and of the generator, and the origin of the latter."""
         recorded = self.seed.config
         # As the scenario draws, but for what the items depend
         # on: these agents, this start, these options of memory.
@@ -269,7 +269,7 @@ class Inquiry(Owner):
 
 
 def prefixes(count: int) -> list[int]:
-    """How many items are kept: none, all, and whatever is between; of many some, evenly."""
+    """Return how many items are kept: none, all, and every number between; of many some, evenly spread."""
     if count < PREFIX_COUNT_MAX:
         return list(range(count + 1))
     # 100 items: 0, 4, 8, 13 ... 100; both ends are among them.

@@ -1,4 +1,4 @@
-"""The page of `why`: the conclusion, what is needed, where it was decided, the nearest run that passes."""
+"""The page of `why`: the conclusion, the needed items, where it was decided, the nearest run that passes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -16,7 +16,7 @@ BAR_CHARS: Final = 20
 
 
 def page(found: Analysis, repeat: str = "") -> Report:
-    """The whole page; `repeat` is the command that shows the failure again."""
+    """Return the whole page; `repeat` is the command that shows the failure again."""
     failure = found.failure
     head = f"WHY {failure.named} at step {failure.step}"
     return Report(
@@ -131,7 +131,7 @@ def nearest(found: Analysis) -> Iterator[Line]:
 
 
 def as_json(found: Analysis) -> dict[str, object]:
-    """The page as plain data."""
+    """Return the page as plain data."""
     return {
         "rule": found.failure.rule, "id": found.failure.rule_id, "step": found.failure.step,
         "promised": promise(found.failure), "so": verdict(found),

@@ -52,18 +52,18 @@ WHEN: Final = {"cheap": "at each step or reply", "full": "now and then, at a res
 
 
 class UnknownName(KeyError):
-    """Nothing is called that."""
+    """No page has this name."""
 
 
 class Bite(Data):
-    """A run in which a rule catches a bug: its command, and the failure."""
+    """A run in which a rule finds a bug: its command, and the failure."""
 
     command: str
     failure: Failure
 
 
-Told = tuple[str, str, Sequence[ReportRow]]
-"""What is explained, what it means, and what else there is to know."""
+ExplainedPage = tuple[str, str, Sequence[ReportRow]]
+"""The title of a page, the meaning, and its rows."""
 
 
 def page(name: str) -> Report:
@@ -87,7 +87,7 @@ def look_up(name: str) -> tuple[str, str]:
 
 
 def spellings(name: str) -> Iterator[str]:
-    """Yield what a name may stand for: itself, in other letters, as one of many, or what it is a case of."""
+    """Yield what a name may mean: itself, in other letters, as singular or plural, or its general form."""
     before, _, after = re.sub(r"\([0-9]+\)$", "", name).rpartition(":")  # pct(5), route:partial
     first = re.sub("[0-9]+$", "1", name)  # o12 is an item as o1 is
     for each in (name, after.strip(), before.strip(), before.partition(".")[2], first):
@@ -102,7 +102,7 @@ def names() -> Iterator[str]:
 
 
 def all_rules() -> Report:
-    """List all rules, a line each, and what else has a page."""
+    """List all rules, a line each, and the number of other names with a page."""
     value = [
         {"rule": it.name, "id": it.id, "promises": it.statement, "checked": it.is_checked} for it in RULES
     ]
@@ -119,7 +119,7 @@ def all_rules() -> Report:
 # Rules.
 
 
-def about_rule(name: str) -> Told:
+def about_rule(name: str) -> ExplainedPage:
     rule = rule_named(name)
     bugs, bite = bugs_of(rule), bite_of(rule)
     rows = [
@@ -143,7 +143,7 @@ def nowhere(rule: Rule) -> str:
 
 
 def bugs_of(rule: Rule) -> list[Mutant]:
-    """The planted bugs that this rule may find; first those that it is the first to find."""
+    """Return the planted bugs that this rule may find; first those that it is the first to find."""
     found = [bug for bug in MUTANTS.values() if rule.name in bug.rules]
     return sorted(found, key=lambda bug: bug.rules.index(rule.name))
 
@@ -158,7 +158,7 @@ def bug_rows(bugs: Sequence[Mutant]) -> Iterator[ReportRow]:
 
 
 def guarding(rule: Rule) -> list[str]:
-    """The kinds of faults that are there to try this rule."""
+    """Return the kinds of faults that test this rule."""
     return [kind.name for kind in KINDS.values() if rule.id in kind.guards]
 
 
@@ -187,7 +187,7 @@ def mentions() -> Mapping[str, list[str]]:
 
 
 def bite_of(rule: Rule) -> Bite | None:
-    """The first of a few runs in which the rule catches a planted bug; None if none of them does."""
+    """Find the first of a few runs in which the rule finds a planted bug; None if none of them does."""
     # Each bug with seed 0, then each with seed 1: a bug that this rule seldom finds does not use up all runs.
     tries = [(bug, seed) for seed in range(BITE_SEED_COUNT) for bug in bugs_of(rule)]
     at(f"looking for a run that breaks {rule.name}")
@@ -209,12 +209,12 @@ def bite(bug: Mutant, seed: int) -> Bite | None:
 # Everything else.
 
 
-def about_word(name: str) -> Told:
+def about_word(name: str) -> ExplainedPage:
     means, _, more = meanings()[name].partition(". ")
     return name, means.removesuffix("."), [row("", more, column=0)] if more else []
 
 
-def about_fault(name: str) -> Told:
+def about_fault(name: str) -> ExplainedPage:
     kind = KINDS[name]
     rows = [
         row("class", f"{kind.fault_class}: {CLASSES[kind.fault_class]}"),
@@ -229,7 +229,7 @@ def about_fault(name: str) -> Told:
 
 
 def seen_alone(kind: str) -> list[str]:
-    """Options for a run with this fault alone, often."""
+    """Return options for a run with this fault alone, often."""
     pinned = f"scenario.swarm.pin.kind={kind}"
     return ["--mode", "one_kind", "--set", pinned, "--set", f"faults.{kind}={SEEN_RATE}"]
 
@@ -239,7 +239,7 @@ def place_of(kind: type[FaultKind]) -> str:
     return f"any call of {service}" if verb == "any" else kind.place.name
 
 
-def about_bug(name: str) -> Told:
+def about_bug(name: str) -> ExplainedPage:
     if name in OF_TESTS:
         return about_bug_of_tests(name)
     bug = MUTANTS[name]
@@ -254,7 +254,7 @@ def about_bug(name: str) -> Told:
     return name, bug.behaviour, rows
 
 
-def about_bug_of_tests(name: str) -> Told:
+def about_bug_of_tests(name: str) -> ExplainedPage:
     bug = OF_TESTS[name]
     test = f"tools/test tests/quality/test_mutants.py -k {name}"
     rows = [
@@ -267,7 +267,7 @@ def about_bug_of_tests(name: str) -> Told:
     return name, bug.behaviour, rows
 
 
-def about_mark(name: str) -> Told:
+def about_mark(name: str) -> ExplainedPage:
     shares = (row("", f"{share} of the runs of {it}") for it, share in floors()[name])
     rows = [*under("floor", shares), whole("page", "docs/commands.md")]
     return name, "a rare place that a sweep must reach", rows
@@ -275,7 +275,7 @@ def about_mark(name: str) -> Told:
 
 @cache
 def floors() -> Mapping[str, list[tuple[str, str]]]:
-    """The marks of all scenarios: in which, and in what share of its runs."""
+    """Return the marks of all scenarios: in which, and in what share of its runs."""
     found: dict[str, list[tuple[str, str]]] = {}
     for path in scenario.list_shipped().values():
         each = scenario.load(path)
@@ -284,16 +284,16 @@ def floors() -> Mapping[str, list[tuple[str, str]]]:
     return found
 
 
-def about_scenario(name: str) -> Told:
+def about_scenario(name: str) -> ExplainedPage:
     return name, f"a scenario. {scenario.find(name).title}", [whole("see it", f"umi-sim run {name}")]
 
 
-def about_request(name: str) -> Told:
+def about_request(name: str) -> ExplainedPage:
     text = " ".join((REQUESTS[name].__doc__ or "").split("\n\n")[0].split())
     return name, f"a request to a memory. {text}", [whole("page", "docs/memory.md")]
 
 
-def about_option(name: str) -> Told:
+def about_option(name: str) -> ExplainedPage:
     bounds = OPTIONS[name]
     allowed = "true or false" if bounds is None else f"from {bounds[0]} to {bounds[1]}"
     default = str(getattr(Config(), name)).lower()
@@ -309,7 +309,7 @@ def values() -> Mapping[str, type]:
     return {name: cls for name, cls in found.items() if name.lower() not in {*meanings(), *REQUESTS}}
 
 
-def about_value(name: str) -> Told:
+def about_value(name: str) -> ExplainedPage:
     cls: Any = values()[name]
     text = cls.__doc__ or getattr(cls, "sentence", "") or "what a memory is told or tells"
     means = " ".join(text.split("\n\n")[0].split()).removesuffix(".")
@@ -318,7 +318,7 @@ def about_value(name: str) -> Told:
 
 @cache
 def steps() -> Mapping[str, str]:
-    """The steps of workflows, what their parsers say, and what takes their place when they fail."""
+    """Return the steps of workflows, the reports of their parsers, and substitutes of failed steps."""
     found: dict[str, str] = {}
     for flow in WORKFLOWS:
         for step in flow.steps:
@@ -334,7 +334,7 @@ def steps() -> Mapping[str, str]:
     return found
 
 
-def about_step(name: str) -> Told:
+def about_step(name: str) -> ExplainedPage:
     return name, steps()[name], [whole("page", "docs/spec/README.md")]
 
 
@@ -344,7 +344,7 @@ def rule_names() -> Sequence[str]:
 
 
 EXIT_CODES: Final = {str(code): means for code, means in CODES.items()}
-PAGES: Final[Mapping[str, tuple[Callable[[], Collection[str]], Callable[[str], Told]]]] = {
+PAGES: Final[Mapping[str, tuple[Callable[[], Collection[str]], Callable[[str], ExplainedPage]]]] = {
     "word": (meanings, about_word), "rule": (rule_names, about_rule), "fault": (lambda: KINDS, about_fault),
     "planted bug": (lambda: MUTANTS | OF_TESTS, about_bug), "mark": (floors, about_mark),
     "scenario": (scenario.list_shipped, about_scenario), "request": (lambda: REQUESTS, about_request),

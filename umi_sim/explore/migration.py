@@ -1,4 +1,4 @@
-"""Every short life of a migration: writes, reads, switches, failures and crashes, with both stores.
+"""All short runs of a migration: writes, reads, switches, failures and crashes, with both stores.
 
 Law 1. All orders are tried, shortest first, each state once: so what fails has as few steps as any.
 """
@@ -24,7 +24,7 @@ class MigrationFindings(Data):
 def explore(
     budget: EventBudget = SMALL, phase: str = "legacy", *, stores_too: bool = True
 ) -> MigrationFindings:
-    """Try all lives within the budget, from a phase on; `stores_too`: check rules about stores as well."""
+    """Try all runs within the budget, from a phase on; `stores_too`: check rules about stores as well."""
     with lower_limits({"hand_over_row_count_max": 1}):  # so that a key leaves behind its row
         return explore_from(structs.replace(at(phase), left=budget), stores_too=stores_too)
 
@@ -49,8 +49,10 @@ def explore_from(start: OneRowWorld, *, stores_too: bool) -> MigrationFindings:
 
 
 def path(seen: dict[OneRowWorld, tuple[OneRowWorld, str] | None], world: OneRowWorld) -> tuple[str, ...]:
+    """Return the actions that lead to a world."""
     actions: list[str] = []
-    while (origin := seen[world]) is not None:
-        world, each = origin
-        actions.append(each)
+    origin = seen[world]
+    while origin is not None:
+        actions.append(origin[1])
+        origin = seen[origin[0]]
     return tuple(reversed(actions))

@@ -189,9 +189,10 @@ def ask_machine(world: OneRowWorld, request: MigrationRequest) -> OneRowWorld:
 
 
 def take_output(world: OneRowWorld, came: machine.Came) -> OneRowWorld:
-    machine, out = came
-    world = structs.replace(world, machine=machine, asked=None)
-    return judge_reply(world, out) if isinstance(out, MigrationReply) else structs.replace(world, asked=out)
+    """Put the next state of the machine into the world, with its question; judge its reply."""
+    stepped, out = came
+    after = structs.replace(world, machine=stepped, asked=None)
+    return judge_reply(after, out) if isinstance(out, MigrationReply) else structs.replace(after, asked=out)
 
 
 def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
@@ -297,7 +298,7 @@ def add_doubt(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowle
 
 
 def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
-    """Add a write; under its key it is done once: now, when it was in doubt, or when it was told before."""
+    """Add a write; with one key it happens once: now, earlier, or when its outcome was in doubt."""
     if request.request_key is None:
         return ClientKnowledge(content_of(request), key=known.key, is_kept=known.is_kept)
     if known.key == "new":
@@ -334,21 +335,21 @@ def check(world: OneRowWorld, before: OneRowWorld) -> None:
 
 def come_home(world: OneRowWorld) -> None:
     """Check that the way back to legacy ends from here without failures, and loses nothing."""
-    world = structs.replace(world, left=EventBudget(0, 0, 0, 0, 0), late=None)
+    now = structs.replace(world, left=EventBudget(0, 0, 0, 0, 0), late=None)
     for _ in range(HEAL_STEPS_MAX):
-        world = answer_truthfully(world)
-        phase = phase_of(world)
+        now = answer_truthfully(now)
+        phase = phase_of(now)
         if phase in ENDS:
             break
-        world = ask_machine(world, way_home(world, phase))
-    demand(phase_of(world) in ENDS, rules.MIGRATION_COMPLETE, "the way back does not end")
-    if phase_of(world) == "done":
-        known = world.known
-        is_known = world.arrived in (known.value, *known.may_be)
+        now = ask_machine(now, way_home(now, phase))
+    demand(phase_of(now) in ENDS, rules.MIGRATION_COMPLETE, "the way back does not end")
+    if phase_of(now) == "done":
+        known = now.known
+        is_known = now.arrived in (known.value, *known.may_be)
         message = "the memory does not have the row as its client knows it"
-        demand(is_known, rules.MIGRATION_ARRIVES, message, (known.value, known.may_be), world.arrived)
+        demand(is_known, rules.MIGRATION_ARRIVES, message, (known.value, known.may_be), now.arrived)
     else:
-        answer_truthfully(ask_machine(world, ReadRow(*OF, ID)))
+        answer_truthfully(ask_machine(now, ReadRow(*OF, ID)))
 
 
 def way_home(world: OneRowWorld, phase: str) -> MigrationRequest:
@@ -362,11 +363,11 @@ def way_home(world: OneRowWorld, phase: str) -> MigrationRequest:
 ENDS: Final = ("legacy", "done")
 
 
-# Where a life begins.
+# The first worlds.
 
 
 def at(phase: str) -> OneRowWorld:
-    """Return a world that has come to this phase with one row, and nothing has failed."""
+    """Return a world with one row that has reached this phase without failures."""
     world = answer_truthfully(ask_machine(OneRowWorld(), PutRow(*OF, ID, "v0")))
     for to in ROADS[phase]:
         while phase_of(world) != to:
@@ -384,12 +385,9 @@ ROADS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def with_budget(world: OneRowWorld, budget: EventBudget) -> OneRowWorld:
-    return structs.replace(world, left=budget)
-
-
 def answer_truthfully(world: OneRowWorld) -> OneRowWorld:
-    """Return the world after true answers to all that is asked."""
-    while world.asked is not None:
-        world = next(answers(world, world.asked))[1]
-    return world
+    """Return the world after true answers to all questions."""
+    now = world
+    while now.asked is not None:
+        now = next(answers(now, now.asked))[1]
+    return now

@@ -49,11 +49,11 @@ class Action(Data):
 
 
 class NothingChanged(Exception):
-    """The action stands for nothing here: a fault that would strike nothing."""
+    """The action changes nothing here, such as a fault without effect."""
 
 
 class Untraced(Trace):
-    """Records nothing: a list that fails is lived again."""
+    """Records nothing: a list that fails is run again."""
 
     __slots__ = ()
 
@@ -105,7 +105,7 @@ class Hand:
 
 
 class Explored(World):
-    """A world that is told action by action. While a list goes on it is awake, as a replay of it would be."""
+    """A world that is driven action by action. It is awake during a list, as a replay of it would be."""
 
     is_awake: bool = True
 
@@ -177,7 +177,7 @@ def waits(world: Explored, action_set: ActionSet) -> list[int]:
 
 
 def deadlines(world: Explored, agent: Agent) -> list[int]:
-    """Instants that matter on the clock of this agent: of live entries, of entries at rest, of the memory."""
+    """Return instants that matter on the clock of this agent: of live entries, saved ones, and the memory."""
     oracle = inspector_of(world).oracle
     newest = [session.versions[session.must] for session in oracle.sessions.sessions.values()]
     at_rest = [entry[1] for saved in newest for entry in saved[0].twin.entries.values()]
@@ -186,7 +186,7 @@ def deadlines(world: Explored, agent: Agent) -> list[int]:
 
 
 def ways(hand: Hand, action: Action, action_set: ActionSet) -> Iterator[Action]:
-    """After an action was played: the same action with each fault at each place where one may strike."""
+    """Yield, for an action that was played, the same action with each fault at each possible place."""
     for place, verb in enumerate(hand.places if action.kind in STRUCK else ()):
         for kind in action_set.faults:
             is_rest = action.kind == "request" and place == 0 and verb == "agent.event"
@@ -195,7 +195,7 @@ def ways(hand: Hand, action: Action, action_set: ActionSet) -> Iterator[Action]:
 
 
 def next_way(hand: Hand, action: Action) -> Action | None:
-    """After a fault was played: the next way that its draws may go; None if all were."""
+    """Return the next combination of draws of a fault that was played; None if all were tried."""
     turns = list(hand.taken)
     # Like an odometer: (0, 0), (0, 1), (1, 0), (1, 1). A last digit at its end goes, and the one before it
     # counts on; draws behind it are made anew and begin at 0.
@@ -237,7 +237,7 @@ def play(world: Explored, action: Action, action_set: ActionSet) -> None:
 
 
 def crash_way(agent: Agent) -> FaultChoice:
-    """Return a crash, which strikes before the request that comes with it is heard."""
+    """Return a crash, which strikes before its request is delivered."""
     is_recovering = agent.machine is not None and agent.machine.is_recovering
     return FaultChoice((CrashAgain if is_recovering else AgentCrash).name, 0)
 
@@ -247,7 +247,7 @@ def issue(world: Explored, agent: Agent, name: str, args: Args) -> None:
 
 
 def deliver(world: Explored, agent: Agent, item: Op | ClockMove) -> None:
-    """Deliver an item before all that is ready; a deviation tells the replay, which would take that first."""
+    """Deliver an item before all ready events; a deviation has a replay do the same."""
     hand = hand_of(world)
     hand.record.append(item)
     if world.next_due() == world.now_ms:
@@ -282,11 +282,11 @@ def settle(world: Explored) -> None:
     world.is_awake = True
 
 
-# Arguments that only a run can tell.
+# Arguments that are known only in a run.
 
 
 def fill_arguments(world: Explored, agent: Agent, args: Args) -> Args | None:
-    """Return the arguments with values of this run; None if one stands for an id that is not there."""
+    """Return the arguments with values of this run; None if one means an id that does not exist."""
     given = {
         name: find_value(world, agent, it) if isinstance(it, ValueOfRun) else it for name, it in args.items()
     }
@@ -294,7 +294,7 @@ def fill_arguments(world: Explored, agent: Agent, args: Args) -> Args | None:
 
 
 def find_value(world: Explored, agent: Agent, value: ValueOfRun) -> object:
-    """Return the id that this value stands for here; None if there are not so many."""
+    """Return the id that this value means here; None if there are not so many."""
     oracle = inspector_of(world).oracle
     if value.what == "others":
         return oracle.other_agents(agent.name)

@@ -20,6 +20,7 @@ from umi_sim.explore.play import (
     Action,
     Explored,
     NothingChanged,
+    Untraced,
     actions,
     first_world,
     hand_of,
@@ -29,7 +30,8 @@ from umi_sim.explore.play import (
     ways,
 )
 from umi_sim.explore.state_fingerprint import Fingerprinter
-from umi_sim.explore.worlds import fork_world
+from umi_sim.kernel import fork
+from umi_sim.kernel.prng import Keyed
 from umi_sim.mutants import plant_mutant
 from umi_sim.record.items import Item, Op
 from umi_sim.record.run_config import RunConfig
@@ -37,6 +39,9 @@ from umi_sim.record.verdict import Verdict
 from umi_sim.runs import runner
 from umi_sim.scenario.action_set import ActionSet
 from umi_sim.scenario.files import BadScenario, Scenario, draw
+from umi_sim.world.agent import Tally
+
+fork.copied_by(fork.share, Untraced, Tally, Keyed)  # they only count, or always draw the same
 
 DEPTH_MAX: Final = 64
 STATES_MAX: Final = 1_000_000
@@ -99,7 +104,7 @@ class Unrepeated(Exception):
 
 
 def repeat_list(config: RunConfig, end: Explored) -> Verdict:
-    """Live the items of a failed list as a run. One more request at its end keeps the world awake."""
+    """Run the items of a failed list. One more request at its end keeps the world awake."""
     items: list[Item] = list(hand_of(end).record)
     last = Op(hand_of(end).next_id("o"), end.now_ms, end.lone.name, "len", {})
     for record in (items, [*items, last]):
@@ -120,7 +125,7 @@ class StateSearch(Owner):
     step_count: int = 0
 
     def run(self, depth_max: int) -> Explanation:
-        """Raises ListFailed."""
+        """Try all lists. Raises ListFailed."""
         raise NotImplementedError
 
     @property
@@ -141,13 +146,13 @@ class StateSearch(Owner):
         """Yield an action with a fault, once for each way that the fault can go."""
         action: Action | None = struck
         while action is not None:
-            child = fork_world(world)
+            child = fork.fork_graph(world)
             if self.play_action(child, action):
                 yield action, child
             action = next_way(hand_of(child), action)
 
     def after(self, world: Explored, action: Action) -> Explored | None:
-        child = fork_world(world)
+        child = fork.fork_graph(world)
         return child if self.play_action(child, action) else None
 
     def play_action(self, child: Explored, action: Action) -> bool:
@@ -171,16 +176,16 @@ class StateSearch(Owner):
                 if agent.machine is not None:
                     inspector.check(agent.machine, storage)
             if self.action_set.finish:
-                finish(fork_world(world))
+                finish(fork.fork_graph(world))
         except Exception as why:
             raise ListFailed(world, why) from why
 
 
 def finish(world: Explored) -> None:
-    """Heal, drain, read everything back, restart: as at the end of any run."""
+    """Heal, drain, audit and restart, as at the end of any run."""
     world.is_awake = False
     hand_of(world).begin(None)
-    runner.Run(world.config, world, world.source, inspector_of(world)).live()
+    runner.Run(world.config, world, world.source, inspector_of(world)).run_phases()
 
 
 class BreadthFirst(StateSearch):
@@ -241,7 +246,7 @@ class BreadthFirst(StateSearch):
         parent = self.parents[number]
         if self.near[0] != parent:
             self.near = (parent, self.world_of(parent))
-        world = fork_world(self.near[1])
+        world = fork.fork_graph(self.near[1])
         play(world, self.spelt[self.by[number]], self.action_set)
         return world
 
@@ -249,7 +254,7 @@ class BreadthFirst(StateSearch):
         return Explanation(result, depth, self.list_count(depth), self.state_count, self.step_count)
 
     def list_count(self, depth: int) -> int:
-        """Count the lists of 1 to `depth` actions for which the worlds stand: paths, length by length."""
+        """Count the lists of 1 to `depth` actions that lead to known worlds."""
         # two actions that commute lead to one world by two paths: it is visited once and counted twice
         total, reached = 0, {0: 1}
         for _ in range(depth):
@@ -282,7 +287,7 @@ class DepthFirst(StateSearch):
         return Explanation("complete", depth_max, self.tried, self.tried, self.step_count)
 
     def dive(self, world: Explored, depth: int) -> bool:
-        """Try every list that goes on from here; return False if there are too many."""
+        """Try every longer list from here; return False if there are too many."""
         for _, child in self.branches(world):
             self.tried += 1
             if self.tried > self.states_max:

@@ -1,4 +1,4 @@
-"""State fingerprints: 16 bytes that two worlds share if nothing that may still happen can tell them apart.
+"""State fingerprints: 16 bytes that are equal for two worlds if no future event can distinguish them.
 
 Law 1. All that decides the future is written: memories, services, what is under way, and the oracle.
 Law 2. Instants count from now. What only numbers things (requests, operations) goes by first mention.
@@ -262,7 +262,7 @@ def on_bytes(writer: StateWriter, value: bytes) -> Plain:
 
 
 def expiry(writer: StateWriter, expires_ms: int) -> Plain:
-    """Write a deadline. No clock goes back, so what is over is over: how long ago, says nothing any more."""
+    """Write a deadline. No clock goes back, so it does not matter how long ago a deadline was."""
     is_over = not writer.is_exact and expires_ms < writer.reading_ms
     return "over" if is_over else writer.put(expires_ms)
 
@@ -288,7 +288,7 @@ def said_by(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
 
 
 def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
-    """Write a save: at rest every life counts to the millisecond, and what is refuted is so everywhere."""
+    """Write a save: at rest every time to live counts to the millisecond."""
     rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
             for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
     fields = [saved.is_refuted, writer.put(saved.saved_ms), rows, *said_by(writer, saved.twin)]
@@ -296,7 +296,7 @@ def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
 
 
 def on_session(writer: StateWriter, known: Session) -> Plain:
-    """Drop versions older than what every load under way must find: nothing can load them."""
+    """Write a session without versions that no open load can find."""
     oracle = inspector_of(writer.world).oracle
     musts = [save.must_at_issue.get(key, 0) for save in oracle.sessions.open for key in save.must_at_issue]
     musts += [load.must for agent in oracle.agents.values() for load in agent.sessions.loads.values()]

@@ -33,7 +33,7 @@ WORKING: Final = frozenset(  # requests that neither store nor tell a key but as
 
 
 def exchangeable(requests: Requests) -> Mapping[object, int]:
-    """Keys and values of working requests, with the number of those that each could be exchanged with."""
+    """Return keys and values of working requests, with the group of those that may be exchanged."""
     if not all(name in WORKING for name, _ in requests):
         return {}
     groups: dict[object, int] = {}

@@ -6,7 +6,7 @@ model.py embedder.py storage.py network.py agent.py clock.py    the kinds, by pl
 service.py       what model, embedder and storage have in common
 edits.py         families of changes of a model's reply
 words.py         the words of these changes
-arguments.py     what a fault is told by: what may be said, how it is drawn
+arguments.py     the arguments of a fault: which values they may have, how they are drawn
 window.py        faults that last
-luck.py          what is drawn when one strikes
+luck.py          the draws of a fault that strikes
 """

@@ -10,19 +10,21 @@ from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.window import WINDOW_MS_MAX, Window
 
 ASK_COUNT_MAX: Final = 4
-# Crashes of one recovery after the other, before one is left alone. A recovery that reads its rows on sixty
-# pages would hardly ever end otherwise, and a run would fail for that alone: `narrow` seed 991015 did.
+# The most crashes of recoveries in a row. A recovery that reads its rows on sixty pages would hardly ever end
+# otherwise, and a run would fail for that alone.
 RECOVERY_CRASH_COUNT_MAX: Final = 32
 
 
 class AgentEvent(Owner):
     """An agent before an event that would reach it, and what a fault may do to it.
 
-    `entry_counts`: of core as it is stored, the entries about itself and all. `crash`: it is down for so
-    long, and its next life has this limit, or the usual one. `pause`: nothing reaches it for so long, and
-    its clock stands or not. `recovery_crash_count`: so many recoveries in a row have crashed. `take_over`: it
-    sleeps for so long while a new life has its place, and then goes on beside it, with so many of the next
-    operations.
+    `entry_counts`: returns how many entries of stored core are about the agent itself, and how many there
+    are.
+    `recovery_crash_count`: how many recoveries in a row have crashed.
+    `crash(down_ms, limit)`: stop it for a while; its next incarnation has this limit of entries, if any.
+    `pause(for_ms, clock_stands)`: let nothing reach it for a while.
+    `take_over(for_ms, ask_count)`: put it to sleep for a while and begin a new incarnation; then the old one
+    goes on beside it, with so many of the next operations.
     """
 
     now_ms: int
@@ -51,7 +53,7 @@ class Down(FaultKind):
 
 
 class AgentCrash(Down, at="agent.event", is_a="window", guards=("STO-1", "SER-5", "LIVE-4"), explored=True):
-    """Memory and everything volatile are gone; a new life recovers later."""
+    """Memory and everything volatile are gone; a new incarnation recovers later."""
 
 
 class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-1"), explored=True):
@@ -65,10 +67,9 @@ class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-
 
 
 class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1", "LIVE-4")):
-    """A crash, and later lives have room for fewer entries in core."""
+    """A crash, and later incarnations have room for fewer entries in core."""
 
-    # Below the number of stored entries, so that the next
-    # life has to evict; never below its own ones, which stay.
+    # Below the number of stored entries, so that the next one has to evict; never below those about itself.
     core_entry_count_max: int = among(lambda life: range(*life.entry_counts()))  # its own never leave core
 
     def strike(self, life: AgentEvent) -> None:
@@ -86,18 +87,17 @@ class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4"
 
 
 class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "STO-1")):
-    """It sleeps, a new life takes its place, and it wakes up and goes on beside it."""
+    """It sleeps, a new incarnation takes its place, and it wakes up and goes on beside it."""
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
-    ask_count: int = below(ASK_COUNT_MAX + 1)  # of the next operations, still sent to the old life
+    ask_count: int = below(ASK_COUNT_MAX + 1)  # of the next operations, still sent to the old incarnation
 
     @classmethod
     def may_strike(cls, life: AgentEvent) -> bool:
         return not life.is_recovering
 
     def strike(self, life: AgentEvent) -> None:
-        """Take over, but not from a life that still recovers: it would claim its epoch last."""
-        # Asked again, as a replay of fewer items may come to this
-        # event at another moment than the run it was drawn in.
+        """Take over, unless the agent still recovers: then the old incarnation would claim its epoch last."""
+        # Checked again, as in a replay of fewer items this event may come at another moment.
         if self.may_strike(life):
             life.take_over(self.for_ms, self.ask_count)

@@ -23,9 +23,9 @@ Draw = Callable[[Any, Luck, str], object]  # what is struck, luck, the name of t
 
 
 class FaultArgument(Data):
-    """`schema`: what a file may say; `default`: what it is if a file says nothing; `words`: those it may be.
+    """An argument of a kind of fault. `schema`: its values in a file; `default`: its value in old files.
 
-    `draw` is None where the kind draws it together with others.
+    `draw` is None where the kind draws it together with others. `words`: its values, if they are a few words.
     """
 
     schema: Schema
@@ -35,28 +35,28 @@ class FaultArgument(Data):
 
 
 def whole(low: int = 0, high: int = COUNT_MAX) -> Any:
-    """A whole number that the kind draws."""
+    """Declare a whole number that the kind draws."""
     return FaultArgument(schema.whole(low, high))
 
 
 def string(*, default: object = REQUIRED) -> Any:
-    """A text that the kind draws."""
+    """Declare a text that the kind draws."""
     return FaultArgument(of_type(str), default=default)
 
 
 def among(options: Callable[[Any], Sequence[int]], *, readable: int = COUNT_MAX) -> Any:
-    """One of these numbers, each as likely; a file may say as much as is `readable`."""
+    """Declare one of these numbers with equal probability; a file may have any number up to `readable`."""
 
     def draw(here: object, luck: Luck, name: str) -> int | None:
         found = options(here)
-        # None ends the drawing of the whole fault: it would have nothing to choose here.
+        # None ends the drawing of the whole fault.
         return pick(luck, name, found) if found else None
 
     return FaultArgument(schema.whole(0, readable), draw)
 
 
 def below(count: int | Callable[[Any], int]) -> Any:
-    """0 .. count - 1, each as likely."""
+    """Declare 0 .. count - 1 with equal probability."""
     return among(lambda here: range(count if isinstance(count, int) else count(here)))
 
 
@@ -65,7 +65,7 @@ def always(here: object) -> bool:
 
 
 def span_ms(low: int, high: int, *, readable: int = COUNT_MAX, possible: Condition = always) -> Any:
-    """low .. high where that is possible, every power of two as likely; a file may say what is `readable`."""
+    """Declare low .. high where that is possible, every power of two as likely; in files up to `readable`."""
 
     def draw(here: object, luck: Luck, name: str) -> int | None:
         # span_ms(1, 60_000) draws 1 .. 60,000; a span from 0 shifts the same draw down by one.
@@ -75,12 +75,12 @@ def span_ms(low: int, high: int, *, readable: int = COUNT_MAX, possible: Conditi
 
 
 def flag(*, one_in: int = 2, default: object = REQUIRED) -> Any:
-    """True in one of so many cases."""
+    """Declare a flag that is True in one of `one_in` cases."""
     return FaultArgument(schema.FLAG, lambda _, luck, name: luck(name, one_in) == 1, default)
 
 
 def one_of(*words: str, default: object = REQUIRED) -> Any:
-    """The first word is the simplest: a failure shrinks to it."""
+    """Declare one of these words; the first is the simplest, and failures shrink to it."""
     return FaultArgument(
         schema.one_of(words, "value"), lambda _, luck, name: pick(luck, name, words), default, words
     )

@@ -1,6 +1,6 @@
 """Faults of an agent's clock, drawn for an operation that is about to come.
 
-What such a fault does are moves of the clock, each an item with a time of its own; what lasts ends by a move.
+Its effects are moves of the clock, each an item with a time of its own; a fault that lasts ends by a move.
 """
 
 from abc import abstractmethod
@@ -56,10 +56,10 @@ class Jump(ClockFault):
 
     @classmethod
     def draw(cls, moment: Moment, luck: Luck) -> Self:
-        """Up to 30 days, or exactly as long as something still has to live."""
+        """Draw a jump by up to 30 days, or exactly to a deadline."""
         bits = 1 + luck("bits", JUMP_MS_MAX.bit_length() - 1)
-        # Milliseconds and days are as likely as each other: a jump
-        # by 5 ms finds bugs at deadlines, one by 20 days others.
+        # Milliseconds and days are equally likely: a jump by 5 ms finds bugs at deadlines, one by 20 days
+        # others.
         by_ms = (1 << (bits - 1)) + luck("by_ms", 1 << (bits - 1))
         if moment.remaining and luck("exact", RARE) == 0:
             # As far as a deadline is away, so that the clock shows exactly that instant.
@@ -89,7 +89,7 @@ class JumpBack(Jump, at="agent.clock", is_a="quirk", guards=("TTL-3", "STO-7")):
 
 @cache
 def jump_signs(kinds: tuple[str, ...]) -> tuple[int, ...]:
-    """Which ways a clock may jump with these kinds of faults: 1 ahead, -1 back."""
+    """Return the directions in which a clock may jump with these kinds of faults: 1 ahead, -1 back."""
     return tuple(kind.sign for name, kind in KINDS.items() if name in kinds and issubclass(kind, Jump))
 
 
@@ -116,10 +116,10 @@ class ClockDrift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "
 
     @classmethod
     def draw(cls, moment: Moment, luck: Luck) -> Self:
-        """Seldom half or double speed, mostly a little fast or slow."""
+        """Draw seldom half or double speed, mostly a slightly wrong one."""
         off = 1 + luck("off", 10)
-        # 1,003/1,000 is three milliseconds a second too fast:
-        # more than real clocks, so that a minute shows it.
+        # 1,003/1,000 is three milliseconds a second too fast: more than real clocks, so that a minute shows
+        # it.
         slight = SLIGHT + (off if luck("fast", 2) else -off), SLIGHT
         num, den = pick(luck, "rate", RATES) if luck("rough", RARE) == 0 else slight
         return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), num=num, den=den)

@@ -1,4 +1,4 @@
-"""How a kind of fault is declared: one class says all of it, and everything else is derived from the class.
+"""How a kind of fault is declared: as one class, from which everything else is derived.
 
     class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2")):
         '''A page shorter than asked for, with a cursor.'''
@@ -13,12 +13,13 @@ whose name another class has begins with its group, or ends with `Fault`: `Stora
 
 Law 1. A class is complete when it is made: a missing or wrong part raises `IncompleteFault` at import.
 Law 2. All that a fault does is in its arguments, drawn when it strikes and stored in its item.
-Law 3. What is drawn for a kind is drawn by its name: one kind more moves nothing of the others.
-Law 4. At most one fault window per place: what has an argument `for_ms` waits until the last one has rested.
+Law 3. The draws of a kind depend on its name: another kind changes no draw of the others.
+Law 4. At most one fault window per place: a kind with an argument `for_ms` waits until the last one has
+rested.
 
-What a kind strikes differs by place: the `Arrival` of a call at a service (service.py), the `Passage` of a
-message over a link (network.py), the `AgentEvent` of an agent (agent.py), the `Moment` of an operation for
-its clock (clock.py).
+The object that a kind strikes differs by place: the `Arrival` of a call at a service (service.py), the
+`Passage` of a message over a link (network.py), the `AgentEvent` of an agent (agent.py), the `Moment` of an
+operation for its clock (clock.py).
 
 Two methods may stand beside `strike`: `draw(cls, here, luck)` makes the fault where its arguments depend on
 each other, or None if it would change nothing; `may_strike(cls, here)` says where it can strike at all.
@@ -64,10 +65,10 @@ class IncompleteFault(TypeError):
 
 
 class FaultPlace(Data):
-    """Where faults strike. `group`: the first word of their names; `file` declares them.
+    """Where faults strike. `group`: the first word of their names; `file`: where they are declared.
 
-    `has_one_site`: a kind that is on is active in all of the place. `is_explored`: `explore` plays what
-    happens there as actions.
+    `has_one_site`: a kind that is on is active everywhere in this place. `is_explored`: `explore` may play
+    the faults of this place as actions.
     """
 
     name: str
@@ -101,11 +102,11 @@ ArgsMaker = Callable[[str, Luck], Args | None]
     kw_only_default=True, field_specifiers=(whole, below, among, span_ms, flag, string, one_of)
 )
 class FaultKind:
-    """Base of all kinds, and of the families that say what some of them have in common.
+    """Base of all kinds, and of families with the common parts of several kinds.
 
     `at`: the place; without it the class is a family. `is_a`: its class of faults. `guards`: the ids of the
-    rules that must hold all the same. `explored`: whether a state fingerprint tells all that it leaves
-    behind, so that `explore` may play it; unless it is said, that is so of all but what lasts or destroys.
+    rules that must hold all the same. `explored`: whether a state fingerprint contains all its lasting
+    effects, so that `explore` may play it; by default every kind may but windows and kinds that destroy.
     """
 
     name: ClassVar[str] = ""
@@ -134,8 +135,7 @@ class FaultKind:
         # From the oldest class down, so that a class has its own in place of what its families say.
         members = {name: value for base in ancestry(cls) for name, value in vars(base).items()}
         cls.arguments = {name: value for name, value in members.items() if value.__class__ is FaultArgument}
-        # The fingerprint of a state has no place for a window
-        # that is open: two states would look alike and not be.
+        # The fingerprint of a state does not contain open windows: two different states would look alike.
         is_short = is_a not in ("window", "destroys")
         cls.is_explored = cls.place.is_explored and (is_short if explored is None else explored)
         for problem in problems(cls, words.partition("_")[0], members):
@@ -148,13 +148,13 @@ class FaultKind:
 
     @classmethod
     def is_at(cls, verb: str) -> bool:
-        """Return whether it strikes this call, or any call of its service."""
+        """Return whether it strikes calls with this verb."""
         # "storage.commit" is struck by kinds of storage.commit and of storage.any.
         return cls.place.name in (verb, f"{verb.partition('.')[0]}.any")
 
     @classmethod
     def whole_args(cls, given: Args) -> Args:
-        """All arguments, in order. Raises TypeError if one is missing, or there is no such argument."""
+        """Return all arguments, in order. Raises TypeError for a missing or unknown one."""
         args = {name: each.default for name, each in cls.arguments.items()} | dict(given)
         # More than there are: one of them is unknown, since all known names are in `args` already.
         if len(args) > len(cls.arguments) or REQUIRED in args.values():
@@ -164,13 +164,11 @@ class FaultKind:
 
     @classmethod
     def args_for(cls, here: Any, luck: Luck, without_effect: Counter[str]) -> Args | None:
-        """The arguments of a fault that is about to strike here.
+        """Draw the arguments of a fault that is about to strike here.
 
-        None if this kind cannot strike here, or would change nothing; the latter is counted.
+        Return None if this kind cannot strike here, if its window has not rested, or if it would change
+        nothing; only the last is counted, so that a sweep can report a kind that never has an effect.
         """
-        # Three answers that mean no fault here: it cannot strike (not counted),
-        # its window has not rested (not counted), it would change nothing
-        # (counted, so that a sweep can tell a kind that never does anything).
         window = cls.window(here)
         if not cls.may_strike(here) or not (window is None or window.is_rested(here.now_ms)):
             return None
@@ -191,7 +189,7 @@ class FaultKind:
 
     @classmethod
     def draw(cls, here: Any, luck: Luck) -> Self | None:
-        """The fault about to strike, argument by argument; None if it would change nothing."""
+        """Draw the fault about to strike, argument by argument; None if it would change nothing."""
         args: dict[str, Any] = {}
         for name, argument in cls.arguments.items():
             assert argument.draw is not None, name
@@ -204,8 +202,7 @@ class FaultKind:
         """Apply this fault here and return its effect; its window opens, if it has one."""
         window, fault = self.window(here), cast(Any, self)
         if window is not None:
-            # Before `strike`, which may look at the window: a
-            # clog holds its first message until the end of it.
+            # Before `strike`, which may read the window: a clog holds its first message until the end.
             window.begin(here.now_ms, fault.for_ms, fault)
         return fault.strike(here)
 
@@ -214,7 +211,7 @@ KINDS: Final[dict[str, type[FaultKind]]] = {}
 
 
 def args_maker(here: Callable[[], object], without_effect: Counter[str]) -> ArgsMaker:
-    """`here` makes what is struck, if something is: few events are."""
+    """Return the function that draws arguments; `here` makes the object to strike, which few events need."""
     return lambda kind, luck: KINDS[kind].args_for(here(), luck, without_effect)
 
 
@@ -222,7 +219,7 @@ def args_maker(here: Callable[[], object], without_effect: Counter[str]) -> Args
 
 
 def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) -> Iterator[str]:
-    """Each as the end of a sentence that begins with the kind and its file."""
+    """Yield each problem of a kind as the end of a sentence that begins with the kind and its file."""
     place, own_file = cls.place.name, f"{PACKAGE}.{cls.place.file}"
     # A kind of a user's own package may stand in any file.
     is_astray = cls.__module__.startswith(f"{PACKAGE}.") and cls.__module__ != own_file
@@ -287,9 +284,8 @@ def check_kinds(rule_ids: Container[str]) -> None:
 
 
 def ancestry(cls: type) -> Sequence[type]:
-    """The families of a class and then itself."""
-    # (Cut, CutShort, ReplyEdit, FaultKind, object) -> ReplyEdit,
-    # CutShort, Cut: without the last two, from the end.
+    """Return the families of a class, the most general first, and then the class itself."""
+    # (Cut, CutShort, ReplyEdit, FaultKind, object) -> ReplyEdit, CutShort, Cut.
     return cls.__mro__[-3::-1]
 
 
@@ -298,4 +294,4 @@ def path_of(cls: type) -> str:
 
 
 PACKAGE: Final = "umi_sim.faults"
-LEFT_OPEN: Final = "the classes that it is made of leave that to it"
+LEFT_OPEN: Final = "its base classes leave that to it"

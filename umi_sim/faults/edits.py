@@ -2,11 +2,11 @@
 
 Law 1. An edit is pure and total: any reply and any arguments of its fields give a text.
 Law 2. The arguments hold all that was drawn (places, counts, words), so a seed file replays from them alone.
-Law 3. What an edit cannot change it returns as it was, and then there is no fault.
+Law 3. An edit that cannot change a reply returns it as it was, and then there is no fault.
 Law 4. No edit makes a value grow by more than GROWN_BYTES_MAX.
 
-A kind says which options there are, each as the arguments that it stands for: `options(reply)` for a whole
-reply; or, where a family has a `path`, `options(key, old)` for one value of it, whose path ends in `key`.
+A kind lists its options, each as a set of arguments: `options(reply)` for a whole reply; or, where a family
+has a `path`, `options(key, old)` for one value of it, whose path ends in `key`.
 """
 
 import re
@@ -59,7 +59,7 @@ class ReplyEdit(FaultKind):
     @classmethod
     @abstractmethod
     def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
-        """The arguments of an edit of this reply; none if there is no place for one."""
+        """Draw the arguments of an edit of this reply; none if it has no place for one."""
 
     def strike(self, call: Arrival[AskModel]) -> Handled:
         answer = call.answer()
@@ -67,7 +67,7 @@ class ReplyEdit(FaultKind):
         return Later(structs.replace(answer, text=self.edit_reply(answer.text)), self.at_ms(call))
 
     def at_ms(self, call: Arrival[AskModel]) -> int:
-        """When the reply leaves the model."""
+        """Return when the reply leaves the model."""
         return call.now_ms
 
     @abstractmethod
@@ -78,6 +78,8 @@ class ReplyEdit(FaultKind):
 
 
 class WholeEdit(ReplyEdit):
+    """An edit with options for a whole reply."""
+
     @classmethod
     def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
         options = cls.options(reply)
@@ -118,8 +120,8 @@ class CutShort(ReplyEdit):
 
     @classmethod
     def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
-        """Half of the cuts stand beside a bracket, a quote, a comma or a colon."""
-        # A reply of prose has no such place, and every place is as likely.
+        """Draw a place; half of the cuts are beside a bracket, a quote, a comma or a colon."""
+        # A reply of prose has no such place, so all places are equally likely.
         beside = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
         places = beside if beside and luck("beside", 2**64) % 2 else range(len(reply) + 1)
         return {"at": one_of_all(luck, "at", places)}
@@ -140,7 +142,7 @@ class Splice(WholeEdit):
 
 
 def splices(reply: str, mark: str, news: Sequence[str], is_kept: bool) -> Options:
-    """Each of these texts at each place where a mark stands: behind it, or in its place."""
+    """List splices of each of these texts at each mark: behind it if it is kept, or in its place."""
     places = [match.span() for match in re.finditer(re.escape(mark), reply)]
     spans = [(end, 0) if is_kept else (start, end - start) for start, end in places]
     return [{"at": at, "length": length, "text": new} for at, length in spans for new in news]
@@ -150,6 +152,8 @@ def splices(reply: str, mark: str, news: Sequence[str], is_kept: bool) -> Option
 
 
 class ValueEdit(ReplyEdit):
+    """An edit with options for one value of a reply."""
+
     path: str = string()
 
     @classmethod
@@ -300,7 +304,7 @@ def is_inside(path: str, other: str) -> bool:
 
 
 def change_at(reply: str, path: str, change: Callable[[object], object]) -> str:
-    """The reply with the value at `path` changed; as it was without such a value, or if `change` has None."""
+    """Change the value at `path`; return the reply as it was if there is none, or `change` gives None."""
     held = dict(values(reply))
     new = change(held[path]) if path in held else None
     if new is None:
@@ -310,13 +314,13 @@ def change_at(reply: str, path: str, change: Callable[[object], object]) -> str:
 
 
 def plain(new: object) -> str:
-    """A reply that is no JSON stays a text, unless it becomes some other value."""
+    """Return a changed reply that was no JSON: as text, or as JSON if it is no text any more."""
     text = new if isinstance(new, str) else decode_at(write_json(new), 0)
     return text if isinstance(text, str) else write_json(new)
 
 
 def values(reply: str) -> list[tuple[str, object]]:
-    """Every value of a reply with its path, outer ones first; a reply that is no JSON is one text."""
+    """List every value of a reply with its path, outer ones first; a reply that is no JSON is one text."""
     whole = decode_at(reply, 0)
     return list(walk("", reply if whole is None else whole))
 
@@ -336,7 +340,7 @@ def members_of(value: object) -> Iterable[tuple[str, object]]:
 
 
 def write_json(value: object, news: Mapping[str, str] = MappingProxyType({}), path: str = "") -> str:
-    """JSON of a value, with other texts in the place of what is at some paths."""
+    """Write a value as JSON, with the texts of `news` in place of the values at their paths."""
     if path in news:
         return news[path]
     if isinstance(value, JsonNumber):

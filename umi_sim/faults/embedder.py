@@ -23,7 +23,7 @@ def true_vectors(call: Arrival[Embed]) -> Vectors:
 
 
 def rotate_components(values: Sequence[Value], by: int) -> tuple[Value, ...]:
-    """The values, each `by` places further on; the last come first."""
+    """Return the values, each `by` places further on; the last come first."""
     # (a, b, c) by 1: -1 % 3 = 2, so (c, a, b).
     at = -by % max(1, len(values))
     return (*values[at:], *values[:at])
@@ -69,7 +69,7 @@ class OtherVectors(FaultKind):
 
 
 class InThreeWays(OtherVectors):
-    """Something about one vector, in one of three ways."""
+    """Changes one vector, in one of three ways."""
 
     index: int = below(lambda call: len(call.effect.texts))
     choice: int = below(3)
@@ -120,7 +120,7 @@ class OddComponent(OneVector):
 class NotFinite(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component that is no number."""
 
-    # Texts, as no record may hold a float: what stands for NaN is simply no number.
+    # Texts, as no record may contain a float.
     odd = ("nan", "inf", True)
 
 
@@ -152,7 +152,7 @@ class Collision(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-
 
     @classmethod
     def draw(cls, call: Arrival[Embed], luck: Luck) -> Self | None:
-        """One vector takes the place of another one that differs."""
+        """Draw a pair of different vectors."""
         vectors = true_vectors(call)
         pairs = [(n, m) for n, a in enumerate(vectors) for m, b in enumerate(vectors) if a != b]
         if not pairs:
@@ -165,7 +165,7 @@ class Collision(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-
 
 
 def turns(call: Arrival[Embed]) -> list[int]:
-    """By how much the order may turn: so that some text gets another vector."""
+    """Return the turns of the order that give some text another vector."""
     vectors = true_vectors(call)
     return [by for by in range(1, len(vectors)) if list(rotate_components(vectors, by)) != vectors]
 

@@ -1,6 +1,6 @@
 """All kinds of faults: those of the model first, then embedder, storage, network, agents and clocks.
 
-A kind is a class in the file of its place; how it is declared stands in declaration.py.
+A kind is a class in the file of its place, declared as declaration.py says.
 """
 
 from umi_sim.faults import agent, clock, embedder, model, network, storage

@@ -14,7 +14,7 @@ def pick(luck: Luck, label: str, options: Sequence[T]) -> T:
 
 
 def log_uniform(luck: Luck, label: str, high: int) -> int:
-    """1 .. high, every power of two as likely."""
+    """Draw 1 .. high, every power of two as likely."""
     # high 60,000 has 16 bits: 1 .. 16 bits are as likely; the last power of two is cut at `high`.
     bits = 1 + luck(f"{label}.bits", high.bit_length())
     return min(high, (1 << (bits - 1)) + luck(label, 1 << (bits - 1)))

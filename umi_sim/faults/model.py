@@ -89,7 +89,7 @@ class ModelRefusal(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1",
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        """Bare, or inside the format."""
+        """Return refusals, bare or inside the format."""
         form = "[{}]" if reply[:1] == "[" else '{{"entities":[{{"name":{}}}]}}'
         return edits.texts([*words.REFUSALS, *map(form.format, edits.quoted_each(words.REFUSALS))])
 
@@ -140,9 +140,9 @@ class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        """Some frames; and in a quarter blanks behind it, as many as a reply may have bytes, or one more."""
+        """Return frames; and blanks behind the reply, up to the limit of its bytes or one more."""
         left = max(0, limits.REPLY_BYTES_MAX - len(reply.encode("utf-8", "surrogatepass")))
-        # Eight of them beside the frames, so that about a quarter of the draws are about the limit.
+        # Eight of them, so that about a quarter of the draws are about the limit.
         blanks = [("", " " * count) for count in (left, left + 1)] * 4
         return [{"before": before, "after": after} for before, after in (*words.FRAMES, *blanks)]
 
@@ -159,7 +159,7 @@ class Reasoning(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", 
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        """A draft of the same form, in the tags of several families of models; or as much as was left."""
+        """Return drafts of the same form in the tags of several model families, with the reply or alone."""
         draft = words.DRAFTS.get(reply[:1], words.DRAFTS[""])
         frames = [(before.format(draft), after.format(draft)) for before, after in words.REASONING]
         return [
@@ -244,7 +244,7 @@ class WrongLanguage(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", 
 
     @classmethod
     def instead(cls, key: str, old: object) -> Sequence[str]:
-        """Half of them with a key in another language too."""
+        """Return members with a value in another language; half of them have such a key, too."""
         if not isinstance(old, str):
             return [f"{quote_json(words.TRANSLATED[key])}:{words.OLD}"] if key in words.TRANSLATED else ()
         keys = (key, words.TRANSLATED.get(key, f"{key} (?)"))
@@ -256,7 +256,7 @@ class Oversize(edits.Stretch, at="model.ask", is_a="shape", guards=("CAP-4", "EX
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        """A text over its limit by as little as its letters allow, or very many elements."""
+        """Return growths of a text just over its limit, or of a list by very many elements."""
         if not isinstance(old, str):
             return [{"at": 0, "times": ELEMENT_COUNT}] if isinstance(old, list) and old else ()
         size_bytes, limits_bytes = len(old.encode("utf-8", "surrogatepass")), VALUE_BYTES_MAX.get(key, ())
@@ -314,7 +314,7 @@ class StaleId(edits.Json, at="model.ask", is_a="meaning", guards=("ROU-2", "STO-
 
 
 def stale(ids: Sequence[str], key: str, old: object) -> edits.Options:
-    """One of these ids, in the form of the reference that stood there."""
+    """Return each of these ids in the form of the old reference."""
     # A reference with a version stays one: "ent_a@3" becomes "ent_b@1".
     news = edits.quoted_each([new + "@1" * ("@" in str(old)) for new in ids])
     return edits.jsons(news) if key in words.REFERENCES else ()
@@ -331,8 +331,8 @@ class Paraphrase(edits.Put, at="model.ask", is_a="meaning", guards=("EVO-2", "CO
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        """A row of a list and the same once more, in other words; its references stay."""
-        # A decimal key is a place in a list: only rows can be told twice.
+        """Return a row of a list twice, the second time in other words; its references stay."""
+        # A decimal key is a place in a list: only rows can be repeated.
         if not isinstance(old, dict) or not key.isdecimal():
             return ()
         agains = ({key: in_other_words(key, each, form) for key, each in old.items()} for form in words.FORMS)
@@ -340,14 +340,15 @@ class Paraphrase(edits.Put, at="model.ask", is_a="meaning", guards=("EVO-2", "CO
 
 
 def in_other_words(key: str, old: object, form: Mapping[int, str]) -> object:
-    # References stay as they are, or the second telling would be about something else.
+    # References stay as they are, or the second row would be about something else.
     if not isinstance(old, str) or key in ("entity_id", "new", "old"):
         return old
     if key not in ("content", "reason"):
         return old.translate(form)
+    new = old
     for word, other in words.SYNONYMS:
-        old = old.replace(word, other)
-    return old
+        new = new.replace(word, other)
+    return new
 
 
 class Swapped(edits.Swap, at="model.ask", is_a="meaning", guards=("EVO-1",)):
@@ -383,7 +384,7 @@ class NumberDrift(edits.Put, at="model.ask", is_a="meaning", guards=("EXT-1", "S
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        """The first number plus one, less one, times ten, negated, or with two digits exchanged."""
+        """Return the value with its first number plus or minus one, times ten, negated, or digits swapped."""
         text = old.text if isinstance(old, JsonNumber) else old if isinstance(old, str) else ""
         match = NUMBER.search(text)
         drifts = drifts_of(match[0], len(match[2] or "")) if match else []
@@ -441,12 +442,12 @@ class Varies(edits.Json, at="model.ask", is_a="meaning", guards=("IDEM-1", "STO-
 
     @classmethod
     def draw(cls, call: Arrival[AskModel], luck: Luck) -> Self | None:
-        """Only an answer to a question that was asked before can vary."""
+        """Draw an edit only for a question that was asked before."""
         return super().draw(call, luck) if call.services.attempt(call.call) > 1 else None
 
     @classmethod
     def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
-        """The same answer in another order, or without its first or last element."""
+        """Draw a list of the reply in reverse order, or without its first or last element."""
         lists = [(path, old) for path, old in edits.values(reply) if isinstance(old, list) and len(old) > 1]
         if not lists:
             return {}

@@ -19,10 +19,10 @@ COPY_MS_MAX: Final = 29_999
 
 
 class Trip(Data):
-    """One delivery of a message, after so long.
+    """One delivery of a message, in `delay_ms`.
 
-    `is_released`: with others that were held, in an order of their own.
-    `is_overtaken`: sooner, but behind the next message of its link.
+    `is_released`: together with other held messages, in an order of their own.
+    `is_overtaken`: right behind the next message of its link, if that is sooner.
     """
 
     delay_ms: int
@@ -35,9 +35,9 @@ Trips = tuple[Trip, ...]
 
 
 class Passage(Owner):
-    """A message that sets out over a link: in `ready_ms` from now, and then it is `usual_ms` under way.
+    """A message that is sent over a link in `ready_ms` from now, and then usually takes `usual_ms`.
 
-    `window`: of the link. `was_copied`: whether the request that it belongs to comes twice already.
+    `window`: of the link. `was_copied`: whether its request comes twice already.
     """
 
     window: Window
@@ -51,17 +51,15 @@ class Passage(Owner):
         return self.ready_ms + self.usual_ms
 
 
-# The world goes on while a link holds something, so a file may hold nothing for longer than a day.
-
-
-def ten_times_usual(passage: Passage) -> tuple[int, ...]:
-    return (DELAY_FACTOR * passage.usual_ms,) if passage.usual_ms else ()
+# The world goes on while a link holds a message, so a file may hold none for longer than a day.
 
 
 class Delay(FaultKind, at="link.any", is_a="quirk", guards=("DET-4", "STO-5")):
     """A message takes ten times as long."""
 
-    delay_ms: int = among(ten_times_usual, readable=DAY_MS)
+    delay_ms: int = among(
+        lambda passage: (DELAY_FACTOR * passage.usual_ms,) if passage.usual_ms else (), readable=DAY_MS
+    )
 
     def strike(self, passage: Passage) -> Trips:
         return (Trip(passage.ready_ms + self.delay_ms),)
@@ -82,8 +80,7 @@ class Clog(FaultKind, at="link.any", is_a="window", guards=("DET-4", "STO-5")):
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
 
     def strike(self, passage: Passage) -> Trips:
-        # Held until the window ends, unless it would have taken
-        # longer anyway: then nothing held it, and it keeps its place.
+        # Held until the window ends, unless it takes longer anyway.
         delay_ms, left_ms = passage.delay_ms, passage.window.end_ms - passage.now_ms
         return (Trip(max(delay_ms, left_ms), is_released=delay_ms <= left_ms),)
 
@@ -111,8 +108,8 @@ class Duplicate(FaultKind, at="link.any", is_a="quirk", guards=("IDEM-1", "DET-4
 
     @classmethod
     def may_strike(cls, passage: Passage) -> bool:
-        # A copied request and a copied answer to it would be four
-        # answers: more than any network gives without a loop.
+        # A copied request with copied answers would be four answers, more than any network without a loop
+        # gives.
         return not passage.was_copied
 
     def strike(self, passage: Passage) -> Trips:

@@ -1,4 +1,4 @@
-"""What any service may do wrong: silence, refusals, windows, answers around the time-out."""
+"""Faults that any service may have: silence, refusals, windows, answers around the time-out."""
 
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -18,7 +18,7 @@ E = TypeVar("E", bound=Asked)
 
 
 class Arrival(Generic[E], Owner):
-    """A call that arrives at its service now: what a fault of a service is drawn from and strikes."""
+    """A call that arrives at its service now, from which a fault is drawn and which it strikes."""
 
     call: Call
     effect: E
@@ -30,15 +30,15 @@ class Arrival(Generic[E], Owner):
 
     @property
     def store(self) -> SimStore:
-        """The store that a read or a commit is for."""
+        """Return the store of a read or a commit."""
         return self.services.store_of(self.effect)  # type: ignore[arg-type]  # never asked of other effects
 
     def begin_commit(self, reported: str | int) -> Flush:
-        """The batch arrives, and becomes durable one flush later."""
+        """Hand the batch to its store, where it becomes durable one flush later."""
         return self.services.begin_commit(self.call, self.effect, reported)  # type: ignore[arg-type]  # as above
 
     def answer(self) -> Answer:
-        """The true one."""
+        """Return the true answer."""
         return self.services.answer(self.call)
 
     def handle_unharmed(self) -> Handled:
@@ -50,7 +50,7 @@ class Arrival(Generic[E], Owner):
 
 
 class Fails(FaultKind):
-    """It fails, with no more to say than how."""
+    """It fails."""
 
     failure: ClassVar[FailureKind]
 
@@ -62,8 +62,7 @@ class Silent(FaultKind):
     """It answers, and the answer is lost."""
 
     def strike(self, call: Arrival[Any]) -> Handled:
-        # Asked for its effect: the model notes what it said,
-        # as a later fault may give it to another question.
+        # For its effect: the model notes its answer, which a later fault may give to another question.
         call.answer()
         return None
 
@@ -75,8 +74,7 @@ class NoAnswer(FaultKind):
 
     def strike(self, call: Arrival[Any]) -> Handled:
         if isinstance(call.effect, Commit):
-            # Here is nothing to be spoilt yet: the answer comes
-            # with the flush, which then makes nonsense of it.
+            # The answer comes with the flush, which then replaces it.
             return structs.replace(call.begin_commit("true"), nonsense=self.choice)
         return Later(nonsense(call.answer(), self.choice), call.now_ms)
 
@@ -105,7 +103,7 @@ def around(ms: int) -> tuple[int, ...]:
 
 
 class AroundTimeout(FaultKind):
-    """The true answer, so long after the question."""
+    """The true answer comes around the time-out."""
 
     after_ms: int = among(lambda call: around(call.effect.timeout_ms))
 

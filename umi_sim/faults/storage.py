@@ -90,25 +90,24 @@ class StorageConflict(Fails, at="storage.commit", is_a="before", guards=("STO-5"
 
 
 def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
-    """No room at all, or one byte less than this batch needs, if it would be stored at all."""
+    """Return no room, and one byte less than this batch needs; nothing if it would be refused anyway."""
     commit, storage = call.effect, call.store.storage
     growth_bytes = storage.growth_bytes(commit)
-    # A batch that would be refused anyway (a conflict, no room already) shows nothing about space.
     fits = growth_bytes > 0 and storage.is_due(commit) and storage.has_room(commit)
     return (0, growth_bytes - 1) if fits else ()
 
 
 class StorageFullFault(FaultKind, at="storage.commit", is_a="window", guards=("CAP-3", "STO-2")):
-    """For a while there is room for no more than there is, or for one byte less than a batch needs."""
+    """For a while there is no more room, or one byte less than a batch needs."""
 
     spare_bytes: int = among(too_little)
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
-        """No more than is used now, and a little: for this batch too little."""
+        """Limit the store to its present size and `spare_bytes`, too little for this batch."""
         storage, now_ms = call.store.storage, call.now_ms
         call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
-        # The store learns of the new bound now, so that this very batch meets it.
+        # The new bound takes effect now, for this batch.
         call.store.turn_to(now_ms)
         is_refused = storage.is_due(call.effect) and not storage.has_room(call.effect)
         return call.fails("full") if is_refused else call.handle_unharmed()
@@ -130,7 +129,7 @@ class StorageNonsense(
     """The answer is malformed: rows or versions of no such type; a batch is durable all the same."""
 
 
-# Rows that are damaged, or are others.
+# Rows that are damaged or exchanged.
 
 
 def true_rows(call: Arrival[Read]) -> tuple[Row, ...]:
@@ -152,7 +151,7 @@ def place_of(call: Arrival[Read], row: Row) -> Address:
 
 
 class OfRow(FaultKind):
-    """Something about one row of the answer."""
+    """Changes one row of the answer."""
 
     index: int = below(row_count)
 
@@ -160,7 +159,7 @@ class OfRow(FaultKind):
         rows = list(true_rows(call))
         if rows:
             at = self.index % len(rows)
-            # Noted for the judge: what this workflow read was wrong, so its conclusions may be, too.
+            # Noted for the judge: the workflow has read a wrong row, so its conclusions may be wrong.
             misread = call.store.storage.misread.setdefault(place_of(call, rows[at]), {})
             misread[call.call.workflow] = None
             self.change(call, rows, at)
@@ -176,7 +175,7 @@ class MayStay(FaultKind):
     latent: bool = flag(default=False)
 
     def rot(self, call: Arrival[Read], row: Row, rot: Rot = None) -> None:
-        """Damage that stays, if it is meant to, and the atlas still allows it."""
+        """Damage the stored row, if the fault is latent and the atlas allows it."""
         where, storage, atlas = place_of(call, row), call.store.storage, call.services.atlas
         if not self.latent or where not in storage.rows or not atlas.may_rot(where):
             return
@@ -185,7 +184,7 @@ class MayStay(FaultKind):
 
 
 def one_whole(call: Arrival[Read], luck: Luck) -> tuple[int, bool] | None:
-    """The place of a row that is whole, and whether it is damaged for good: only what the atlas allows."""
+    """Draw the place of an undamaged row, and whether it is damaged for good, if the atlas allows it."""
     whole = [(n, row) for n, row in enumerate(true_rows(call)) if row.body is not None]
     fragile = [(n, row) for n, row in whole if call.services.atlas.may_rot(place_of(call, row))]
     is_latent = bool(fragile) and luck("latent", 2) == 1
@@ -203,7 +202,7 @@ class StorageDamaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
         self.rot(call, rows[at])
-        # Read once more: damage that stays has changed the store just now.
+        # Read once more: latent damage has changed the store just now.
         rows[:] = true_rows(call)
         rows[at] = structs.replace(rows[at], body=None)
 
@@ -221,7 +220,6 @@ class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "R
         return cls(index=found[0], latent=found[1], choice=luck("choice", 2**32))
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
-        """The rows are read once more: one of them may have rotted just now."""
         self.rot(call, rows[at], self.choice)
         whole = rows[at].body
         rows[:] = true_rows(call)
@@ -257,7 +255,7 @@ class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-
     masked: bool = flag(one_in=4, default=False)
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
-        """Another row in the place of one; or only its body, under the address that was asked for."""
+        """Put another row in the place of one; or only its body, under the requested address."""
         storage, row = call.store.storage, rows[at]
         others = masks(storage, row) if self.masked else strays(storage, call.effect.query, row)
         if others:
@@ -267,16 +265,16 @@ class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-
 
 
 def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
-    """Rows a misdirected read may return: only those that can be seen to be wrong.
+    """List the rows that a misdirected read may return: only those that are visibly wrong.
 
-    Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
+    A memory cannot detect a row that fits the question but is not the answer.
     """
     scored = (structs.replace(other, score_ppm=row.score_ppm) for other in known_rows(storage))
     return [other for other in scored if not fits(query, other)]
 
 
 def fits(query: Query, row: Row) -> bool:
-    """Return whether a row may be in an answer to this query. A memory has a rule of its own."""
+    """Return whether a row may be in an answer to this query."""
     if isinstance(query, ByIds):
         return row.address in query.addresses
     kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
@@ -285,15 +283,12 @@ def fits(query: Query, row: Row) -> bool:
 
 
 def masks(storage: SimStorage, row: Row) -> list[Row]:
-    """Rows whose body may stand under the address of this one by mistake, in order."""
-    return [other for other in known_rows(storage) if is_mask(row.address, other)]
-
-
-def is_mask(address: Address, other: Row) -> bool:
-    """Return whether this body cannot be that of the address: it is of another kind, or names another id."""
-    assert other.body is not None
-    is_same_kind = other.address.kind == address.kind
-    return not is_same_kind or other.body.own_id() not in (None, address.id)
+    """List rows whose body visibly has not the address of `row`: of another kind, or with another id."""
+    kind, own_ids = row.address.kind, (None, row.address.id)
+    return [
+        other for other in known_rows(storage)
+        if other.address.kind != kind or (other.body is not None and other.body.own_id() not in own_ids)
+    ]  # fmt: skip
 
 
 def known_rows(storage: SimStorage) -> list[Row]:
@@ -301,8 +296,8 @@ def known_rows(storage: SimStorage) -> list[Row]:
 
 
 def pick_row(rows: Sequence[Row], number: int) -> Row:
-    """The row of this number: the same one whatever other rows come and go, so that a record can be cut."""
-    # Not others[number % len(others)]: one row more or less would move all of them.
+    """Return the row of this number, which does not depend on other rows, so that records can shrink."""
+    # Not rows[number % len(rows)]: one row more or less would move all of them.
     keyed = Keyed(number.to_bytes(8, "big"))
     return min(rows, key=lambda row: keyed.draw("\0".join(address_order(row.address))))
 
@@ -311,18 +306,18 @@ def pick_row(rows: Sequence[Row], number: int) -> Row:
 
 
 class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "STO-4")):
-    """For a while searches do not know what was told lately."""
+    """For a while searches do not see the newest rows."""
 
     lag_ms: int = whole()
     for_ms: int = whole()
 
     @classmethod
     def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        """How far searches lie behind: just so far that this one misses a hit, or further."""
+        """Draw how far searches lag: just so far that this one misses a hit, or further."""
         is_search, fresh_ms = isinstance(call.effect.query, ByVector | ByWords), call.store.storage.fresh_ms
         rows = true_rows(call) if is_search else ()
         ages = [call.now_ms - fresh_ms[row.address] for row in rows if row.address in fresh_ms]
-        # A lag over a minute is no lag of an index any more.
+        # Longer lags than a minute are not realistic.
         young = [age_ms for age_ms in ages if age_ms < WINDOW_MS_MAX]
         if not young:
             return None
@@ -343,7 +338,7 @@ class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RE
     count: int = below(lambda call: row_count(call) if isinstance(call.effect.query, ByFilter) else 0)
 
     def strike(self, call: Arrival[Read]) -> Handled:
-        """Fewer rows than there are, and a cursor to the rest. Only a scan has pages."""
+        """Return fewer rows than there are, and a cursor to the rest. Only a scan has pages."""
         query = call.effect.query
         if not isinstance(query, ByFilter):
             return call.handle_unharmed()
@@ -374,21 +369,18 @@ class Shuffled(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET
 # What is destroyed.
 
 
-def is_losable(call: Arrival[Commit]) -> bool:
-    """New facts, and sessions: what may be absent afterwards without contradicting what core shows."""
-    is_plain = all(write.address.kind != "core" for write in call.effect.writes)
-    return call.call.workflow in ("remember", "save_session", "create_session") and is_plain
-
-
 def promised_keys(commit: Commit) -> tuple[Address, ...]:
-    """The keys that the sender will take for stored."""
+    """Return the keys that the sender will take for stored."""
     return tuple(it.address for it in commit.writes if it.address.kind in ("entity", "session"))
 
 
 def may_ack_early(call: Arrival[Commit]) -> bool:
-    keys, services = promised_keys(call.effect), call.services
-    is_due = is_losable(call) and call.store.storage.predict_commit(call.effect) is not None
-    return is_due and keys != () and services.atlas.can_lose(keys)
+    """Return whether a batch of new facts or sessions may be lost, without contradicting what core shows."""
+    keys, storage = promised_keys(call.effect), call.store.storage
+    is_losable = call.call.workflow in ("remember", "save_session", "create_session")
+    is_plain = all(write.address.kind != "core" for write in call.effect.writes)
+    is_due = is_losable and is_plain and storage.predict_commit(call.effect) is not None
+    return is_due and keys != () and call.services.atlas.can_lose(keys)
 
 
 class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6", "RET-4")):
@@ -397,7 +389,7 @@ class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6",
     for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
-        # What it would say if the batch became durable, which it will not.
+        # The answer that the batch would get if it became durable, which it will not.
         answer = call.store.storage.predict_commit(call.effect)
         if answer is None or not may_ack_early(call):
             return call.handle_unharmed()

@@ -8,7 +8,7 @@ WINDOW_MS_MAX: Final = 60_000
 
 
 class Window(Owner):
-    """Until when the last one lasts, from when on the next one may start, and the fault that lasts."""
+    """The end of the last window, the earliest start of the next one, and the fault of the last one."""
 
     end_ms: int = 0
     rested_ms: int = 0
@@ -16,7 +16,7 @@ class Window(Owner):
 
     def begin(self, now_ms: int, for_ms: int, fault: object = None) -> None:
         self.end_ms = now_ms + for_ms
-        # As long again without one: operations need time to recover, or a run would be nothing but windows.
+        # As long again without one, or a run would be nothing but windows.
         self.rested_ms = self.end_ms + for_ms
         self.fault = fault
 

@@ -57,12 +57,12 @@ class Wrong(ValueError):
         super().__init__(": ".join(filter(None, findings[0])))
 
     def below(self, place: str) -> "Wrong":
-        """The same, seen from outside the value at this place."""
+        """Return the same error with this place before those of its findings."""
         return Wrong(*((join_places(place, where), problem) for where, problem in self.findings))
 
 
 class Schema(Data):
-    """`read`: a value in, what it means out, or Wrong. `write` is the way back. `rule`: as JSON Schema."""
+    """`read`: returns the meaning of a JSON value, or Wrong. `write`: the reverse. `rule`: its schema."""
 
     read: Callable[[Json], Any]
     rule: Callable[[], Rule]
@@ -94,7 +94,7 @@ def fail(expected: str, value: Json) -> NoReturn:
 
 
 def shown_value(value: Json) -> str:
-    """A value as a message may show it: short, one line, in ASCII."""
+    """Write a value for a message: short, one line, in ASCII."""
     if value is not None and not isinstance(value, bool | int | str | list | dict):
         return f"{value} (floats and dates are not used)"
     return quote_text(value) if isinstance(value, str) else cut(json.dumps(value, default=str))
@@ -151,14 +151,14 @@ def text_rule(pattern: str) -> Rule:
 
 
 def one_of(known: Iterable[str], what: str) -> Schema:
-    """A name that is known."""
-    known = tuple(known)
+    """Return the schema of a known name."""
+    names = tuple(known)
 
     def read(value: Json) -> str:
         given: str = TEXT.read(value)
-        return given if given in known else wrong(f"unknown {what} {quote_text(given)}{near(given, known)}")
+        return given if given in names else wrong(f"unknown {what} {quote_text(given)}{near(given, names)}")
 
-    return Schema(read, lambda: {"enum": list(known)})
+    return Schema(read, lambda: {"enum": list(names)})
 
 
 def read_flag(value: Json) -> bool:
@@ -211,7 +211,7 @@ def then(schema: Schema, make: Callable[[Any], Any], **rule: Json) -> Schema:
 
 
 def list_of(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *, unique: str = "") -> Schema:
-    """So many values; `unique`: what they are called if each must be another."""
+    """Return the schema of a list; `unique`: the word for members that must differ."""
 
     def read(value: Json) -> tuple[Any, ...]:
         given = as_list(value)
@@ -233,7 +233,7 @@ def list_of(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *
 
 
 def several(parts: Sequence[Schema], what: str = "") -> Schema:
-    """A list with one value for each part."""
+    """Return the schema of a list with one value for each part."""
 
     def read(value: Json) -> tuple[Any, ...]:
         given = as_list(value)
@@ -253,7 +253,7 @@ def several(parts: Sequence[Schema], what: str = "") -> Schema:
 
 
 def read_all(parts: Iterable[tuple[str, Schema, Json]]) -> list[Any]:
-    """Read every part; what is wrong with some of them is told together."""
+    """Read every part. Raises Wrong with the problems of all of them."""
     found, findings = [], list[Finding]()
     for place, schema, value in parts:
         try:
@@ -268,7 +268,7 @@ def read_all(parts: Iterable[tuple[str, Schema, Json]]) -> list[Any]:
 
 
 def table(fields: Mapping[str, Schema], *needs: str, what: str = "key") -> Schema:
-    """An object with these keys; `needs` must be there, others may be left out."""
+    """Return the schema of an object with these keys; those of `needs` are required."""
 
     def read(value: Json) -> dict[str, Any]:
         values, findings = read_fields(as_object(value), fields, needs, what)
@@ -307,12 +307,12 @@ def read_fields(
 
 
 def map_of(known: Iterable[str], what: str, each: Schema) -> Schema:
-    """An object whose keys are known names, each with the same kind of value."""
+    """Return the schema of an object whose keys are known names, with values of one kind."""
     return table(dict.fromkeys(known, each), what=what)
 
 
 def mapping(each: Schema, count_max: int = LIST_COUNT_MAX, key: Schema = TEXT) -> Schema:
-    """An object with any keys, or those that `key` takes."""
+    """Return the schema of an object with any keys, or with those that `key` accepts."""
 
     def read(value: Json) -> dict[str, Any]:
         given = as_object(value)
@@ -325,12 +325,12 @@ def mapping(each: Schema, count_max: int = LIST_COUNT_MAX, key: Schema = TEXT) -
     return Schema(
         read,
         lambda: {"type": "object", "additionalProperties": each.rule(), "maxProperties": count_max},
-        lambda values: {key: each.write(value) for key, value in values.items()},
+        lambda values: {name: each.write(value) for name, value in values.items()},
     )
 
 
 def choice(schemas: Mapping[type, Schema], what: str) -> Schema:
-    """A value of one of these types."""
+    """Return the schema of a value of one of these types."""
 
     def read(value: Json) -> Any:
         # By exact type: with isinstance True would be read as a number.
@@ -341,7 +341,7 @@ def choice(schemas: Mapping[type, Schema], what: str) -> Schema:
 
 
 def maybe(schema: Schema) -> Schema:
-    """The same, or nothing."""
+    """Return the same schema that also accepts null."""
     return Schema(
         lambda value: None if value is None else schema.read(value),
         lambda: {"anyOf": [{"type": "null"}, schema.rule()]},
@@ -380,7 +380,7 @@ def of(due: Any) -> Schema:
 
 
 def of_mapping(make: Callable[[Any], Any], key: Any, value: Any) -> Schema:
-    """Keys that are no texts stand in a list, each in a pair with its value."""
+    """Return the schema of a mapping; one whose keys are no texts is a list of pairs."""
     if key is str:
         return then(mapping(of(value)), make)
     pairs = list_of(several((of(key), of(value))))
@@ -390,8 +390,10 @@ def of_mapping(make: Callable[[Any], Any], key: Any, value: Any) -> Schema:
 
 
 def of_class(cls: type[msgspec.Struct], **names: str) -> Schema:
-    """An object with the fields of a class; those without a default must be there. `names` are others in
-    the file than in the class."""
+    """Return the schema of an object with the fields of a class; those without a default are required.
+
+    `names`: by field, its name in the file if that is another one.
+    """
     own = {names.get(name, name): name for name in cls.__struct_fields__}
     parts = {name: fields_of(cls)[field] for name, field in own.items()}
     fields = table(parts, *(name for name in own if own[name] in needs_of(cls)))

@@ -26,7 +26,7 @@ BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # 
 
 
 def parse_json(data: bytes, bytes_max: int = FILE_BYTES_MAX, value_count_max: int = VALUE_COUNT_MAX) -> Json:
-    """The value in these bytes. Raises Wrong."""
+    """Read the value in these bytes. Raises Wrong."""
     if len(data) > bytes_max:
         wrong(f"the file is larger than {bytes_max} bytes")
     # Before decoding: "[[[[..." of 2 MB would become millions of objects.
@@ -49,7 +49,7 @@ def value_count(data: bytes) -> int:
 
 
 def compact(value: Json) -> str:
-    """The one text of a value: sorted keys, no blanks, ASCII."""
+    """Write the canonical text of a value: sorted keys, no blanks, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -90,14 +90,14 @@ def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def bytes_of(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
-    """A file, or one byte more of it than is allowed. Raises OSError, with `strerror`."""
+    """Read a file, at most one byte more than is allowed. Raises OSError with `strerror`."""
     with open_file(path) as file:
         # One byte more tells a file that is too large from one that just fits.
         return file.read(bytes_max + 1)
 
 
 def open_file(path: Path) -> BinaryIO:
-    """A file to read. Raises OSError, with `strerror`."""
+    """Open a file for reading. Raises OSError with `strerror`."""
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise OSError(0, "not a file")
@@ -116,7 +116,7 @@ def checksum(document: Mapping[str, Json]) -> str:
 
 
 def layout(document: Mapping[str, Json]) -> str:
-    """One line for each top-level key, and one for each entry of a list of objects."""
+    """Write one line for each top-level key, and one for each entry of a list of objects."""
     return (
         "{\n" + ",\n".join(f"{json.dumps(key)}:{lines(value)}" for key, value in document.items()) + "\n}\n"
     )

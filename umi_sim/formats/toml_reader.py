@@ -63,7 +63,7 @@ def check_bounds(text: str, name: str) -> None:
 
 
 def put(document: Table, key: str, text: str) -> None:
-    """Sets `table.key` to a TOML value; a word or ratio whose quotes a shell took is a text."""
+    """Set `table.key` to a TOML value; a word or ratio whose quotes a shell took is a text."""
     try:
         given = toml(
             f'value = "{text}"' if BARE.fullmatch(text) else f"value = {text}", f"--set: {show_value(key)}"
@@ -71,11 +71,12 @@ def put(document: Table, key: str, text: str) -> None:
     except BadScenario as bad:
         raise BadScenario(*(f"{problem}, got {show_value(text)}" for problem in bad.problems)) from None
     *tables, last = key.split(".")
+    table = document
     for name in tables:
-        document = document.setdefault(name, {})
-        if not isinstance(document, dict):
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
             raise BadScenario(f"--set: {show_value(key)}: unknown key")
     # "1\nother = 2" would be two keys: only one value may be given.
     if list(given) != ["value"]:
         raise BadScenario(f"--set: {show_value(key)}: expected one value, got {show_value(text)}")
-    document[last] = given["value"]
+    table[last] = given["value"]

@@ -41,7 +41,7 @@ class BadTranscript(ValueError):
 
 
 def load(path: Path | str) -> tuple[TurnLine, ...]:
-    """The turns of a file in order; a blank line is no turn."""
+    """Read the turns of a file in order; a blank line is no turn."""
     turns: list[TurnLine] = []
     # As bytes: str.splitlines would also break at U+2028 and others, which may stand in a text.
     for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
@@ -56,7 +56,7 @@ def load(path: Path | str) -> tuple[TurnLine, ...]:
 
 
 def read_bytes(path: Path | str) -> bytes:
-    """The file without a byte order mark."""
+    """Read a file without its byte order mark."""
     try:
         content = bytes_of(Path(path), FILE_BYTES_MAX)
     except OSError as error:
@@ -127,7 +127,7 @@ WHOLE: Final = re.compile("[0-9]{1,16}")
 
 
 def refuse(constant: str) -> NoReturn:
-    """NaN and Infinity are Python's idea of JSON."""
+    """Refuse NaN and Infinity, which only Python takes for JSON."""
     raise ValueError(f"{constant} is no JSON, expected a number")
 
 
@@ -136,7 +136,7 @@ DECODER: Final = json.JSONDecoder(parse_float=JsonNumber, parse_int=JsonNumber, 
 
 
 def show_value(value: object) -> str:
-    """A value as a message may show it: short, one line, in ASCII."""
+    """Write a value for a message: short, one line, in ASCII."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = value.text if isinstance(value, JsonNumber) else json.dumps(value)
@@ -149,5 +149,5 @@ UNASSIGNED: Final = re.compile(char_class(LATER, ((0xD800, 0xDFFF),)))
 
 
 def replace_unassigned(text: str) -> str:
-    """The text with U+FFFD for each character that Unicode 14 does not know, and each lone surrogate."""
+    """Return the text with U+FFFD for lone surrogates and characters that Unicode 14 does not assign."""
     return text if text.isascii() else UNASSIGNED.sub("\ufffd", text)

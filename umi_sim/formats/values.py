@@ -31,8 +31,7 @@ from umi_sim.formats.schema import (
     wrong,
 )
 from umi_sim.formats.strict_json import DIGITS_MAX
-from umi_sim.kernel.long_runs import runs
-from umi_sim.kernel.wording import near
+from umi_sim.kernel.wording import near, split_runs
 
 Args = Mapping[str, object]
 
@@ -45,15 +44,19 @@ def args_to_json(types: Mapping[str, object], args: Args) -> Json:
 
 
 def write_value(value: object, due: object) -> Json:
-    """A value where a field declares the type `due`."""
+    """Write a value of a field that declares the type `due`."""
     fitting = fit(value, due)
     match value:
         case bytes():
             # b"abc" of a bytes field is written "abc", as its declared
             # type says what it is; elsewhere as {"hex": "616263"}.
-            return runs(value.decode()) if fitting is bytes and is_utf8(value) else {"hex": runs(value.hex())}
+            return (
+                split_runs(value.decode())
+                if fitting is bytes and is_utf8(value)
+                else {"hex": split_runs(value.hex())}
+            )
         case str():
-            return runs(value) if fitting is not None else {"text": runs(value)}
+            return split_runs(value) if fitting is not None else {"text": split_runs(value)}
         case Turn(role=role, text=words):
             pair = [write_value(role, str), write_value(words, str)]
             return pair if fitting is Turn else {"turn": pair}
@@ -83,7 +86,7 @@ def is_utf8(value: bytes) -> bool:
 
 @cache
 def types_of(name: str) -> Mapping[str, object]:
-    """The declared type of each argument of a request."""
+    """Return the declared type of each argument of a request."""
     return {argument.name: argument.type for argument in arguments_of(REQUESTS[name])}
 
 
@@ -93,7 +96,7 @@ def alternatives(due: object) -> tuple[object, ...]:
 
 
 def fit(value: object, due: object) -> object:
-    """The alternative of the declared type that a value has; None if it has none of them."""
+    """Return the alternative of the declared type that a value has; None if it has none of them."""
     return next((each for each in alternatives(due) if is_fitting(value, each)), None)
 
 
@@ -106,7 +109,7 @@ def is_fitting(value: object, due: object) -> bool:
 
 
 def parts(due: object, count: int) -> Sequence[object]:
-    """The types of the members of a tuple with so many members."""
+    """Return the types of the members of a tuple with so many members."""
     inner = get_args(due)
     if len(inner) == 2 and inner[1] is Ellipsis:
         return (inner[0],) * count
@@ -118,7 +121,7 @@ def parts(due: object, count: int) -> Sequence[object]:
 
 
 def op_args(name: str, args: Json) -> Args:
-    """The arguments of a request as the memory gets them. Raises Wrong."""
+    """Read the arguments of a request as the memory gets them. Raises Wrong."""
     read: Args = request_table(name).read(args)
     return read
 
@@ -132,7 +135,7 @@ def request_table(name: str) -> Schema:
 
 @cache
 def of_type(due: object) -> Schema:
-    """A value where a field declares this type."""
+    """Return the schema of a value of this declared type."""
     return Schema(
         lambda value: read_value(value, due), lambda: rule_of(due), lambda value: write_value(value, due)
     )
@@ -167,7 +170,7 @@ def revived_list(value: list[Json], choices: tuple[object, ...]) -> object:
 
 
 def read_tagged(value: dict[str, Json]) -> object:
-    """A value that says what it is."""
+    """Read a value that names its own type."""
     if len(value) != 1:
         wrong(f"expected one of {', '.join(TAGS)} in an object, got {len(value)} fields")
     ((tag, inner),) = value.items()
@@ -200,7 +203,7 @@ def is_in_runs(value: Json) -> bool:
 
 
 def read_text(value: Json) -> str:
-    """A text, from its pieces and runs if it is written so."""
+    """Read a text, plain or from pieces and runs."""
     text: str = at("runs", joined_runs, value["runs"]) if is_in_runs(value) else TEXT.read(value)
     return text
 

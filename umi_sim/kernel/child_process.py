@@ -3,7 +3,8 @@
     {"id": 1, "op": "put", "key": "a", "value": 7, "now_ms": 1767225600000}
     {"id": 1, "answer": null}
 
-Law 1. Whatever the process does, it is told as ProcessBroken: it ends, says nothing, or babbles.
+Law 1. ProcessBroken reports whatever the process does instead of answering: it ends, is silent, or writes
+something that is no answer.
 """
 
 import contextlib
@@ -56,13 +57,13 @@ class Process:
         os.set_blocking(self.input.fileno(), False)
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the object that it answers, whatever stands in it beside the number."""
+        """Send a request and return the answer: an object with the number of the request, and any fields."""
         self.count += 1
         self.until_s = monotonic() + ANSWER_SECONDS_MAX
-        self.tell(json.dumps({"id": self.count, **request}).encode() + b"\n")
-        return self.answer(self.line())
+        self.write_line(json.dumps({"id": self.count, **request}).encode() + b"\n")
+        return self.parse_answer(self.read_line())
 
-    def tell(self, line: bytes) -> None:
+    def write_line(self, line: bytes) -> None:
         """Write a line; one that is longer than a pipe waits until the process reads it."""
         while line:
             self.wait("reads", [], [self.input])
@@ -71,7 +72,7 @@ class Process:
             except OSError:
                 raise self.describe_end() from None
 
-    def line(self) -> bytes:
+    def read_line(self) -> bytes:
         while b"\n" not in self.buffer:
             self.wait("says", [self.output], [])
             part = os.read(self.output.fileno(), 65_536)
@@ -92,9 +93,9 @@ class Process:
         try:
             return ProcessBroken(f"has ended with status {self.process.wait(ANSWER_SECONDS_MAX)}")
         except subprocess.TimeoutExpired:
-            return ProcessBroken("has closed its input or output, and lives")
+            return ProcessBroken("has closed its input or output, and still runs")
 
-    def answer(self, line: bytes) -> dict[str, Any]:
+    def parse_answer(self, line: bytes) -> dict[str, Any]:
         try:
             reply = json.loads(line)
         except (ValueError, RecursionError):

@@ -3,7 +3,7 @@
 from typing import Final
 
 TARGETS: Final = ("umi_core.", "umi_sim.machines.subject.", "umi_sim.machines.process.", "umi_sim.mutants.")
-"""What an exception out of these modules breaks is what is tested; out of all others it is the simulator."""
+"""An exception from one of these modules is a failure of what is tested; from any other, of the simulator."""
 
 
 def is_of_target(raised: BaseException) -> bool:
@@ -11,7 +11,7 @@ def is_of_target(raised: BaseException) -> bool:
 
 
 def blamed_frame(raised: BaseException) -> str:
-    """Module and qualified name of the innermost function that is ours: umi_core's, or the simulator's.
+    """Return module and qualified name of the innermost function of umi_core or umi_sim in a traceback.
 
     A KeyError that numpy raises for storage is storage's; one that a store raises behind a subject's call is
     the subject's.

@@ -14,8 +14,7 @@ from msgspec import structs
 
 from umi_core.data import Data, Owner, is_struct, list_fields
 from umi_core.values import Scope
-from umi_sim.kernel.long_runs import runs
-from umi_sim.kernel.wording import UNSEEN, code_of, cut
+from umi_sim.kernel.wording import UNSEEN, code_of, cut, split_runs
 
 WIDTH: Final = 88
 TEXT_CHARS_MAX: Final = 50  # longer ones are constants
@@ -37,7 +36,7 @@ SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 
 class Unwritable(ValueError):
-    """A value that no literal says."""
+    """A value that cannot be written as a literal."""
 
 
 class Parts(Data):
@@ -60,12 +59,12 @@ def shorten_text(text: str) -> str:
 
 
 def literal(value: object, short: Shortener = shorten_text) -> str:
-    """Return a value in one line, the same in every version; `short` makes of a long text what is told."""
+    """Return a value in one line, the same in every version of Python; `short` shortens a long text."""
     return flat(LineWriter(short).node(value))
 
 
 class LineWriter(Owner):
-    """Writes any value for a report: in one line, with all fields, and of a long text what `short` leaves."""
+    """Writes any value for a report: in one line, with all fields, and long texts as `short` returns them."""
 
     short: Shortener = shorten_text
 
@@ -111,12 +110,9 @@ class LineWriter(Owner):
 
 
 class LiteralWriter(LineWriter, kw_only=True):
-    """Writes values of umi_core for a test, and remembers what it has to import and which constants to have.
+    """Writes values of umi_core for a test, and collects the imports and constants that it needs."""
 
-    `scope` is called SCOPE.
-    """
-
-    scope: Scope
+    scope: Scope  # is written as SCOPE
     names: dict[str, list[str]] = {}  # module -> classes
     constants: dict[str, list[str]] = {}  # name -> lines
     known: dict[tuple[type, object], str] = {}
@@ -226,13 +222,13 @@ def split_literal(value: str | bytes) -> tuple[str, str]:
 
 
 def runs_in(letters: str) -> Sequence[str | tuple[str, int]]:
-    """Return the text in pieces: as they are, or as characters that come again and again."""
-    written = runs(letters)
+    """Return the text in pieces: plain ones, and runs as the repeated characters with their count."""
+    written = split_runs(letters)
     return [written] if isinstance(written, str) else written["runs"]
 
 
 def quote_text(text: str, unplain: re.Pattern[str] = UNPLAIN) -> str:
-    """Return the text in quotes, as `ruff format` chooses them; what is not plain is escaped."""
+    """Return the text in quotes, as `ruff format` chooses them; what `unplain` matches is escaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + unplain.sub(lambda found: escape(found[0]), text).replace(quote, f"\\{quote}") + quote
 
@@ -242,7 +238,7 @@ def escape(char: str) -> str:
 
 
 def break_text(text: str) -> Iterator[str]:
-    """Pieces that are short when they are written, whatever their quotes."""
+    """Yield pieces that are short when they are written, whatever their quotes."""
     start, width = 0, 0
     for at, char in enumerate(text):
         wider = len(escape(char)) if UNPLAIN.match(char) else 1 + (char in QUOTES)

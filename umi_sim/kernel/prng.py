@@ -43,7 +43,7 @@ class Stream:
         return (self._words or self._next_block()).pop()
 
     def _next_block(self) -> list[int]:
-        """Eight words, the first one last, ready to be popped; a copied hash costs half of a new one."""
+        """Make eight words, the first one last, ready to be popped; a copied hash costs half of a new one."""
         hashed = self._prepared.copy()
         hashed.update(self._block.to_bytes(8, "big"))
         self._block += 1
@@ -55,15 +55,14 @@ class Stream:
         """Return a whole number in 0 .. n-1, n at most 2^64."""
         assert 1 <= n <= WORD_COUNT, n
         product = (self._words or self._next_block()).pop() * n
-        # Lemire's method: word * n / 2**64 is below n, and unfair only if the low half of the product is
-        # below
-        # 2**64 % n. That is less than n, so one comparison, without a division, is mostly all.
+        # Lemire's method: word * n / 2**64 is below n,  and biased only if the low half of it is below
+        # 2**64 % n. That is less than n, so one comparison without a division is enough in most cases.
         if product & WORD_MAX < n:
             product = self._fair(product, n)
         return product >> 64
 
     def _fair(self, product: int, n: int) -> int:
-        """Another word for one that would make some numbers likelier than others."""
+        """Draw again while the product would make some numbers likelier than others."""
         while product & WORD_MAX < WORD_COUNT % n:
             product = self.word() * n
         return product
@@ -104,7 +103,7 @@ class Stream:
         return shuffled
 
     def subset(self, items: Iterable[T], n: int, d: int) -> list[T]:
-        """Return the items that had luck, in order: one chance of n/d for each."""
+        """Return the items that are drawn, in order: each with a chance of n/d."""
         return [item for item in items if self.chance(n, d)]
 
     def log_between(self, low: int, high: int) -> int:
@@ -117,7 +116,7 @@ class Stream:
 
 
 class Keyed:
-    """Keyed draws of one key: `Keyed(key).draw(data) == keyed(key, data)`, at half the price."""
+    """Draws of one key; the hash is prepared once, which halves the cost of a draw."""
 
     __slots__ = ("_prepared",)
 
@@ -135,18 +134,13 @@ class Keyed:
         return int.from_bytes(hashed.digest(), "little")
 
 
-def draw_keyed(key: bytes, data: str) -> int:
-    """Return the one number in 0 .. 2^64-1 that belongs to this key and data."""
-    return Keyed(key).draw(data)
-
-
 def highest(key: bytes, names: Iterable[str]) -> str:
-    """Return the name with the highest keyed draw: an added one wins some choices, and moves no others."""
+    """Return the name with the highest keyed draw: an added name wins some choices and changes no others."""
     return max(names, key=Keyed(key).draw)
 
 
 def stream_key(seed: int, path: Iterable[str | int]) -> bytes:
-    """Return the 32 bytes a stream or a keyed draw is made from. Worth keeping: it costs more than a draw."""
+    """Return the 32 bytes that a stream or a keyed draw starts from; they cost more than a draw."""
     assert 0 <= seed <= SEED_MAX, seed
     parts = [str(part).encode() for part in path]
     # With lengths, or ("a", "bc") and ("ab", "c") would be one path.
@@ -170,5 +164,5 @@ def parse_seed(text: str) -> int:
 
 
 def show_text(text: str) -> str:
-    """Return the text as a message can bear it."""
+    """Return the text for a message: short, in quotes and in ASCII."""
     return ascii(text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "...")

@@ -1,9 +1,7 @@
-"""Progress: how far a long computation is, for a waiting user. Nothing that is computed depends on it.
+"""Progress: how far a long computation is, for a waiting user. No result depends on it.
 
-    at("shrinking", 31, note="8 items left")     is called by the computation
-    NOW                                          is read now and then by a command, which knows the time
-
-Law. A call costs no more than an assignment.
+The computation calls `at("shrinking", 31, note="8 items left")`; a command, which knows the time, reads NOW
+now and then. A call costs no more than an assignment.
 """
 
 from collections.abc import Callable
@@ -13,10 +11,9 @@ from umi_core.data import Owner
 
 
 class Stage(Owner):
-    """Work in progress, and how much of it is done; `of` 0: unknown. `seconds`: when it ends at the latest.
+    """Work in progress: `done` of `of` units, where 0 is unknown. `seconds`: when it ends at the latest.
 
-    `within`: how many operations the run under way has begun, of how many if that is known; it is shown
-    where operations are the unit.
+    `within` returns how many operations the current run has begun, and of how many (0: unknown).
     """
 
     doing: str = ""
@@ -34,4 +31,5 @@ NOW: Final = Stage()
 def at(
     doing: str, done: int = 0, of: int = 0, *, unit: str = "run", note: str = "", seconds: int = 0
 ) -> None:
+    """Set what is shown as the work in progress."""
     NOW.doing, NOW.done, NOW.of, NOW.unit, NOW.note, NOW.seconds = doing, done, of, unit, note, seconds

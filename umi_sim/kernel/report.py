@@ -1,9 +1,9 @@
-"""Reports: what there is to say, as a value, and how it stands in lines.
+"""Reports: what a command has to say, as a value, and its layout in lines.
 
     FAIL safety ttl-boundary (TTL-1) at step 7      the head: the verdict
       promised alive exactly until its deadline     a row: a label, and what is behind it
 
-Law 1. Whatever a memory or a model said is shown with control and bidi characters escaped.
+Law 1. Texts of a memory or a model are shown with control and bidi characters escaped.
 Law 2. A line is broken between parts, never inside one: a command, a path, a hash is one part.
 Law 3. The same report in the same width is the same bytes everywhere: no locale, no time.
 """
@@ -22,7 +22,7 @@ LABEL_COLUMN: Final = 9
 NARROW: Final = 40  # columns; in fewer there is no room for labels beside what they label
 MARGIN: Final = "  "
 COMMA: Final = ", "
-COMMANDS: Final = ("umi-sim ", "python ", "git ")  # what is copied begins so
+COMMANDS: Final = ("umi-sim ", "python ", "git ")  # how parts begin that people copy
 
 
 class ReportRow(Data):
@@ -48,9 +48,9 @@ Line = ReportRow | Pair | str
 
 
 class Report(Data):
-    """The result of a command. `lines` and `value`, its JSON, are made only when they are asked for.
+    """The result of a command. `lines` and `value`, its JSON, are made only when they are needed.
 
-    `value` None: nothing is to be said but the exit code, a complaint has been.
+    `value` None: the command has already printed an error, and only the exit code is left.
     """
 
     head: str
@@ -69,7 +69,7 @@ class Report(Data):
 
 
 def row(label: str, text: str, copied: str = "", *, hang: int = 0, column: int = LABEL_COLUMN) -> ReportRow:
-    """Words, which go on in the next line where this one is full; `copied` stays in one piece behind them."""
+    """Return a row of words, broken where a line is full; `copied` follows them and is never broken."""
     return ReportRow(label, [*text.split(" "), *([copied] if copied else [])], hang=hang, column=column)
 
 
@@ -79,7 +79,7 @@ def whole(label: str, text: str) -> ReportRow:
 
 
 def list_row(label: str, parts: Sequence[str], most: int = 100, column: int = LABEL_COLUMN) -> ReportRow:
-    """Return a list; what is beyond the most that is shown is counted."""
+    """Return a row with a list of at most `most` parts; the others are counted."""
     rest = (f"and {len(parts) - most} more",) if len(parts) > most else ()
     return ReportRow(label, (*parts[:most], *rest), COMMA, column=column)
 
@@ -124,19 +124,19 @@ def lines_of(line: Line, width: int) -> Iterator[str]:
 
 
 def join_parts(row: ReportRow) -> list[str]:
-    """Return its parts, with what joins them."""
+    """Return the parts of a row, each but the last with the joint behind it."""
     *parts, last = row.parts or ("",)
     joint = row.joint.rstrip()
     return [*(part + joint for part in parts), last]
 
 
 def in_words(part: str) -> Sequence[str]:
-    """Return a part that may be broken, in pieces that may not; blanks align nothing."""
+    """Return the words of a part; a command stays one piece."""
     return [part] if part.startswith(COMMANDS) else part.split()
 
 
 def side_by_side(pair: Pair, width: int) -> Iterator[str]:
-    """Put them one below the other in a narrow terminal; what both say, once."""
+    """Yield the pair in one line; in a narrow terminal in two, or in one if both sides are equal."""
     if width >= NARROW:
         room = (width - 8) // 2
         yield f"  {cut(pair.left, room):{room}} {pair.mark:2}{cut(pair.right, room)}".rstrip()
@@ -147,7 +147,10 @@ def side_by_side(pair: Pair, width: int) -> Iterator[str]:
 
 
 def fill_lines(parts: Iterable[str], first: str, rest: str, width: int) -> Iterator[str]:
-    """Parts with blanks between them in as few lines as they need; `first` and `rest` stand before them."""
+    """Yield the parts with blanks between them in as few lines as possible.
+
+    `first` begins the first line, `rest` every other one.
+    """
     line, is_empty = first, True
     for part in map(escape_text, parts):
         if not is_empty and len(line) + 1 + len(part) > width:

@@ -1,8 +1,8 @@
-"""Wording: how counts, times and hostile texts stand in a line for people; the same bytes everywhere."""
+"""Wording: how counts, times, long runs and hostile texts are written, with the same bytes everywhere."""
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 LINE_CHARS_MAX: Final = 120
 NAME_CHARS_MAX: Final = 60
@@ -12,6 +12,9 @@ UNSEEN: Final = re.compile(  # controls, lone surrogates, joiners, bidi marks, s
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
     "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
 )
+RUN_MIN: Final = 32  # shorter runs are written as they are
+# One to four characters as few as possible, 32 times or more: "ababab..." is ["ab", n], "xxx..." ["x", n].
+RUN: Final = re.compile(rf"(.{{1,4}}?)\1{{{RUN_MIN - 1},}}", re.DOTALL)
 
 
 def plural(count: int, noun: str) -> str:
@@ -31,7 +34,7 @@ def show_value(value: object) -> str:
 
 
 def group_digits(number: int) -> str:
-    """10 000: thousands apart."""
+    """Write a number with a blank between thousands: 10 000."""
     return f"{number:,}".replace(",", " ")
 
 
@@ -50,13 +53,23 @@ def escape_text(text: str) -> str:
     return UNSEEN.sub(lambda found: code_of(found[0]), text)
 
 
+def split_runs(value: str) -> Any:
+    """Return the text; with a long run in it, its pieces: "abcxxx..." is {"runs": ["abc", ["x", 5000]]}."""
+    pieces: list[Any] = []
+    at = 0
+    for found in RUN.finditer(value) if len(value) >= RUN_MIN else ():
+        pieces += [value[at : found.start()], [found[1], len(found[0]) // len(found[1])]]
+        at = found.end()
+    return {"runs": [piece for piece in (*pieces, value[at:]) if piece]} if pieces else value
+
+
 def code_of(char: str) -> str:
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def near(name: str, known: Iterable[str], most: int = 1) -> str:
-    """Return the end of a complaint about an unknown name: what may have been meant, else a small choice."""
+    """Return the end of an error about an unknown name: the closest known names, else all of a few."""
     import difflib  # not needed for names that are typed well
 
     names = {each.lower(): each for each in known}

@@ -15,7 +15,7 @@ from umi_sim.kernel import folders
 
 
 class CannotPlant(Exception):
-    """The place of a planted bug has gone, or it changes what cannot be changed from outside."""
+    """The place of a planted bug does not exist any more, or cannot be changed from outside."""
 
 
 class TextEdit(Data):
@@ -81,13 +81,15 @@ def source(file: str) -> str:
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """Return the text with all edits. Raises CannotPlant if an old text does not occur exactly once."""
+    edited = text
     for edit in edits:
-        # an empty text would be found everywhere
-        count = text.count(edit.old) if edit.old else 0
+        # An empty text would be found everywhere.
+        count = edited.count(edit.old) if edit.old else 0
         if count != 1:
             raise CannotPlant(f"{edit.file}: the old text is there {count} times, not once:\n{edit.old}")
-        text = text.replace(edit.old, edit.new)
-    return text
+        edited = edited.replace(edit.old, edit.new)
+    return edited
 
 
 # Two texts, name by name.
@@ -104,7 +106,7 @@ def split_parts(body: Iterable[ast.stmt], lines: Sequence[str]) -> Parts:
     """Return each statement under the name that it binds, or under its own text."""
     found: dict[str, SourceStatement] = {}
     for node in body:
-        # decorators stand before `def`, and belong to the statement
+        # Decorators come before `def`, and belong to the statement.
         first = min([node.lineno, *(it.lineno for it in getattr(node, "decorator_list", ()))])
         members = split_parts(node.body, lines) if isinstance(node, ast.ClassDef) else {}
         part = SourceStatement(node, "\n".join(lines[first - 1 : node.end_lineno]), members)
@@ -128,7 +130,7 @@ def name_of(node: ast.stmt) -> str:
 def list_changed(before: Parts, after: Parts, file: str) -> list[tuple[str, SourceStatement]]:
     """List the new or changed parts.
 
-    Raises CannotPlant if a part is gone, or runs only while a module is imported.
+    Raises CannotPlant if a part does not exist any more, or runs only while a module is imported.
     """
     for name in before:
         if name not in after:

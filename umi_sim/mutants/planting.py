@@ -27,30 +27,31 @@ from umi_sim.mutants.edits import CannotPlant, ModuleChange
 
 ABSENT: Final = object()
 CACHED: Final = type(lru_cache(len))  # what `cache` and `lru_cache` make of a function
-LIVING: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workload")  # what a run lives in
+USED: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workload")  # the modules of a run
 
 
 @contextmanager
 def in_place(changes: tuple[ModuleChange, ...], registry: Registry) -> Iterator[Registry]:
     """Return the registry with the changed tables; all other changes are in place until the block ends."""
+    planted = registry
     with ExitStack() as stack:
-        kept = caches()  # of the modules as they are; a cache that a bug brings is empty, and goes with it
-        stack.callback(lambda: empty(caches()))  # of those that the run has loaded, too
+        kept = caches()  # of the unchanged modules; a cache of the bug is empty, and removed with it
+        stack.callback(lambda: empty(caches()))  # also of modules that the run has loaded
         for change in changes:
             module = import_module(change.module)
             for name, code in change.values.items():
                 before, after = stack.enter_context(bind_value(module, name, code))
-                registry = with_table(registry, before, after)
+                planted = with_table(planted, before, after)
             for name, code in change.bodies.items():
                 stack.enter_context(exchange_body(function_of(module, name), code))
         empty(kept)
-        yield registry
+        yield planted
 
 
 def caches() -> list[Any]:
     """List all functions that keep earlier results, in the modules that a run uses."""
-    living = [module for name, module in sys.modules.items() if name.startswith(LIVING)]
-    return [function for module in living for function in caches_of(module)]
+    used = [module for name, module in sys.modules.items() if name.startswith(USED)]
+    return [function for module in used for function in caches_of(module)]
 
 
 @cache
@@ -98,7 +99,7 @@ def function_of(module: ModuleType, qualified: str) -> FunctionType:
 
 @contextmanager
 def bind_value(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[object, object]]:
-    """Bind the name anew until the block ends; yields the value before, or ABSENT, and after."""
+    """Bind the name anew until the block ends; yield the value before, or ABSENT, and after."""
     names = vars(module)
     before = names.get(name, ABSENT)
     # `from umi_core.limits import PPM` binds a name of its own, which would keep the old value

@@ -51,13 +51,13 @@ Change = tuple[libcst.CSTNode, libcst.CSTNode]
 def draw_edits(seed: int, count: int) -> Iterator[SourceEdit]:
     """Draw `count` edits of different lines from the seed."""
     lines = [(file, line) for file in list_files() for line in list_changes(file)]
-    draw = Stream(seed, "source edits")
-    while lines and count:
+    draw, left = Stream(seed, "source edits"), count
+    while lines and left:
         file, line = lines.pop(draw.below(len(lines)))
-        # a line whose edits are all no Python is dropped, and another one drawn
+        # A line without an edit that is valid Python is dropped, and another one drawn.
         if edits := list(edits_of(file, line)):
             yield draw.pick(edits)
-            count -= 1
+            left -= 1
 
 
 def find_edit(name: str) -> SourceEdit:
@@ -113,7 +113,7 @@ def tree(file: str) -> MetadataWrapper:
 
 @cache
 def list_changes(file: str) -> Mapping[int, Sequence[Change]]:
-    """Return, by line, what may stand in the place of what begins there."""
+    """Return, by line, the possible changes of nodes that begin there."""
     places = tree(file).resolve(PositionProvider)
     found: dict[int, list[Change]] = {}
     for node in nodes(tree(file).module):

@@ -32,7 +32,7 @@ UNTOLD: Final = (Tag.RUN, Tag.STATE, Tag.END)
 
 
 class Arrow(Data):
-    """One line of the picture. `kind` says how it looks, `item` which item of the run it is, if it is one."""
+    """One line of the picture. `kind`: how it looks; `item`: the item of the run that it shows, if any."""
 
     source: int
     target: int
@@ -67,12 +67,12 @@ class Lanes(Owner):
         return 1 + len(self.agents) + (*SERVICES, CLOCK).index(name)
 
     def agent_lane(self, name: str) -> int:
-        """Return the lane of an agent, also of an earlier life, which is called a~3."""
+        """Return the lane of an agent; a replaced incarnation such as a~3 has the same."""
         known = name.partition("~")[0]
         return 1 + self.agents.index(known) if known in self.agents else 1
 
     def arrows(self, records: Sequence[Record]) -> Iterator[Arrow]:
-        """The records of one step. An answer and the step that takes it are one arrow."""
+        """Yield the arrows of one step. An answer and the step that takes it are one arrow."""
         answer: Record | None = None
         for record in records:
             if record[TAG] == Tag.ANSWER:
@@ -151,7 +151,7 @@ class Lanes(Owner):
         return self.callers.get(name) or (self.agent_lane(name) if name in self.agents else self.agent)
 
     def note(self, record: Record, fields: Sequence[Field]) -> Arrow:
-        """Return the arrow of a record that is no message, such as the start of a life."""
+        """Return the arrow of a record that is no message, such as the start of an incarnation."""
         clock = self.service(CLOCK)
         match record[TAG]:
             case Tag.CLOCK:
@@ -171,7 +171,7 @@ class Lanes(Owner):
         return Arrow(self.agent, self.agent, "note", line(" ".join(map(str, fields))))
 
     def item_of(self, record: Record) -> str:
-        """The item that a record is about, of those that say no id in it; each is met once."""
+        """Return the item of a record without an id in it; each item is returned once."""
         moves = (it for it in self.items.values() if isinstance(it, ClockMove | Deviation))
         found = next((it.id for it in moves if is_recorded_as(it, record)), "")
         # Two moves of one clock look alike in the trace: the first record belongs to the first of them.
@@ -180,7 +180,7 @@ class Lanes(Owner):
 
 
 def base(event: str) -> str:
-    """The question that an event belongs to."""
+    """Return the question that an event belongs to."""
     return event.partition(ANSWER)[0]
 
 
@@ -203,7 +203,7 @@ def show_field(field: Field) -> str:
 
 
 def value_of(field: Field) -> object:
-    """The value that a field of a record was made of; the field itself if the value is not kept."""
+    """Return the value that a field of a record was made of; the field itself if that is not kept."""
     try:
         return decode(pack(field)) if isinstance(field, list) else field
     except Rejected:

@@ -1,4 +1,4 @@
-"""Lives: a run that is lived once more, watched, as steps with their arrows and what each of them changed.
+"""A run that is repeated for a page: as steps with their arrows and changes.
 
 Law 1. Watching changes nothing: the run is the one that a replay of the same file lives.
 Law 2. A page has at most STEP_COUNT_MAX steps, the last ones; it says how many came before.
@@ -34,7 +34,7 @@ class PageStep(Data):
 
 
 class PageRun(Data):
-    """A whole run, or its last steps. `base`: all that was there before the first of them.
+    """A whole run, or its last steps. `base`: the state before the first of them.
 
     `failure`: what ended it, if something did. `states` is None where they were not read.
     """
@@ -48,7 +48,7 @@ class PageRun(Data):
 
 
 def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> PageRun:
-    """The run from its step `first` on, with the states below these roots; without roots, none."""
+    """Return the run from step `first` on, with the states below these roots; without roots, none."""
     states, ends, deltas = States(tuple(roots)), list[int](), list[Delta]()
     with playback.begin() as (live, watcher):
 
@@ -66,7 +66,7 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
             keep()
         records = [decode(record) for record in live.world.trace.kept]
     lanes = Lanes.of([agent.name for agent in playback.config.agents], playback.items or ())
-    # The last step also gets what came after it: the end of the run has records, but no step of its own.
+    # The last step also gets the records behind it: the end of the run has no step of its own.
     chunks = list(split_records(records, [*ends[:-1], len(records)]))
     arrows = [tuple(lanes.arrows(each)) for each in chunks]
     each_step = zip(chunks, arrows, deltas[1:], strict=True)
@@ -78,7 +78,7 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
 
 
 def split_records(records: Sequence[Record], ends: Sequence[int]) -> Iterator[list[Record]]:
-    """The records of each step: `ends` says how many there were after each.
+    """Return the records of each step. `ends`: how many there were after each step.
 
     A fault that struck a question stands with the step that asked it.
     """

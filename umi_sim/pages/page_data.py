@@ -1,4 +1,4 @@
-"""The data of a page: a life, its verdict and why it failed, as plain lists and texts for the script.
+"""The data of a page: a run, its verdict and why it failed, as plain lists and texts for the script.
 
 Law 1. All texts have passed `escape_text`; none is ever read as anything but text.
 Law 2. At most BYTES_MAX bytes: states are left out first, then early steps.
@@ -27,11 +27,11 @@ NEAREST_COUNT: Final = 24
 TEXT_CHARS_MAX: Final = 400
 
 Lived = Callable[[Sequence[str], int], PageRun]
-"""A life from a step on, with the states below these roots."""
+"""Returns a run from a step on, with the states below these roots."""
 
 
 class About(Data):
-    """Everything that a page says besides the run. `repeat` is the command; `facts` are labels with texts.
+    """Everything on a page besides the run. `repeat` is the command; `facts` are labels with texts.
 
     `unseen`: why no states are shown, where there are none.
     """
@@ -82,7 +82,7 @@ def as_data(about: About, life: PageRun) -> dict[str, object]:
 
 
 def step_data(step: PageStep) -> list[object]:
-    """Number, world time, agent, reading, event, arrows, how many changes are telling, changes."""
+    """Return number, world time, agent, reading, event, arrows, number of main changes, changes."""
     return [
         step.number, step.ms, step.agent, step.reading_ms, step.event,
         list(map(arrow_data, step.arrows)), step.delta.telling_count, list(map(list, step.delta.changes)),
@@ -101,7 +101,7 @@ def text(value: str) -> str:
 
 
 def failure_facts(failure: Failure) -> tuple[tuple[str, str], ...]:
-    """Return the broken promise, and what came instead."""
+    """Return the broken promise, and what happened instead."""
     return (("promised", promise(failure)), *list_row_texts(instead(failure)))
 
 
@@ -128,7 +128,7 @@ def part_data(texts: Mapping[str, str], part: RunPart) -> list[str]:
 
 
 def shares_data(found: Analysis) -> list[list[object]]:
-    """Each row: what is kept, how many of how many runs failed, whether it was decided there."""
+    """Return a row per cut: kept items, failed runs of how many, whether it was decided there."""
     decided, before, rows = found.find_decisions(), 0, list[list[object]]()
     for share in found.shares:
         kept = text(describe_kept(found.items, before, share.kept))
@@ -138,7 +138,7 @@ def shares_data(found: Analysis) -> list[list[object]]:
 
 
 def nearest_data(found: Analysis, passing: PageRun | None) -> dict[str, Any] | None:
-    """The steps of the passing run around the place where it leaves the failing one."""
+    """Return the steps of the passing run around the place where it leaves the failing one."""
     if found.nearest is None or found.nearest_trace is None or passing is None:
         return None
     apart = difference.apart(found.trace, found.nearest_trace, ("this run", f"without {found.nearest.name}"))

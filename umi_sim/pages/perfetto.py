@@ -1,4 +1,4 @@
-"""A life as trace events, for the viewer of Perfetto or chrome://tracing.
+"""A run as trace events, for the viewer of Perfetto or chrome://tracing.
 
 Law 1. A lane is a thread; a question lasts from when it is asked to when it is answered, all else an instant.
 Law 2. Questions of one lane overlap, so each is a track of its own (an asynchronous event).
@@ -16,7 +16,7 @@ PROCESS: Final = 1
 
 
 def trace_events(life: PageRun) -> Mapping[str, object]:
-    """The whole file, as plain data."""
+    """Return the whole file as plain data."""
     return {"displayTimeUnit": "ms", "traceEvents": [*lanes(life), *events(life)]}
 
 
@@ -45,7 +45,7 @@ def events(life: PageRun) -> Iterator[dict[str, Any]]:
 
 
 def ends_of(from_us: int, question: Arrow, to_us: int, answer: Arrow, step: int) -> Iterator[dict[str, Any]]:
-    """The begin and the end of a question."""
+    """Yield the begin and the end of a question."""
     each = {
         "cat": "question",
         "id": question.event,
@@ -58,7 +58,7 @@ def ends_of(from_us: int, question: Arrow, to_us: int, answer: Arrow, step: int)
 
 
 def instant(arrow: Arrow, at_us: int, step: int) -> dict[str, Any]:
-    # A reply stands with the agent that gave it; its target is the lane of the clients.
+    # A reply is in the lane of its agent; its target is the lane of the clients.
     lane = arrow.source if arrow.kind == "reply" else arrow.target
     where = {"pid": PROCESS, "tid": lane, "ts": at_us, "s": "t"}
     args = {"event": arrow.event.replace(ANSWER, " answer"), "step": step}

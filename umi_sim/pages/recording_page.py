@@ -1,4 +1,4 @@
-"""The page of a recording: a life of a memory that ran elsewhere, told to a memory once more."""
+"""The page of a recording: a run of a memory that ran elsewhere, repeated here."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,10 +31,10 @@ UNKNOWN: Final = ("", "unknown")  # of an answer to a question that no operation
 
 
 def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str, object]:
-    """All that the page shows."""
-    done = recorded.live(head, steps)
+    """Return all data of the page."""
+    done = recorded.run_recording(head, steps)
     scope = f"{head.scope.user}/{head.scope.agent}"
-    facts = [("told", done.told)] if done.failure else []
+    facts = [("told", done.message)] if done.failure else []
     if done.differs_at is not None:
         facts.append(("differs", f"step {done.differs_at} gives other effects than were recorded"))
     about = About(
@@ -46,7 +46,7 @@ def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str,
 
 
 def play_recording(head: RecordingHead, steps: Sequence[Taken], roots: Sequence[str], first: int) -> PageRun:
-    """The life from its step `first` on; of the roots there is the memory alone."""
+    """Return the run from step `first` on; of the roots only the memory is known."""
     memory, telling, states = Memory(head.scope, head.config), Telling(), States(("memory",))
     lanes, found = Lanes.of([AGENT]), []
     start_ms = steps[0].now_ms if steps else 0
@@ -78,7 +78,7 @@ class Telling(Owner):
     def records(self, memory: Memory, taken: Taken, world_ms: int) -> list[Record]:
         trace = Trace(keep_all=True)
         trace.world_ms = world_ms
-        # Before the step, as in a run (law 4 of world.py): a memory that raises leaves what it was told.
+        # Before the step, as in a run (law 4 of world.py): the input is shown even if the memory raises.
         self.tell_value(trace, taken)
         try:
             effects = memory.step(taken.now_ms, taken.value)
@@ -115,7 +115,7 @@ class Telling(Owner):
 
 
 def item_of(request: Request) -> Op:
-    """A request as a run would have it in its record: with the fields that are not as they are by default."""
+    """Return a request as an item of a record, without fields at their default."""
     args = {
         field.name: getattr(request, field.name)
         for field in list_fields(type(request))

@@ -1,4 +1,4 @@
-"""The page of a seed file, or of a seed: its run, lived once more, and why it fails."""
+"""The page of a seed file, or of a seed: its run, done once more, and why it fails."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,11 +14,11 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.seedfile.files import SeedFile
 
-ITEM_COUNT_MAX: Final = 60  # a longer run is lived too often to find what it needs
+ITEM_COUNT_MAX: Final = 60  # a longer run needs too many runs to find its needed items
 
 
 def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
-    """All that the page shows. `runs`: how often the rest is drawn afresh after each item."""
+    """Return all data of the page. `runs`: how often the rest is drawn anew after each item."""
     playback = Playback(seed.config, seed.items)
     verdict, _ = playback.live()
     failure = verdict.failure
@@ -34,7 +34,7 @@ def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
 
 
 def drawn_data(config: RunConfig, repeat: str) -> dict[str, object]:
-    """The page of what a seed stands for; nothing is asked of its failure, if it has one."""
+    """Return the page of the run of a seed, without an analysis of its failure."""
     verdict, _ = Playback(config).live()
     failure = verdict.failure
     about = About(
@@ -50,7 +50,7 @@ def title_of(config: RunConfig, failure: Failure | None) -> str:
 
 
 def life_of(config: RunConfig, items: Sequence[Item] | None) -> PageRun:
-    """The whole life, without its states."""
+    """Return the whole run, without its states."""
     return play_steps(Playback(config, items), ())
 
 
@@ -61,7 +61,7 @@ def seed_facts(seed: SeedFile, remark: str) -> list[tuple[str, str]]:
 
 
 def found_why(seed: SeedFile, failure: Failure | None, runs: int) -> tuple[asking.Analysis | None, str]:
-    """Return what `why` finds; else None, and a remark that says why not."""
+    """Return the result of `why`; else None, and a remark with the reason."""
     if failure is None or seed.failure is None:
         return None, ""
     if len(seed.items) > ITEM_COUNT_MAX:
@@ -79,7 +79,7 @@ def needed_items(seed: SeedFile, found: asking.Analysis | None) -> tuple[str, ..
 
 
 def nearest_life(seed: SeedFile, found: asking.Analysis) -> PageRun | None:
-    """The nearest run that passes, without its states."""
+    """Return the nearest run that passes, without its states."""
     if found.nearest is None:
         return None
     items = [item for item in seed.items if item.id != found.nearest.name]

@@ -18,7 +18,7 @@ UNSAFE: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def document(script: str, data: Mapping[str, object]) -> str:
-    """The whole file; `script`: the name of the script that shows the data."""
+    """Return the whole file; `script`: the name of the script that shows the data."""
     style, code = source("page.css"), source("shared.js") + source(script)
     policy = f"default-src 'none'; script-src {digest(code)}; style-src {digest(style)}; img-src data:"
     return f"""<!doctype html>
@@ -45,7 +45,7 @@ def document(script: str, data: Mapping[str, object]) -> str:
 
 
 def as_json(data: Mapping[str, object]) -> str:
-    """JSON in ASCII that ends no element and begins none."""
+    """Write JSON in ASCII that ends no element and begins none."""
     return json.dumps(data, separators=(",", ":")).translate(UNSAFE)
 
 

@@ -16,7 +16,7 @@ from umi_sim.record.state_tree import Branch, Tree, describe_tree, is_same
 NAME_CHARS_MAX: Final = 80
 ROOTS: Final = ("memory", "storage", "world")  # what the judge believes is `umi-sim step` to show
 GONE: Final = -1
-QUIET: Final = re.compile(  # the time, what is counted anyway, and of an operation what its row says
+QUIET: Final = re.compile(  # the time, counts, and parts of an operation that its row contains
     r"(memory\.[^.]*\.(seen_ms|request_count|marks|waiting\..*|.*\.due_ms"
     r"|operations\.[^.]*\.(facts|learned|asked|sent|pages|calls|notes)\b.*)|world\..*)"
 )
@@ -42,7 +42,7 @@ class States(Owner):
     now: dict[Parts, Tree] = {}
 
     def look(self, at: Callable[[str], Tree]) -> Delta:
-        """The next step came to what stands at the roots now."""
+        """Compare the values at the roots with those before, for the next step."""
         then, self.now = self.now, dict(leaves({root: at(root) for root in self.roots}))
         changed = [path for path in self.now if path not in then or not is_same(then[path], self.now[path])]
         changed += [path for path in then if path not in self.now]

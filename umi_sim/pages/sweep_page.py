@@ -24,7 +24,7 @@ RESULTS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
 def sweep_data(outcome: SweepOutcome, command: str, pages: Mapping[str, str]) -> dict[str, object]:
-    """All that the page shows. `command` repeats the sweep; `pages`: those of failures, by fingerprint."""
+    """Return all data of the page. `command` repeats the sweep; `pages`: of failures, by fingerprint."""
     totals = outcome.totals
     head = report(outcome).head.partition(" ")[2]
     known = {each.seed.fingerprint for each in outcome.kept if each.seed}
@@ -59,7 +59,7 @@ def facts(outcome: SweepOutcome) -> Iterator[tuple[str, str]]:
 
 
 def failure_pages(outcome: SweepOutcome, folder: str) -> Iterator[tuple[str, str, dict[str, object]]]:
-    """Yield the page of each failure whose run is whole: its fingerprint, its path, and what it shows."""
+    """Yield fingerprint, path and data of the page of each failure with a complete run."""
     for found in outcome.totals.in_order()[:FOUND_COUNT_MAX]:
         if found.text and found.is_whole:
             seed = seed_file.loads(found.text.encode(), found.path)
@@ -68,7 +68,7 @@ def failure_pages(outcome: SweepOutcome, folder: str) -> Iterator[tuple[str, str
 
 
 def failure(found: FoundFailure, hits: int, known: Iterable[str], page: str) -> list[object]:
-    """New or not, kind, rule, message, hits, where it is smallest, how to repeat it, where to look at it."""
+    """Return whether it is new, kind, rule, message, hits, smallest seed, the command, and its page."""
     where = f"{found.scenario} seed {found.seed}"
     look = f"umi-sim html {found.path} --open" if found.text and found.is_whole else ""
     is_new = found.fingerprint not in known
@@ -77,7 +77,7 @@ def failure(found: FoundFailure, hits: int, known: Iterable[str], page: str) -> 
 
 
 def scenarios(outcome: SweepOutcome) -> Iterator[list[object]]:
-    """Name, runs, operations, different failures."""
+    """Return name, runs, operations and different failures of each scenario."""
     totals = outcome.totals
     for name in sorted(totals.summaries):
         summary = totals.summaries[name]
@@ -89,7 +89,7 @@ def scenarios(outcome: SweepOutcome) -> Iterator[list[object]]:
 
 
 def kinds(outcome: SweepOutcome) -> list[str]:
-    """The kinds of faults that struck, then those that might have."""
+    """Return the kinds of faults that struck, then the others that might have."""
     known, fired = kinds_of(outcome.files.values()), outcome.totals.fired
     # Those that struck in the order of the registry, then
     # strikes of kinds that no file names, then the idle ones.
@@ -97,7 +97,7 @@ def kinds(outcome: SweepOutcome) -> list[str]:
 
 
 def fault_map(outcome: SweepOutcome, shown: Iterable[FoundFailure]) -> dict[str, object]:
-    """Rules by faults: in how many runs a rule judged while the fault struck, and whether it broke there.
+    """Return rules by faults: in how many runs a rule judged while the fault struck, and broken ones.
 
     Each row is a rule by name, what it promises, and for each fault a number, below zero where it broke.
     """

@@ -29,7 +29,7 @@ FAILURE: Final = table(dict.fromkeys(("rule", "message", "fingerprint"), TEXT))
 
 
 class SavedCase(Data):
-    """A case from a file, and what it came to then. `trace`: empty where it was edited by hand.
+    """A case from a file, with its recorded result. `trace`: empty if the file was edited by hand.
 
     `events`: what happened, but for the first steps of a long run.
     """
@@ -72,7 +72,7 @@ def list_kept(name: str, folder: Path) -> list[SavedCase]:
 
 
 def read_case(path: Path) -> SavedCase:
-    """Raises BadFile, naming the file and the place in it."""
+    """Read a case. Raises BadFile, naming the file and the place in it."""
     return read_file(path, parse_case)
 
 

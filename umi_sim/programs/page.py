@@ -25,7 +25,7 @@ UNSEEN: Final = "What a program keeps is its own: known is where its tasks wait,
 
 
 def data_of(file: str, saved: SavedCase) -> dict[str, object]:
-    """All that the page shows."""
+    """Return all data of the page."""
     name = name_subject(saved.program)
     struck = [("struck", str(each)) for each in saved.perturbations] or [("struck", "nothing")]
     facts = [("promised", find_promise(saved.rule)), ("instead", saved.message), *struck]
@@ -37,7 +37,7 @@ def data_of(file: str, saved: SavedCase) -> dict[str, object]:
 
 
 def play_saved(saved: SavedCase, roots: Sequence[str], first: int) -> PageRun:
-    """The run from its event `first` on; what the program holds is not known, whatever the roots."""
+    """Return the run from event `first` on; `roots` are ignored, as the state of a program is not known."""
     steps = list(list_steps(saved.events))
     return PageRun(LANES, tuple(steps[first - 1 :]), len(steps))
 

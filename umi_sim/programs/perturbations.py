@@ -146,7 +146,7 @@ class DelayCallback(Perturbation):
 
 
 class OrderJobs(Perturbation):
-    """Draw from a number which job of an executor goes on first, and after how many points one pauses."""
+    """Draw from a number which job of an executor continues first, and after how many points one pauses."""
 
     kind = "jobs"
     order: Annotated[int, whole(0, 2**32)] = 0
@@ -168,7 +168,7 @@ KINDS: Final[Mapping[str, type[Perturbation]]] = {
 
 
 def read_perturbation(value: Json) -> Perturbation:
-    """Raises Wrong, naming the field."""
+    """Read a perturbation. Raises Wrong, naming the field."""
     fields = as_object(value)
     kind: str = at("kind", one_of(KINDS, "kind").read, fields.get("kind"))
     found: Perturbation = of_class(KINDS[kind]).read({n: v for n, v in fields.items() if n != "kind"})

@@ -55,7 +55,7 @@ class ProgramRun:
     """The world of one run, as a program sees it.
 
     `state`: what the process keeps in memory, lost when it dies. `history`: the messages so far, lost too.
-    `store` and `folder` survive, as does what was acknowledged. `life`: which process it is, from 1.
+    `store` and `folder` survive, as do acknowledged values. `life`: the number of the process, from 1.
     """
 
     def __init__(self, folder: Path, perturbations: Iterable[Perturbation] = ()) -> None:
@@ -64,7 +64,7 @@ class ProgramRun:
         self.life = 0
         self.rows: dict[Any, Any] = {}
         self.fails = {(it.service, it.call): it for it in perturbations if isinstance(it, FailCall)}
-        self.calls: Counter[str] = Counter()  # by service, in all lives
+        self.calls: Counter[str] = Counter()  # by service, in all processes
         self.ways: dict[str, Sequence[str]] = {}  # in which each service can fail
         self.has_died = False
         self.is_quiet = False  # main has ended: nothing fails any more
@@ -136,7 +136,7 @@ class DurableStore:
 
 
 def check_program(program: Program) -> None:
-    """Raises BadProgram if it cannot be run."""
+    """Check that a program can be run. Raises BadProgram."""
     for name in ("main", "resume", "verify"):
         function = getattr(program, name)
         if function is not None and not inspect.iscoroutinefunction(function):

@@ -4,17 +4,24 @@ A rule returns what is broken in one line, or None. A program may bring rules of
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from umi_core.data import Data
-from umi_sim.programs.histories import list_calls
 from umi_sim.programs.program import Program
 from umi_sim.programs.services import BadProgram
 from umi_sim.programs.simulation import ProgramOutcome
 
 ProgramRule = Callable[[ProgramOutcome], str | None]
 """A function that gets an outcome and returns what is wrong with it, or None."""
+
+
+# Where messages of several libraries have the ids of tool calls and results, by kind of message.
+CALLS: Final = {"function_call": "call_id", "tool_use": "id", "tool-call": "tool_call_id"}
+RESULTS: Final = {
+    "function_call_output": "call_id", "tool_result": "tool_use_id", "tool-return": "tool_call_id",
+    "retry-prompt": "tool_call_id",
+}  # fmt: skip
 
 
 class BrokenRule(Data):
@@ -102,3 +109,37 @@ def show_promise(rule: ProgramRule) -> str:
 def find_promise(name: str) -> str:
     """Return what the rule of this name promises; "" for one that is not in RULES."""
     return show_promise(RULES[name]) if name in RULES else ""
+
+
+# Tool calls in a history: chat completions, the Responses API and Anthropic's messages as dicts; messages of
+# pydantic-ai and LangChain.
+
+
+def list_calls(history: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Yield ("call", id) and ("result", id) in the order of the messages."""
+    for message in history:
+        yield from calls_of(message)
+
+
+def calls_of(message: Any) -> Iterator[tuple[str, str]]:
+    match read(message, "type") or read(message, "part_kind") or read(message, "kind"):
+        case str(kind) if kind in CALLS:
+            yield "call", str(read(message, CALLS[kind]))
+        case str(kind) if kind in RESULTS and (kind != "retry-prompt" or read(message, "tool_name")):
+            yield "result", str(read(message, RESULTS[kind]))
+    if read(message, "tool_call_id") and (read(message, "role") == "tool" or read(message, "type") == "tool"):
+        yield "result", str(read(message, "tool_call_id"))
+    ids = [str(read(each, "id")) for each in as_list(read(message, "tool_calls")) if read(each, "id")]
+    yield from (("call", each) for each in ids)
+    for name in ("parts", "content"):
+        for part in as_list(read(message, name)):
+            if read(part, "id") not in ids:  # LangChain keeps a call twice
+                yield from calls_of(part)
+
+
+def read(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def as_list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()

@@ -62,7 +62,7 @@ class Phase(Owner):
 
 
 class Exploration(Owner):
-    """All that a search came to. `is_whole`: its time was enough."""
+    """The result of a search. `is_whole`: its time was enough."""
 
     program: Program
     phases: list[Phase] = []
@@ -202,7 +202,7 @@ def fingerprint_of(broken: BrokenRule) -> str:
 
 
 def conclude(program: Program, phase: str, broken: Sequence[tuple[BrokenRule, Case]]) -> ProgramFinding:
-    """Shrink the first of the cases that break a rule alike."""
+    """Shrink the first of the cases that break a rule in the same way."""
     rule, (case, seed) = broken[0]
     small = shrink(program, case, seed, fingerprint_of(rule))
     outcome = run_case(program, small, seed, is_watched=True)

@@ -29,7 +29,7 @@ TIMEOUT_MS: Final = 30_000
 SLOW_MS: Final = 60_000
 URL: Final = "http://service.invalid"
 UNAPPLIED: Final = ("refused", "rate_limit")
-running: list["ProgramRun"] = []  # the one that goes on, last
+running: list["ProgramRun"] = []  # the current one is last
 
 
 class BadProgram(ValueError):
@@ -37,7 +37,7 @@ class BadProgram(ValueError):
 
 
 def current_run() -> "ProgramRun | None":
-    """Return the run that goes on; None outside of a simulation."""
+    """Return the current run; None outside of a simulation."""
     return running[-1] if running else None
 
 

@@ -1,4 +1,4 @@
-"""One run of a program on the simulated event loop: lives of a process, then what must still be possible.
+"""One run of a program on the simulated event loop: one process or several, then resume and verify.
 
     main, until it ends or the process dies; after a death main again, in a new process
     resume, in the process in which main ended
@@ -81,7 +81,7 @@ def make_task(
 class ProgramEnding(Data):
     """How main, resume or verify ended. `place`: where it waits if it hangs.
 
-    `has_ignored`: it returned although it was cancelled, and did not tell its task so by `uncancel`.
+    `has_ignored`: it returned although it was cancelled, without calling `uncancel` of its task.
     """
 
     what: Literal["main", "resume", "verify"]
@@ -97,9 +97,9 @@ class ProgramEnding(Data):
 
 
 class ProgramOutcome(Data):
-    """All that a rule may judge. `endings`: of each life of main, then of resume and verify.
+    """All that a rule may judge. `endings`: of main in each process, then of resume and verify.
 
-    `disturbed`: for each life of main, whether something struck in it that may make it raise. `leaked`:
+    `disturbed`: for each of these processes, whether a perturbation may make main raise. `leaked`:
     tasks that main left. `effects`: what struck, with the place where. `events`: only of a run that was
     watched.
     """
@@ -121,7 +121,7 @@ class ProgramOutcome(Data):
 class Reached(Data):
     """The points that a run reached, at which something may strike.
 
-    `step_count`: of all lives of main. `spans`: by task, the steps before which it could be cancelled.
+    `step_count`: of main in all processes. `spans`: by task, the steps before which it could be cancelled.
     `own_tasks`: numbers of the tasks that run a coroutine of the program itself. `calls`: of each service,
     which can fail in these `ways`. `sites`: how often each was reached. `job_count`: of executors.
     """
@@ -138,7 +138,7 @@ class Reached(Data):
 def run_case(
     program: Program, perturbations: Sequence[Perturbation] = (), seed: int = 0, *, is_watched: bool = False
 ) -> ProgramOutcome:
-    """Run a program once. Raises BadProgram. `is_watched`: the outcome tells what happened in it."""
+    """Run a program once. Raises BadProgram. `is_watched`: the outcome has the events of the run."""
     check_program(program)
     with silence_dead(), world_of(PlainProcess, seed) as world:
         simulation = Simulation(program, perturbations, seed, world, is_watched)
@@ -150,7 +150,7 @@ def run_case(
 
 @contextmanager
 def silence_dead() -> Iterator[None]:
-    """Until the outermost block ends, nothing is printed of coroutines that died and are taken away."""
+    """Print nothing about coroutines of dead processes until the outermost block ends."""
     before = sys.unraisablehook
     if before is ignore_dead:
         yield
@@ -173,7 +173,7 @@ def silence_dead() -> Iterator[None]:
 
 @contextmanager
 def keep_quiet() -> Iterator[None]:
-    """Until the block ends, nothing is logged, and nothing is told of coroutines that never began."""
+    """Log nothing, and warn of no coroutine that was never awaited, until the block ends."""
     before = logging.root.manager.disable
     logging.disable()
     try:
@@ -185,7 +185,7 @@ def keep_quiet() -> Iterator[None]:
 
 
 def keep_for_ever(coroutine: Any) -> None:
-    """Never let the interpreter end a coroutine that goes on when it is closed: without a loop, for ever.
+    """Never let the interpreter close a coroutine that continues when closed, and so would never end.
 
     while True:
         try: await queue.get()          # raises RuntimeError, as no loop runs
@@ -199,7 +199,7 @@ def ignore_dead(error: object) -> None:
 
 
 class PlainProcess:
-    """Stands where a world expects an adapter of a store."""
+    """Takes the place of an adapter of a store in a world."""
 
     line_by_line = False
 
@@ -293,12 +293,12 @@ class Simulation:
                 self.history = self.run.history
 
     def has_failed(self) -> bool:
-        """Return whether main raised an error in a life in which nothing struck, or resume did."""
+        """Return whether main raised an error in a process without perturbations, or resume did."""
         last = self.endings[-1]
         return last.how == "raised" and (last.what != "main" or not self.disturbed[-1])
 
     def restart(self) -> None:
-        """Let all of the process vanish, and begin another on its folder."""
+        """End the process, and begin another on its folder."""
         self.run.has_died = True
         self.run.folder = self.world.folder = self.left or self.world.copy_folder()
         self.left = None
@@ -399,11 +399,11 @@ class Simulation:
 
     def note_event(self, kind: EventKind, who: str, what: str) -> None:
         ms = self.world.clock.now_ms - self.start_ms
-        who, what = cut(hide_addresses(who), WHO_CHARS_MAX), cut(hide_addresses(what), WHAT_CHARS_MAX)
-        self.events.append(ProgramEvent(ms, len(self.runs), kind, who, what))
+        shown = cut(hide_addresses(who), WHO_CHARS_MAX), cut(hide_addresses(what), WHAT_CHARS_MAX)
+        self.events.append(ProgramEvent(ms, len(self.runs), kind, *shown))
 
     def disturb(self, step: int) -> None:
-        """Let happen what happens before this step. Raises ProcessDied."""
+        """Apply the perturbations before this step. Raises ProcessDied."""
         if kill := self.kills.pop(step, None):
             self.strike(kill)
             raise ProcessDied

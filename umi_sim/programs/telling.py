@@ -107,7 +107,7 @@ def show_script(
 
 
 def name_given(program: Program) -> dict[str, str]:
-    """Return by field how the functions of a program are called, and its lists as they stand in a script."""
+    """Return by field the names of the functions of a program, and its lists as Python source."""
     names = {
         field: name_function(it) for field in ("main", "resume", "verify") if (it := getattr(program, field))
     }
@@ -215,7 +215,7 @@ def report_replay(
 ) -> Report:
     """Report a saved case that was run again: exit 0 as recorded, 1 otherwise, 4 where its trace differs.
 
-    `where`: in place of the simulation, which has the trace; what hangs is told otherwise there.
+    `where`: the place of the run, if it is not the simulation, which alone has the trace.
     """
     broken = judge(program, outcome)
     struck = outcome.effects or ["nothing"]

@@ -1,8 +1,8 @@
-"""Shapes of answers: whether what a service sends is an answer at all, whatever it says.
+"""Shapes of answers: whether the message of a service is an answer at all, whatever its values are.
 
-Law 1. Total: anything that is of a class of answers may be asked about.
-Law 2. It goes no deeper than an address and a version: bodies, vectors and texts are judged by others. Of a
-receipt it knows the key, and what kind of value it has.
+Law 1. The functions are total over all instances of the classes of answers.
+Law 2. They check no more than addresses, versions, and key and type of a receipt. Other checks judge bodies,
+vectors and texts.
 """
 
 from typing import Any, Final
@@ -12,11 +12,11 @@ from umi_core.messages.effects import AskModel, Commit, Embed, Read
 from umi_core.rows import Address, Receipt, Row
 
 DUE: Final[dict[type, type]] = {AskModel: ModelReplied, Embed: Embedded, Read: ReadDone, Commit: Committed}
-"""Which class of answer a question has, if it does not fail."""
+"""By class of question, the class of its answer if it does not fail."""
 
 
 def is_due(effect: object, answer: Answer) -> bool:
-    """Return whether this can be an answer to that question, or says that it failed."""
+    """Return whether `answer` can answer `effect`: it has the right shape, or says that it failed."""
     if type(answer) is EffectFailed:
         return True
     is_answer = type(answer) is DUE[type(effect)] and is_shaped(answer)
@@ -38,7 +38,7 @@ def is_shaped(answer: Any) -> bool:
 
 
 def is_of_its_key(effect: Commit, answer: Any) -> bool:
-    """Return whether a receipt is under the key of its commit, with a value of the kind of its request."""
+    """Return whether the receipt has the key of its commit, and a value of the type that its request gets."""
     got = answer.receipt
     sent = next((write.body for write in effect.writes if isinstance(write.body, Receipt)), None)
     if sent is None:

@@ -1,4 +1,4 @@
-"""How a rule is broken: one exception for all of them, and observers that count how often each is evaluated.
+"""Broken rules: one exception for all of them, and counts of how often each rule is evaluated.
 
 Every check ends in a `demand`. A check that finds nothing to look at returns before it, so a rule that is
 counted had something to judge.
@@ -16,11 +16,11 @@ Counts = dict[str, int]  # a Counter would take three times as long, forty times
 
 WHOLE_CHARS_MAX: Final = 120  # a collection that fits into a line is shown as it is
 COUNTS: Final[list[Counts]] = [{}]
-"""How often each rule was judged: the last dict is counted in; the first is there if no block counts."""
+"""How often each rule was judged: `demand` adds to the last dict; the first is used outside all blocks."""
 
 
 class Broken(Exception):
-    """A promise is broken: the name of its rule, one line, what was expected and what came instead."""
+    """A broken promise: the name of its rule, one line, the expected value and the value found."""
 
     def __init__(self, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
         super().__init__(f"{rule.name}: {message}")
@@ -29,7 +29,7 @@ class Broken(Exception):
 
 
 def leave_out_shared(expected: object, got: object) -> tuple[str, str]:
-    """Return both as texts; of two long collections without the members that both have, whose number is told.
+    """Return both as texts; two long collections without their common members, which are only counted.
 
     Of 15 ids and the same with one more: "[] and 15 that both have", "['fct_48..'] and 15 that both have".
     """

@@ -1,4 +1,4 @@
-"""Lists of categories that memories of a run are set up with, by the name that a scenario gives."""
+"""Lists of categories for the memories of a run, by the names that scenarios use."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -22,16 +22,19 @@ LISTS: Final[Mapping[str, Pairs]] = {
     ),
     "one": (("notes", ""),),
 }
-"""A name that is in several lists means the same in each: a row keeps what it was made with."""
+"""A category in several lists has one description: a stored row keeps the one that it was made with."""
 
 
 def config_of_life(run: RunConfig, life: int, **changed: int) -> Config:
-    """Return the settings of a memory in its life of this number, from 0; lives take turns with lists."""
+    """Return the settings of incarnation number `life`, from 0, of a memory; the lists take turns.
+
+    `changed`: settings to replace.
+    """
     lists = [LISTS[name] for name in run.categories]
     own = {"categories": lists[life % len(lists)]} if lists else {}
     return Config.of({**run.memory, **own, **changed})
 
 
 def all_categories(run: RunConfig) -> dict[str, str]:
-    """Return what belongs into each category that some life of the run lists, by its name."""
+    """Return the description of each category that some incarnation of the run lists, by its name."""
     return {name: about for key in run.categories or ("usual",) for name, about in LISTS[key]}

@@ -1,4 +1,4 @@
-"""Exit codes: what a run or a command ends with. Apart from verdicts, so that help loads no memory."""
+"""Exit codes of runs and commands. They are apart from verdicts, so that help need not import the memory."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
@@ -17,10 +17,10 @@ CODES: Final[Mapping[int, str]] = {
     4: "the result cannot be trusted: the simulator itself raised an exception, traces differ, the canary or "
     "a planted bug was not found, a sweep missed what it must meet",
     5: "timeout: out of steps, or of states",
-    130: "interrupted (Ctrl-C): what was known by then is told",
+    130: "interrupted (Ctrl-C): what was known by then is reported",
 }
-"""What every exit code means, of every command."""
-# What makes the result worthless comes before what the result says.
+"""The meaning of each exit code, the same for all commands."""
+# A code that makes the result worthless comes before one that is a result.
 SEVEREST_FIRST: Final = (INTERRUPTED, USAGE, HARNESS, 1, 3, 5)
 
 

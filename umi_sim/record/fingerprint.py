@@ -53,7 +53,7 @@ def normal(message: str) -> str:
 
 
 def without_lists(message: str) -> str:
-    """Return each list, innermost first, as one word."""
+    """Return the message with each list, innermost first, replaced by one word."""
     count = 1
     while count:
         message, count = re.subn(LISTS, "<list>", message)

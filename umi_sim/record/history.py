@@ -10,7 +10,7 @@ Law 1. The order of the events is the order of real time: an operation that ende
 Law 2. `fail`: it did not happen. `info`: it may have happened, or happens at any later time. An operation
        without an end is like one that ended in `info`.
 Law 3. A process has one operation at a time, and none after an `info`.
-Law 4. Crashes, restarts and time that passes are of the process `nemesis`; each is one `info`.
+Law 4. Crashes, restarts and time that passes belong to the process `nemesis`; each is one `info`.
 """
 
 import heapq
@@ -29,10 +29,10 @@ EventType = Literal["invoke", "ok", "fail", "info"]
 
 
 class HistoryEvent(Data):
-    """The begin or the end of an operation. `f`: its name; `agent`: whose memory it was asked of, in a world.
+    """The begin or the end of an operation. `f`: its name; `agent`: whose memory was asked, in a world.
 
-    `value`: of an `invoke` the arguments by name, of an `ok` the answer. `time_ms`: what the store's clock
-    read, in milliseconds. `error`: of a `fail` or an `info`, if one was raised.
+    `value`: the arguments by name of an `invoke`, the answer of an `ok`. `time_ms`: the reading of the
+    store's clock. `error`: the exception of a `fail` or an `info`, if one was raised.
     """
 
     index: int
@@ -52,7 +52,7 @@ class HistoryEvent(Data):
 
 
 class HistoryLog(Owner):
-    """A history as it is written. Operations are told apart by keys of the caller's choice."""
+    """A history under construction. The caller chooses a key for each operation."""
 
     events: list[HistoryEvent] = []
     _open: dict[object, tuple[int, str, str]] = {}
@@ -76,7 +76,7 @@ class HistoryLog(Owner):
         self._add(time_ms, process, how, name, value, error, agent)
 
     def happen(self, name: str, value: Json, time_ms: int, agent: str = "") -> None:
-        """Add what no client did: a crash, a restart, or time that passes."""
+        """Add an event that no client caused: a crash, a restart, or time that passes."""
         self._add(time_ms, NEMESIS, "info", name, value, agent=agent)
 
     def _add(
@@ -133,7 +133,7 @@ FORMS: Final[Mapping[str, Callable[[HistoryEvent], str]]] = {
 
 
 def is_history(data: bytes, form: str) -> bool:
-    """Return whether a file begins as a history in this form does; an empty one may be a history, too."""
+    """Return whether a file begins as a history in this form does, or is empty. `form`: a key of FORMS."""
     return not data or data.startswith({".jsonl": b'{"index": 0,', ".edn": b"{:index 0,"}[form])
 
 

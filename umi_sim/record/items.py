@@ -1,4 +1,7 @@
-"""Items: the record of a run, and all that a replay needs. Their ids never change, through shrinking too."""
+"""Items: the record of a run, from which it is replayed. Their ids never change, not even by shrinking.
+
+Answers of the model are recorded beside them, so that a seed file outlives changes of prompts and of SimLLM.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -15,11 +18,12 @@ ItemId = Annotated[str, text("[a-z][0-9]{1,6}", "a letter and at most 6 digits")
 TimeMs = Annotated[int, whole(0, TIME_MS_MAX)]
 AgentName = Annotated[str, text("[a-z][a-z0-9_]{0,15}", "the name of an agent")]
 EventName = Annotated[str, text(rf"(?s).{{1,{EVENT_CHARS_MAX}}}", f"1 to {EVENT_CHARS_MAX} characters")]
+ASK_COUNT_MAX: Final = 64  # a run that asks the model more often records no answers
 MOVES: Final = ("jump", "drift", "freeze", "thaw", "land")
 
 
 class Op(Data):
-    """A request as it was made: `name` is one of REQUESTS, `args` its fields but op_id."""
+    """A request as it was made: `name` is a key of REQUESTS, `args` has all fields but `op_id`."""
 
     id: ItemId
     at_ms: TimeMs
@@ -38,7 +42,7 @@ class Fault(Data):
 
 
 class Deviation(Data):
-    """When fifo would deliver `over` and `take` is ready too, deliver `take`."""
+    """A change of order: when fifo would deliver `over` and `take` is ready too, `take` is delivered."""
 
     id: ItemId
     take: EventName
@@ -57,3 +61,12 @@ class ClockMove(Data):
 
 Item = Op | Fault | Deviation | ClockMove
 ITEM_KINDS: dict[str, type[Item]] = {"op": Op, "fault": Fault, "schedule": Deviation, "clock": ClockMove}
+
+
+class RecordedReply(Data):
+    """One answer of the model: the event that it answers, its task, the digest of the prompt, the text."""
+
+    at: EventName
+    task: Annotated[str, text("[a-z_]{1,60}", "the name of a task")]
+    prompt: Annotated[str, text("[0-9a-f]{16}", "16 hex digits")]
+    text: str

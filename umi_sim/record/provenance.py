@@ -11,7 +11,7 @@ from umi_sim.kernel import folders
 
 @cache
 def made_by() -> dict[str, object]:
-    """Versions, machine and commit of this process."""
+    """Return versions, machine and commit of this process."""
     commit = describe_commit()
     return {
         **machine(),
@@ -22,6 +22,7 @@ def made_by() -> dict[str, object]:
 
 
 def machine() -> dict[str, str]:
+    """Return the versions of umi_sim and Python, and the platform."""
     version = ".".join(map(str, sys.version_info[:3]))
     return {
         "umi_sim": __version__,
@@ -35,12 +36,10 @@ def describe_commit() -> str:
     import subprocess  # only where a file is written
 
     command = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
-    # Without it git would write the index of a folder that only is looked at.
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
-    folder = folders.PACKAGE
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # or git would write the index of the folder
     try:
         found = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=5
+            command, cwd=folders.PACKAGE, env=environment, capture_output=True, text=True, timeout=5
         )
     except (OSError, subprocess.SubprocessError):
         return ""
@@ -49,7 +48,7 @@ def describe_commit() -> str:
 
 @cache
 def code_digest() -> str:
-    """Return the sources of both packages, as 16 hex digits: equal on two machines that run the same code."""
+    """Return a digest of the sources of both packages, equal on two machines that run the same code."""
     package = folders.PACKAGE
     digest = blake2b(digest_size=8)
     for folder in (package.parent / "umi_core", package):

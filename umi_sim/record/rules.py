@@ -1,7 +1,7 @@
-"""Rules: what a memory, runs and judges promise, each with its name and id, and which judge sees it broken.
+"""Rules: the promises of a memory, of runs and of judges, each with a name, an id and its judge.
 
-A check gives its rule to `demand`, which raises `Broken` with it if the rule does not hold. Names and ids are
-permanent: if a rule goes, neither is used again. docs/spec/invariants.md says on which page each stands.
+A check gives its rule to `demand`, which raises `Broken` if the rule does not hold. Names and ids are
+permanent: those of a removed rule are not used again. docs/spec/invariants.md names the page of each rule.
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ PAGES: Final = {  # by the first letters of an id
 
 
 class Rule(Data):
-    """One promise of the memory. `statement` says it in a few words.
+    """One promise of the memory. `statement` is its short form.
 
-    `seen_by`: from outside by the oracle, inside the memory or storage, by two ways that must agree, by
-    tests alone, or by the simulator about itself. `cost`: cheap rules are judged at each step or reply, full
-    ones now and then. `stops`: a run cannot go on after it is broken, so it cannot be switched off.
+    `seen_by`: checked from outside by the oracle, inside the memory or storage, by comparing two ways that
+    must agree, by tests alone, or by the simulator about itself. `cost`: cheap rules are judged at each step
+    or reply, full ones now and then. `stops`: a run cannot continue once it is broken, so it is never off.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Files of failures: which name each gets, and how it is written and read.
+"""Files of failures: their names, and how they are written and read.
 
-Law 1. A failure that was written before is written to its own file again. No file of another
-       failure is ever replaced, nor one that cannot be read.
+Law 1. A failure that has a file is written to that file again. No file of another failure is ever replaced,
+       nor one that cannot be read.
 Law 2. A reader sees the old file or the new one. Two processes never choose the same name.
-Law 3. A file of what is tested names it for people alone: nothing is imported because a file says so. One
-       whose checksum is wrong was edited by hand, and its trace proves nothing.
+Law 3. A file names what is tested for people only: nothing is imported because a file says so. A file whose
+       checksum is wrong was edited by hand, and its trace proves nothing.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class BadFile(ValueError):
-    """A file that does not hold what was to be read, and why, in one line."""
+    """The file does not hold what was expected; the message is one line with the reason."""
 
 
 def save(
@@ -41,7 +41,7 @@ def save(
     """Write a failure to a file of its own in `folder`, and return the path.
 
     `name`: the name of the file if no other failure has it; else a digest of `items` follows it.
-    `is_own`: whether the file that is there holds this failure. `content`: what to write to this path.
+    `is_own`: returns whether an existing file holds this failure. `content`: returns what to write to a path.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
@@ -74,7 +74,7 @@ def names_of(folder: Path, name: str, items: object) -> Iterator[Path]:
 
 
 def format_of(path: Path) -> str:
-    """Return the format that the first lines of a file name; "" if there is none, or no such file."""
+    """Return the format that is named at the beginning of a file; "" if there is none, or no such file."""
     with suppress(OSError):
         found = MARK.search(bytes_of(path, HEAD_BYTES))
         return found[1].decode() if found else ""
@@ -93,7 +93,7 @@ def make_document(kind: str, fields: Mapping[str, Json]) -> dict[str, Json]:
 def save_document(
     folder: Path, owner: str, document: dict[str, Json], items: object, is_same: Callable[[Path], bool]
 ) -> Path:
-    """Write a failure of what is called `owner`. `is_same`: whether a file holds it. It may raise BadFile."""
+    """Write a failure of `owner`, a target. `is_same`: whether a file holds it; it may raise BadFile."""
     failure = as_object(document["failure"])
 
     def is_own(path: Path) -> bool:
@@ -106,12 +106,12 @@ def save_document(
 
 
 def shorten_owner(owner: str) -> str:
-    """Return how the names of its files begin."""
+    """Return how the names of the files of this owner begin."""
     return "-".join(WORD.findall(owner))[:OWNER_CHARS_MAX]
 
 
 def read_file(path: Path, parse: Callable[[bytes, str], T]) -> T:
-    """Parse the bytes of a file, and its name for errors. Raises BadFile."""
+    """Read a file and parse it: `parse` gets the bytes, and the name for errors. Raises BadFile."""
     try:
         return parse(bytes_of(path), str(path))
     except OSError as error:
@@ -119,7 +119,10 @@ def read_file(path: Path, parse: Callable[[bytes, str], T]) -> T:
 
 
 def parse_document(data: bytes, name: str, kind: str, what: str, read: Callable[[dict[str, Json]], T]) -> T:
-    """Read the bytes of such a file. Raises BadFile; `name` is what the error calls them."""
+    """Read the bytes of a file of this format. Raises BadFile.
+
+    `kind`: the format. For errors, `name` is the file and `what` says what it should be.
+    """
 
     def read_checked(document: dict[str, Json]) -> T:
         if document.get("format") != kind:
@@ -135,7 +138,7 @@ def parse_document(data: bytes, name: str, kind: str, what: str, read: Callable[
 
 
 def read_trace(document: Mapping[str, Json]) -> str:
-    """Return the hash of what happened; "" where the file was edited by hand."""
+    """Return the hash of the recorded run; "" if the file was edited by hand."""
     is_whole = document.get("checksum") == checksum(document)
     found: str = at("trace", TEXT.read, document.get("trace", ""))
     return found if is_whole else ""

@@ -1,10 +1,10 @@
-"""Stand-ins: words in place of words, so that a recording can be shown to those who may not read it.
+"""Stand-ins: other words in place of those of a recording, so that it can be shown to anyone.
 
-Law 1. The same word has the same stand-in, of as many characters and bytes and of the same form; two words
-have two, as far as there are so many. So texts share as many words as before.
-Law 2. What the memory looks for in a text stays: words that stand in its code, numbers of up to three
-digits, and whatever is no word. All else goes, and only the secret leads from one to the other.
-Law 3. Vectors are turned, all in one way: every product of two stays what it was.
+Law 1. Each word has one stand-in, with as many characters and bytes and of the same form; different words
+have different ones, as long as there are enough. So texts have as many words in common as before.
+Law 2. The memory finds what it looks for in a text: words of its own code, numbers of up to three digits, and
+whatever is no word stay. All else is replaced, and only the secret connects a word with its stand-in.
+Law 3. All vectors are turned in the same way, so the product of any two stays the same.
 """
 
 import ast
@@ -42,11 +42,11 @@ TOKEN: Final = re.compile(
 NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")  # what a counter reads
 SMALL: Final = re.compile("[0-9]{1,3}")
 SMALL_MAX: Final = 999
-SILENT: Final = ("state_checks.py", "errors.py", "prompts.py")  # they look for nothing in texts
+SILENT: Final = ("state_checks.py", "errors.py", "prompts.py")  # files that look for nothing in texts
 LETTERS: Final = {  # by bytes; of each as many as a nibble tells apart
     2: "абвгдежзиклмнопр", 3: "აბგდევზთიკლმნოპჟ", 4: "".join(chr(0x10330 + n) for n in range(16)),
 }  # fmt: skip
-PLACES: Final[Mapping[type, Callable[[Any], Any]]] = {  # by what a stand-in changes, where it decides
+ORDERS: Final[Mapping[type, Callable[[Any], Any]]] = {  # by class, sort keys that stand-ins change
     Block: lambda it: it.order if it.kind in BLOCK_KINDS else (-1, b""),
     Entry: attrgetter("promoted_ms", "entity_id"),
 }
@@ -56,7 +56,7 @@ TRIES_MAX: Final = 64  # for a word that no other has: of one letter there are f
 
 @cache
 def known_words() -> frozenset[str]:
-    """Return the words of all texts in the code of the memory, without first names and its silent parts."""
+    """Return the words of all texts in the code of the memory, without first names and SILENT files."""
     found = {"amp", "lt", "gt", "quot", "apos"}
     for path in Path(umi_core.__file__).parent.rglob("*.py"):
         if not any(part in SILENT for part in path.parts):
@@ -66,17 +66,17 @@ def known_words() -> frozenset[str]:
 
 
 def literals(node: ast.AST) -> Iterator[str]:
-    """Yield all texts but those that stand alone, which are docstrings."""
+    """Yield all texts in a syntax tree but docstrings and first names."""
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.AnnAssign) and getattr(part.target, "id", "") == "FIRST_NAME_ROWS":
-            continue  # a name tells of whom a text speaks
+            continue  # a name shows which person a text is about
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and not isinstance(node, ast.Expr):
             yield part.value
         yield from literals(part)
 
 
 class StandIns:
-    """All that one secret makes. `ids` of rows are what they are told to be, if they are told."""
+    """The stand-ins that one secret makes. A caller may set those of row ids in `ids`."""
 
     def __init__(self, secret: bytes) -> None:
         self.secret = secret
@@ -86,7 +86,7 @@ class StandIns:
         self.turns: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def value(self, it: Any) -> Any:
-        """Any value of umi_core with stand-ins in place of its texts, bytes and vectors."""
+        """Return a value of umi_core with stand-ins in place of its texts, bytes and vectors."""
         match it:
             case str():
                 return self.text(it)
@@ -114,15 +114,13 @@ class StandIns:
         return TOKEN.sub(self._token, text)
 
     def reply(self, text: str) -> str:
-        """Replace the strings of a JSON text, and whole numbers that may tell of a person."""
+        """Replace the strings of a JSON text, and whole numbers that may identify a person."""
         try:
             made = self._json(json.loads(text))
         except (ValueError, RecursionError):
             return self.text(text)
         written = json.dumps(made, ensure_ascii=False)
-        return (
-            written if is_text(written) else json.dumps(made)
-        )  # half a character is none, unless it is escaped
+        return written if is_text(written) else json.dumps(made)  # a lone surrogate must be escaped
 
     def data(self, data: bytes) -> bytes:
         if NUMBER.fullmatch(data):
@@ -133,7 +131,7 @@ class StandIns:
             return self._snapshot(data)
 
     def _snapshot(self, data: bytes) -> bytes:
-        """Open a saved session and seal it again; keep no more than the length of any other bytes."""
+        """Replace the words of a saved session and seal it again; replace other bytes by as many others."""
         match session.unpack_value(data):
             case [_, _, bytes(body), bytes()] if data == session.seal_body(body):
                 match session.unpack_value(body):
@@ -180,7 +178,7 @@ class StandIns:
         return "".join(new.upper() if is_upper(old) else new for old, new in made)
 
     def _fresh(self, word: str) -> str:
-        # A first name becomes another one: the memory knows from it whether `she` may be meant.
+        # A first name becomes another one, since the memory knows whether `she` may refer to it.
         for made in self._names_like(word):
             if made not in self.taken:
                 self.taken.add(made)
@@ -202,7 +200,7 @@ class StandIns:
     # Vectors.
 
     def vector(self, vector: Any) -> Any:
-        """Turn a vector; one that is malformed is no direction, and any value."""
+        """Turn a vector; a malformed one is treated as any other value."""
         if not isinstance(vector, tuple) or not all(type(it) is int for it in vector):
             return self.value(vector)
         if len(vector) not in self.turns:
@@ -210,7 +208,7 @@ class StandIns:
         return tuple(sign * vector[at] for at, sign in self.turns[len(vector)])
 
     def _turn(self, dims: int) -> list[tuple[int, int]]:
-        """Return where each component comes from, and its sign."""
+        """Draw for each component which old one it takes, and its sign."""
         # Sorting by random keys is a random order; the last byte of a key is the sign. Products of two
         # vectors stay: both have their components in the same new places, with the same signs.
         keys = [self._stream(b"%d of %d" % (at, dims), 9) for at in range(dims)]
@@ -222,18 +220,18 @@ class StandIns:
 
 
 def in_order(parts: list[Any]) -> list[Any]:
-    """Put blocks in order by their labels, and entries by their ids, which are others now."""
-    place = PLACES.get(type(parts[0])) if parts else None
-    return parts if place is None else sorted(parts, key=place)
+    """Sort blocks and entries again, since labels and ids have changed; return other lists as they are."""
+    order = ORDERS.get(type(parts[0])) if parts else None
+    return parts if order is None else sorted(parts, key=order)
 
 
 def is_alike(one: str, other: str) -> bool:
-    """Check whether each letter of a word takes the bytes of that of another one."""
+    """Check whether two different words have letters of the same numbers of bytes."""
     return one != other and [len(it.encode()) for it in one] == [len(it.encode()) for it in other]
 
 
 def letter(old: str, chance: int) -> str:
-    """Another one of the same form."""
+    """Return another letter of the same form, or digit; `chance` is a byte that decides which."""
     if old.isascii():
         return chr(ord("0") + chance % 10) if old.isdigit() else chr(ord("a") + chance % 26)
     if re.fullmatch(f"[{ALONE}]", old):

@@ -1,12 +1,12 @@
-"""Values as a tree of names: what can be looked at, found by a path, and compared.
+"""Values as a tree of names, to be shown, searched by a path, and compared.
 
     memory.a.tiers.working.entries.k    what the memory of agent a holds under key k
     storage.rows.u1/a1/entity/fct_...   a row
     oracle.agents.a.working.twins.0     what the judge believes the working tier to be
 
-Law 1. A tree is a copy: it does not change when the world goes on.
-Law 2. What is private, derived or code is no state, and not in the tree.
-Law 3. A tree is bounded in depth and in size; what lies beyond is told as left out.
+Law 1. A tree is a copy: it does not change when the world continues.
+Law 2. Private and derived fields and code are no state, and not in the tree.
+Law 3. A tree is bounded in depth and in size; it says which values are left out.
 """
 
 from collections import Counter, deque
@@ -31,7 +31,7 @@ Leaf: TypeAlias = Any
 
 
 class Branch(Data):
-    """Something with parts: what it is called, and its parts by name."""
+    """A value with parts: the name of its class, and its parts by name."""
 
     kind: str
     parts: Mapping[str, "Tree"]
@@ -41,7 +41,7 @@ Tree: TypeAlias = Branch | Leaf
 
 
 class TreeChange(Data):
-    """One place where two trees differ, with what stands there; `MISSING` where nothing does."""
+    """One path at which two trees differ, with both values; `MISSING` where a tree has none."""
 
     path: str
     old: str
@@ -53,19 +53,19 @@ class TreeChange(Data):
 
 
 class NoSuchPath(ValueError):
-    """Nothing has this path; the message names the part that is missing, and what there is."""
+    """No value has this path; the message names the part that is missing, and the names that there are."""
 
 
 # Finding, and making.
 
 
 def tree_at(value: object, path: str = "") -> Tree:
-    """Copy what stands at a path below a value; the empty path is all of it. Raises NoSuchPath."""
+    """Copy the value at a path below a value; the empty path copies all of it. Raises NoSuchPath."""
     return Grower().tree(find_value(value, path), 0)
 
 
 def find_value(value: object, path: str) -> object:
-    """Return what stands at a path below a value. Raises NoSuchPath."""
+    """Return the value at a path below a value. Raises NoSuchPath."""
     rest = path
     while rest:
         parts = dict(parts_of(value))
@@ -79,7 +79,7 @@ def find_value(value: object, path: str) -> object:
 
 
 def rest_after(name: str, path: str) -> str | None:
-    """Return the path behind this name; None if it does not begin with it. It may be typed as it is shown."""
+    """Return the path behind a name, plain or escaped as shown; None if the path does not begin with it."""
     for written in (name, escape_text(name)):
         if path == written:
             return ""
@@ -182,9 +182,6 @@ def is_same(old: Tree, new: Tree) -> bool:
 
 def apart(old: Tree, new: Tree) -> tuple[str, str]:
     """Write both in a few words, in more if a few do not tell them apart."""
-    few = describe_tree(old), describe_tree(new)
-    return (
-        few
-        if few[0] != few[1]
-        else (describe_tree(old, 4 * TEXT_CHARS_MAX), describe_tree(new, 4 * TEXT_CHARS_MAX))
-    )
+    short = describe_tree(old), describe_tree(new)
+    long = describe_tree(old, 4 * TEXT_CHARS_MAX), describe_tree(new, 4 * TEXT_CHARS_MAX)
+    return short if short[0] != short[1] else long

@@ -91,7 +91,7 @@ class Trace:
         return self._hash.hexdigest()
 
     def write(self, path: Path, config: dict[str, object]) -> None:
-        """Write the kept records and the configuration they came from; the file is whole or not there."""
+        """Write the kept records and their configuration; the file is complete or not there."""
         records = b"".join(self.kept)
         header = {"format": FORMAT, "trace": self.hexdigest(), "body": digest_of(records), "config": config}
         write_whole(path, pack(header) + records)
@@ -126,7 +126,7 @@ class SavedTrace(Data):
 
 
 def first_difference(a: Trace | SavedTrace, b: Trace | SavedTrace) -> Difference | None:
-    """Find where two traces part, among the records that both still keep."""
+    """Find the first difference of two traces, among the records that both still keep."""
     first = max(first_index(a), first_index(b))
     for index, (ours, theirs) in enumerate(zip_longest(kept_since(first, a), kept_since(first, b)), first):
         if ours != theirs:
@@ -148,14 +148,14 @@ def first_index(trace: Trace | SavedTrace) -> int:
 
 
 def decode(record: bytes) -> Record:
-    """Return the record in its packed form, as a list."""
+    """Return the fields of a packed record."""
     fields = msgpack.unpackb(record)
     assert isinstance(fields, list)
     return fields
 
 
 def read(path: Path) -> SavedTrace:
-    """Return the trace in a file; a ValueError if it is no such file, or damaged."""
+    """Return the trace in a file. Raises ValueError if it is no such file, or damaged."""
     data = path.read_bytes()
     unpacker = msgpack.Unpacker(max_buffer_size=len(data) + 1)
     unpacker.feed(data)
@@ -194,7 +194,7 @@ def is_trace(data: bytes) -> bool:
 
 
 def with_surrogates_as_bytes(field: object) -> object:
-    """msgpack has no texts with lone surrogates."""
+    """Return the field with bytes in place of texts with lone surrogates, which msgpack cannot pack."""
     if isinstance(field, str):
         return field.encode("utf-8", "surrogatepass") if not is_text(field) else field
     if isinstance(field, list):
@@ -203,7 +203,7 @@ def with_surrogates_as_bytes(field: object) -> object:
 
 
 def packable(value: object) -> object:
-    """Strict packing knows no values of ours, and no numbers of more than 64 bits: those are their digits."""
+    """Return what is packed in place of a value of ours, or of a number of more than 64 bits: its digits."""
     return str(value) if type(value) is int else plain(value)
 
 

@@ -1,7 +1,7 @@
-"""What the trace says of effects, answers and replies: short, exact, and nothing that another record says.
+"""What the trace contains of effects, answers and replies: short, exact, and nothing twice.
 
 A commit is written as its key, its addresses and the digest of its plan, which covers every byte of it. The
-rows that a read answers are written as addresses and versions, because the commits told their bodies.
+rows of a read are written as addresses and versions, because the commits before contain their bodies.
 """
 
 from itertools import zip_longest
@@ -61,7 +61,7 @@ def commit_fields(commit: Commit) -> tuple[object, ...]:
 
 
 def at_store(verb: str, effect: Read | Commit) -> str:
-    """`read`, or `read legacy` if it is for another store than the main one."""
+    """Return the verb; with the name of the store behind it, as in `read legacy`, unless that is main."""
     return verb if effect.store == MAIN else f"{verb} {effect.store}"
 
 
@@ -132,7 +132,7 @@ def short(value: object) -> str:
 
 
 def in_store(store: str) -> str:
-    """Return the store, unless it is the one that most worlds have alone."""
+    """Return how a line names a store; empty for main."""
     return "" if store == MAIN else f"{store}: "
 
 
@@ -164,7 +164,7 @@ FIELDS: Final = {
     Tag.SKIPPED: "item why", Tag.END: "verdict steps",
 }  # fmt: skip
 ABSENT: Final = 99
-COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # which fields: agent, reading, event, and what is told
+COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # which fields: agent, reading, event, and those shown
     Tag.OP: (1, 2, 0, 3, 4), Tag.STEP: (0, 1, 3, 2), Tag.FAULT: (ABSENT, ABSENT, 2, 0, 1),
     Tag.CLOCK: (0, 2, ABSENT, 1), Tag.LIFE: (1, ABSENT, ABSENT, 0), Tag.STATE: (0, ABSENT, ABSENT, 1),
     **dict.fromkeys((Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.SCHEDULE, Tag.SKIPPED), (ABSENT, ABSENT, 0, 1)),
@@ -206,7 +206,7 @@ def hex_or_literal(tag: object, field: Field) -> str:
 
 
 def outcome_word(record: Record) -> str:
-    """Return the outcome of a reply: done, refused, failed or unknown; a degraded done says so."""
+    """Return the outcome of a reply in a word: done, refused, failed or unknown; or `done, degraded`."""
     is_plain, outcome = record[OUTCOME], record[OUTCOME + 1]
     if is_plain or not isinstance(outcome, list):
         return "done"

@@ -1,11 +1,10 @@
-"""The verdict of a run: what it came to, what happened on the way, and the record that replays it."""
+"""The verdict of a run: its result, counts of what happened, and the record that replays it."""
 
 from collections.abc import Mapping
 
 from umi_core.data import Data
 from umi_sim.record.exit_codes import FailureKind
-from umi_sim.record.items import Item
-from umi_sim.record.recorded_replies import RecordedReply
+from umi_sim.record.items import Item, RecordedReply
 from umi_sim.record.run_config import RunConfig
 
 
@@ -35,7 +34,7 @@ class Failure(Data):
 
 
 def name_failure(kind: str, rule: str) -> str:
-    """Return a failure as heads call it: its kind and its rule, which of a crash are the same word."""
+    """Return a failure as reports name it: its kind and its rule, which are the same word for a crash."""
     return kind if kind == rule else f"{kind} {rule}"
 
 
@@ -74,7 +73,7 @@ class Verdict(Data):
     tail: tuple[Event, ...] = ()
     losses: tuple[str, ...] = ()  # what storage destroyed, a line each
     changed: tuple[str, ...] = ()  # the step that failed, or one shortly before, and what it changed
-    model: tuple[RecordedReply, ...] = ()  # none of a run that asked too often to keep them
+    model: tuple[RecordedReply, ...] = ()  # none if the run asked more than ASK_COUNT_MAX times
     before: str = ""  # digests of the memory around the step that failed
     after: str = ""
     rules: Mapping[str, int] = {}  # how often each had something to judge

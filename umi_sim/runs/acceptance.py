@@ -1,7 +1,7 @@
-"""The command `bless`: what a seed file comes to now becomes what it expects.
+"""The command `bless`: the result of a seed file now becomes the result that it expects.
 
-Law 1. What changes is told before it is written.
-Law 2. One bug never becomes another unasked, and a bug that came back is not blessed without a ticket.
+Law 1. The changes are reported before they are written.
+Law 2. Another failure than the recorded one needs --other, and a bug that came back needs a ticket.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class NotBlessed(ValueError):
 
 
 class Blessed(Data):
-    """A file as it should be, and what is new about it, a line each; none if it is as recorded."""
+    """A file with its new expectation, and a line for each change; none if it is as recorded."""
 
     seed: SeedFile
     changes: tuple[str, ...]
@@ -30,7 +30,10 @@ class Blessed(Data):
 
 
 def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
-    """Run the items; return the file with their result. `other`: also a failure that was not recorded."""
+    """Run the items and return the file with their result. Raises NotBlessed.
+
+    `ticket`: where an open bug is tracked. `other`: accept a failure that was not recorded.
+    """
     verdict = run(seed.config, seed.items)
     ticket = ticket or seed.history.ticket
     if verdict.failure is not None:
@@ -38,8 +41,7 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
     found = seed_file.of_verdict(verdict)
     changes = tuple(list_differences(seed.expect, found.expect))
     is_same_bug = found.failure is None or found.fingerprint == seed.fingerprint
-    # A file that was edited by hand is written again even if
-    # nothing differs: its own digest has to fit once more.
+    # A file that was edited by hand is written again even if nothing differs: its checksum is wrong.
     if not changes and is_same_bug and not seed.is_edited and ticket == seed.history.ticket:
         return Blessed(seed, (), is_new=False)
     history = structs.replace(
@@ -52,7 +54,7 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
     made = structs.replace(
         seed, expect=found.expect, model=found.model, made_by=found.made_by, history=history, is_edited=False
     )
-    # A pass leaves the failure of the past in the file: it tells what the file guards against.
+    # A pass leaves the past failure in the file, as the bug that the file guards against.
     if found.failure is not None:
         names = ("failure", "fingerprint", "before", "after")
         made = structs.replace(made, **{name: getattr(found, name) for name in names})
@@ -60,15 +62,16 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
 
 
 def must_be_known(seed: SeedFile, verdict: Verdict, ticket: str, other: bool) -> None:
+    """Raise NotBlessed for another failure than recorded, or one of a file that passed, without a ticket."""
     failure = verdict.failure
     assert failure is not None
     message = f"{failure.rule} ({failure.rule_id}): {failure.message}"
     # An empty fingerprint is that of a file which has never failed (a kept pass): any failure is new to it.
     if seed.fingerprint not in ("", fingerprint.of(failure)) and not other:
-        raise NotBlessed(f"fails otherwise than recorded, {message}; if it is the same bug: --other")
+        raise NotBlessed(f"fails in another way than recorded, {message}; if it is the same bug: --other")
     if seed.expect.result == "pass" and not ticket:
         raise NotBlessed(
-            f"it passed and fails now, {message}; mend it, or say where it is tracked: --ticket TEXT"
+            f"it passed and fails now, {message}; fix it, or say where it is tracked: --ticket TEXT"
         )
 
 
@@ -82,14 +85,12 @@ def fixed_in(seed: SeedFile, result: str) -> str:
 
 
 def list_differences(old: ExpectedResult, new: ExpectedResult) -> Iterator[str]:
-    """Yield a line for each way in which the new result is not the expected one."""
+    """Yield a line for each difference between the expected result and the new one."""
     for name in ("result", "steps", "trace", "state"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
             yield f"{name} {before or 'not recorded'} -> {after}"
     if old.trace != new.trace and (block := block_apart(old, new.prefix, new.every)):
         yield f"apart from step {block[0]} on"
-    resolved = [mark for mark in old.marks if mark not in new.marks]
-    come = [mark for mark in new.marks if mark not in old.marks]
-    yield from (f"mark gone: {mark}" for mark in resolved)
-    yield from (f"mark new: {mark}" for mark in come)
+    yield from (f"mark gone: {mark}" for mark in old.marks if mark not in new.marks)
+    yield from (f"mark new: {mark}" for mark in new.marks if mark not in old.marks)

@@ -1,8 +1,8 @@
 """Bisect: which commit broke what a seed file shows, found in a clone; the user's tree stays as it is.
 
-Law 1. Nothing is written but below the folder that is given; the clone shares the objects of the repository.
-Law 2. A commit that cannot judge the file is skipped: there it is not readable, the simulator does not start,
-       fails or is killed, or has no end.
+Law 1. All is written below the folder that is given; the clone shares the objects of the repository.
+Law 2. A commit is skipped if it cannot judge the file: it cannot read it, or its simulator does not start,
+       fails, is killed, or does not end.
 """
 
 import json
@@ -32,7 +32,7 @@ class CannotBisect(ValueError):
 
 
 class Tried(Data):
-    """A commit, and what a replay of the file came to there: good, bad or skip."""
+    """A commit, and the result of a replay of the file there: good, bad or skip."""
 
     commit: str
     word: str
@@ -107,8 +107,9 @@ def replay_at(file: Path, clone: Path, commit: str) -> Tried:
 
 
 def judge_exit(code: int, output: bytes) -> str:
-    """Return `good`, `bad` or `skip` for a replay. A report must be there: Python, too, ends with 1 if it
-    finds nothing to run.
+    """Return `good`, `bad` or `skip` for a replay with this exit code and output.
+
+    The output must be a report, as Python itself exits with 1 if it finds no module to run.
     """
     try:
         has_judged = isinstance(json.loads(output), dict) and code not in SKIPPED

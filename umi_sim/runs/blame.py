@@ -1,9 +1,9 @@
 """Blame: whether an exception that ended a run is a failure of what is tested, or of the simulator.
 
-Law 1. A broken promise and a run without an end are failures of what is tested, wherever they show.
-Law 2. Any other exception is its failure only if its own code raised it, or if a memory of ours holds by then
-       what none can hold, on which any code that reads it stumbles. An exception of the simulator goes on to
-       the caller, and ends a command with exit code 4. So does a machine that has no room left.
+Law 1. A broken promise and a run without an end are failures of what is tested, whatever code finds them.
+Law 2. Any other exception is its failure only if its own code raised it, or if a memory of ours holds a value
+       of a wrong type or range by then, on which other code fails. An exception of the simulator is raised
+       again, and ends a command with exit code 4; so does a machine that is out of memory.
 """
 
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ LIVENESS: Final = tuple(
 
 
 def crash_of(world: World, raised: Exception) -> Failure:
-    """An exception out of what is tested; one out of the simulator is no failure of it, and raised again."""
+    """Return the failure for an exception of what is tested; raise one of the simulator again."""
     import traceback  # hardly a run needs it
 
-    # A planted bug that leaves a text where a number belongs shows as a TypeError of the judge, which
-    # compares it. The frame is the simulator's, the fault is the memory's: hence the look at the state first.
+    # A planted bug that leaves a text in place of a number makes the judge raise a TypeError when it compares
+    # it. The frame is the simulator's, the bug is the memory's: hence the check of the state first.
     fields = next(wrong_fields(world), "")
     if isinstance(raised, MemoryError) or not (fields or is_of_target(raised)):
         raise raised

@@ -1,8 +1,8 @@
-"""What the step that failed changed in its memory: for the report of a failure.
+"""What the failing step changed in its memory, for the report of a failure.
 
 Law 1. If that step changed nothing, the last of a few steps before it that changed a tier is shown.
-Law 2. Tiers first, then operations: what a user knows before what only the engine knows. Counters and
-       timers come last, since they change at many steps and hardly ever say why one failed.
+Law 2. Tiers come first, then operations: users know tiers, only the engine knows operations. Counters and
+       timers come last, since they change at many steps and hardly ever explain a failure.
 """
 
 import re
@@ -22,7 +22,7 @@ from umi_sim.services.storage import SimStorage
 STEP_COUNT: Final = 8
 RANKS: Final = ("tiers", "phase", "epoch", "operations")
 USUAL: Final = re.compile(r"counters\..*|.*\.(ran_ms|is_due|at_ms)")  # change at nearly every step
-NOT_TOLD: Final = re.compile(  # the time, what is counted anyway, and of an operation what its row says
+HIDDEN: Final = re.compile(  # the time, counts, and parts of an operation that its row contains
     r"(seen_ms|request_count|waiting\..*|.*\.due_ms|operations\.\d+\.(facts|learned|asked|sent|pages|calls|notes)\b.*)"
 )
 
@@ -40,9 +40,8 @@ class Changed(Inspector):
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         self._step += 1
         if self._failing_step - STEP_COUNT < self._step <= self._failing_step:
-            # The state before this step is the one after the last step of the same
-            # machine, unless another object took its place in between (a restart,
-            # a restored copy) or that step raised: then it is taken anew.
+            # The state before this step is the one after the last step of the same machine, unless another
+            # object took its place in between (a restart, a restored copy) or that step raised.
             known = (after for _, _, stepped, _, after in reversed(self._kept) if stepped is machine)
             # `after` is None until the step returns; a step that raises leaves None there.
             self._kept.append((self._step, agent, machine, next(known, None) or state_of(machine), None))
@@ -58,24 +57,22 @@ class Changed(Inspector):
             step, _, _, before, _ = self._kept[-1]
             self._kept[-1] = (step, agent, machine, before, state_of(machine))
 
-    def tell_changes(self) -> tuple[str, ...]:
-        """Return the step and its changes, the most telling first; empty if nothing changed lately."""
+    def list_changes(self) -> tuple[str, ...]:
+        """Return a line with the step, and one for each change by rank; empty if nothing changed lately."""
         for step, agent, machine, before, after in reversed(self._kept):
-            # The step that failed by an exception has no state after
-            # it: what the machine holds now is as near as it gets.
+            # A step that raised has no state after it: the present state of the machine comes closest.
             found = changes(before, state_of(machine) if after is None else after)
-            telling = [change for change in found if not NOT_TOLD.fullmatch(change.path)]
-            # Of an earlier step only its tiers are worth a line (law
-            # 1): its timers and operations are those of other work.
+            shown = [change for change in found if not HIDDEN.fullmatch(change.path)]
+            # Of an earlier step only tiers are shown (law 1): its timers and operations are other work.
             if step < self._failing_step:
-                telling = [change for change in telling if rank(change) == OF_TIERS]
-            if telling:
+                shown = [change for change in shown if rank(change) == OF_TIERS]
+            if shown:
                 where = "" if len(self.oracle.config.agents) == 1 else f" in {agent}"
-                return (f"at step {step}{where}:", *(str(change) for change in sorted(telling, key=rank)))
+                return (f"at step {step}{where}:", *(str(change) for change in sorted(shown, key=rank)))
         return ()
 
-    def around(self) -> tuple[str, str]:
-        """Digests of the memory before and after the step that failed, in hex."""
+    def digests_around(self) -> tuple[str, str]:
+        """Return digests of the memory before and after the failing step, in hex."""
         if self._around is None:
             return "", ""
         machine, before = self._around
@@ -94,6 +91,6 @@ def rank(change: TreeChange) -> tuple[bool, int]:
 
 
 def state_of(machine: Machine) -> Tree:
-    """The state of a memory as a tree; of another's store nothing can be seen."""
+    """Return the state of a memory as a tree; an empty one for a store of another kind."""
     memory = memory_of(machine)
     return tree_at(memory.state if memory else {})

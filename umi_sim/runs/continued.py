@@ -1,7 +1,7 @@
 """A source that follows a record to its end, and draws all that comes after.
 
-Law 1. Until the last kept item has happened nothing is drawn: the run is the one that was recorded.
-Law 2. From then on the record says nothing: items, luck and order are the generator's.
+Law 1. Until the last kept item has happened nothing is drawn: the run is the recorded one.
+Law 2. From then on the generator supplies items, luck and order.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,7 @@ class Continued:
     def __init__(self, kept: Sequence[Item], tail: RunConfig, known: RunKnowledge) -> None:
         self._replay = Replay(kept)
         self._generator = Generator(tail, known, kept)
-        # One list: the generator begins it with the kept items
-        # and appends what it draws, so the whole run replays.
+        # One list: the generator begins it with the kept items and appends what it draws.
         self.record = self._generator.record
         self._through = {agent.name: False for agent in tail.agents}
         self._known = known
@@ -49,8 +48,7 @@ class Continued:
         if not self._is_over and all(self._through.values()):
             world = self._known.world
             assert world is not None
-            # A fault of the record may be bound to an event that never comes since
-            # the items behind the cut are gone. Once the world is quiet it cannot
-            # come any more by itself, and waiting for it would end the run here.
+            # A fault of the record may be bound to an event that never comes, since the items behind the cut
+            # are gone. Once the world is quiet it can no longer come by itself.
             self._is_over = not self._replay.count_unused() or not world.is_busy()
         return self._is_over

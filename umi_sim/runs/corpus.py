@@ -1,7 +1,7 @@
-"""The corpus: what becomes of seed files after they were written.
+"""The corpus: the folders of seed files, and their upkeep.
 
-Law 1. The ephemeral folder holds one file for each fingerprint, the smallest run that still fails; hits
-       add up. A run that passes now is never replaced by another one, which gets another name.
+Law 1. The ephemeral folder has one file for each fingerprint, the smallest run that still fails; hits
+       add up. A file whose run passes now is never replaced: another run gets another name.
 Law 2. A file that passes stays and is run again each time; only `corpus prune` removes it.
 Law 3. The durable folder holds what must stay fixed, and open bugs that have a ticket.
 Law 4. With changed code the run of a file may never end: it is stopped after REPLAY_S_MAX of computing.
@@ -29,13 +29,13 @@ REPLAY_S_MAX: Final = 60
 
 
 class NotKept(ValueError):
-    """A file that does not belong into the durable folder; the message says what to do first."""
+    """The file does not belong into the durable folder; the message says what to do first."""
 
 
 class CorpusFile(Data):
-    """A file of the corpus. `replayed` is what came of it if it was run; None also if it cannot be read.
+    """A file of the corpus. `seed` is None, with a `problem`, if it cannot be read.
 
-    `is_endless`: it was run and did not end.
+    `replayed`: the result if it was run and ended. `is_endless`: it was run and did not end.
     """
 
     path: Path
@@ -47,7 +47,7 @@ class CorpusFile(Data):
 
     @property
     def still_fails(self) -> FailureKind | None:
-        """The kind of failure that it came to now; None if it passed, or was not run."""
+        """Return the kind of its failure now; None if it passed, or was not run."""
         failure = self.replayed.verdict.failure if self.replayed else None
         return "timeout" if self.is_endless else failure.kind if failure else None
 
@@ -56,9 +56,9 @@ class CorpusFile(Data):
 
 
 def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
-    """Keep a failure in a file of its own, or the smaller run of it that is there already; hits add up.
+    """Save a failure in its own file, or keep the smaller run that is in it already; hits add up.
 
-    `hits_min`: so many hits are known at least. Raises BadSeedFile if the run is too large.
+    `hits_min`: the least number of hits to record. Raises BadSeedFile if the run is too large.
     """
 
     def merge_history(new: SeedFile, path: Path) -> SeedFile:
@@ -78,13 +78,14 @@ def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
 
 
 def keep_run(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
-    """The same for a run that has just failed."""
+    """Save the failure of a run that has just failed, as `keep` does."""
     return keep(seed_file.of_verdict(verdict), folder)
 
 
 def is_same_failure(new: SeedFile, past: SeedFile) -> bool:
-    """Check whether two runs of one fingerprint are one failure: one was shrunk to the other, or the smaller
-    one, which is there already, still fails.
+    """Check whether two runs of one fingerprint are one failure.
+
+    They are if one was shrunk to the other, or if the run of `past` is smaller and still fails.
     """
     # Compared by items, without a run: `original` is what a shrunk file was before.
     if past.items in (new.original, new.items) or (past.original and past.original == new.items):
@@ -106,9 +107,9 @@ def replay_in_time(seed: SeedFile, *, relaxed: bool = False) -> Replayed | None:
 
 
 def size_of(seed: SeedFile) -> tuple[int, int, int]:
-    """Return what decides which run is smaller: its items, then their bytes, then the seed."""
+    """Return the order of runs by size: number of items, then their bytes, then the seed."""
     written = compact([item_json.to_json(item) for item in seed.items])
-    # The seed last, so that two processes which find two equally small runs agree on one of them.
+    # The seed last, so that two processes that find two equally small runs agree on one of them.
     return len(seed.items), len(written), seed.config.seed
 
 
@@ -128,9 +129,9 @@ def replay_kept(
     *,
     removes: bool = False,
 ) -> Iterator[CorpusFile]:
-    """Run each file again, by name. Passes in a row are counted.
+    """Run each file again, by name, and count its passes in a row.
 
-    `only`: the ids of scenarios whose files are run; None is all. `known`: fingerprints that need none.
+    `only`: the ids of scenarios whose files are run; None is all. `known`: fingerprints to leave out.
     `removes`: whether a file that passes is removed.
     """
     for kept in list_files(folder):
@@ -138,7 +139,7 @@ def replay_kept(
             continue
         if kept.seed and kept.seed.fingerprint in known:
             continue
-        # A bare file has no items to run: only the line that tells what was lost with a process.
+        # A bare file has no items to run, only a line about the run that ended with its process.
         if kept.seed is None or kept.seed.is_bare:
             yield kept
             continue
@@ -174,8 +175,7 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
         raise NotKept(f"{source}: {done.what}: {done.why}; to expect this: umi-sim bless {source}")
 
     def set_repro(seed: SeedFile, path: Path) -> SeedFile:
-        # Two files of one name could be two bugs; to overwrite
-        # one would lose a test that has been kept for good.
+        # Two files of one name could be two bugs, and overwriting one would lose a permanent test.
         if path.exists() and not path.samefile(source):
             raise NotKept(
                 f"{source}: {path} is there already{describe_expectation(path)}: remove one of the two"

@@ -1,8 +1,8 @@
-"""The table of `umi-sim mutants --matrix`: for each kind of fault or rule a bug that is not seen without it.
+"""The table of `umi-sim mutants --matrix`: for each kind of fault or rule a bug that is not found without it.
 
-Law 1. A bug needs a kind of fault if it shows where that kind is the only one, and does not show in as many
+Law 1. A bug needs a kind of fault if it is found where that kind is the only one, and not found in as many
 seeds with all other kinds. Kinds that look the same to the memory are off as well; the bug names them.
-Law 2. A bug needs a rule if the rule sees it, and with the rule off it is seen in none of as many seeds.
+Law 2. A bug needs a rule if the rule finds it, and with the rule off it is found in none of as many seeds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,8 +53,8 @@ def run_with_bug(
     return run_once(structs.replace(config, planted=bug.name, off=(*config.off, *off)))[0].failure
 
 
-def lived_without(bug: Mutant, seed: int, off: tuple[str, ...]) -> Failure | None:
-    """Run without these rules. A judge goes on after what they rule out, and may then fail itself."""
+def run_without(bug: Mutant, seed: int, off: tuple[str, ...]) -> Failure | None:
+    """Run without these rules; a judge that then continues on broken state, and raises, counts as a pass."""
     try:
         return run_with_bug(bug, seed, bug.overrides, off)
     except Exception:
@@ -107,13 +107,12 @@ def rule_needs(names: Sequence[str] | None = None) -> Iterator[Need]:
 
 
 def rule_need(rule: str, bugs: Sequence[Mutant]) -> Need:
-    """The first bug that is not seen without this rule; else the first that it sees at all."""
+    """Find the first bug that is not found without this rule; else the first that the rule finds at all."""
     best = Need(rule, bugs[0].name if bugs else "")
     for seeds in LOOKS:
         for bug in bugs:
             need = find_need(bug, rule, seeds)
-            # A bug that the rule sees, but others, too, is kept as the
-            # second best: "ALSO BY". It gives way to a proof only.
+            # A bug that other rules find, too, is second best ("ALSO BY"), and only a proof replaces it.
             best = need if need and (need.is_met or best.seed < 0) else best
             if best.is_met:
                 return best
@@ -137,10 +136,10 @@ def find_need(bug: Mutant, rule: str, seeds: Iterable[int]) -> Need | None:
 
 
 def masks_of(bug: Mutant, rule: str, seed: int) -> tuple[str, ...] | None:
-    """Which rules see the bug before this one does; None if this one does not, with all of those off."""
+    """Return the rules that find the bug before this one; None if this one does not, with those off."""
     masks: tuple[str, ...] = ()
     while len(masks) <= MASK_COUNT_MAX:
-        failure = lived_without(bug, seed, masks)
+        failure = run_without(bug, seed, masks)
         if failure is None or failure.rule == rule:
             return masks if failure else None
         if failure.rule in masks or failure.rule not in MASKS:
@@ -154,7 +153,7 @@ MASKS: Final = tuple(rule.name for rule in RULES if rule.can_be_off)
 
 def rule_without_rule(bug: Mutant, rule: str, seed_count: int) -> str:
     """Return the rule that sees the bug though this rule is off; empty if none does."""
-    failures = (lived_without(bug, seed, (rule,)) for seed in range(seed_count))
+    failures = (run_without(bug, seed, (rule,)) for seed in range(seed_count))
     return next((failure.rule for failure in failures if failure and failure.rule != rule), "")
 
 

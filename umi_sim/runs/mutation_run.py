@@ -12,9 +12,9 @@ from umi_sim.scenario import files as scenario
 
 
 class MutantHunt(Data):
-    """The search for one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
+    """The search for one planted bug: the rule that found it, or "", after so many seeds and milliseconds.
 
-    `items`: how many the failing run has.
+    `items`: the number of items of the failing run.
     """
 
     name: str
@@ -30,9 +30,9 @@ class MutantHunt(Data):
 
 
 def hunt(mutant: mutants.Mutant, first: int = 0) -> MutantHunt:
-    """Run seeds from `first` on until one of its rules is broken, at most as many as the mutant is granted.
+    """Run seeds from `first` on, at most `seeds_max` of the mutant, until one of its rules is broken.
 
-    Another rule may be broken sooner; it is told if none of the expected ones is.
+    Another rule may be broken sooner; it is reported if none of the expected ones is.
     """
     started = time.monotonic_ns()
     file = scenario.find(mutant.scenario)

@@ -1,8 +1,8 @@
-"""Recordings of a live memory, lived again: every invariant after every step, and a trace hash.
+"""Recordings of a live memory, run again with every invariant after every step, and a trace hash.
 
-Law 1. Two lives of one recording have the same trace hash, and that of the recorded effects, step by step.
-Law 2. An answer belongs to a question: the nth one of its operation. Where a request was taken out of a
-recording, answers to its questions are dropped, and others get the numbers of this life.
+Law 1. Two runs of one recording have the same trace hash, and the recorded effects, step by step.
+Law 2. An answer belongs to a question: the n-th one of its operation. Where a request was removed from a
+recording, answers to its questions are dropped, and the others get the numbers of this run.
 """
 
 from collections.abc import Sequence
@@ -36,23 +36,23 @@ class BadRecording(Exception):
     """The file cannot be read; the text is one line."""
 
 
-class Lived(Data):
-    """The result of living a recording again. `failure`: the first broken rule, or `crash`, as `told`.
+class RecordingRun(Data):
+    """The result of running a recording. `failure`: the first broken rule, or `crash`; `message`: details.
 
-    `differs_at`: the first step whose effects are not those that were recorded. `steps` as they were taken:
-    without answers whose question this life never asked.
+    `differs_at`: the first step whose effects differ from the recorded ones. `steps`: as they were taken,
+    without answers to questions that this run never asked.
     """
 
     steps: tuple[Taken, ...]
     trace: str
     request_count: int
     failure: str = ""
-    told: str = ""
+    message: str = ""
     differs_at: int | None = None
 
 
 class Questions(Owner):
-    """Which question of which operation each number stands for, in this life."""
+    """The question that each number of a request stands for, in one run."""
 
     labels: dict[int, Label] = {}
     counts: dict[str | Name, int] = {}
@@ -64,7 +64,7 @@ class Questions(Owner):
                 if operation.number not in self.names:
                     self.names[operation.number] = self.name_of(operation.op_id, operation.workflow)
                 name = self.names[operation.number]
-                # Numbers of requests differ between two lives of a reduced recording, labels do not:
+                # Numbers of requests differ between two runs of a reduced recording, labels do not:
                 #   recorded     o1 asks 1, o2 asks 2    2 -> (("", "o2"), 1)
                 #   without o1   o2 asks 1               1 -> (("", "o2"), 1)
                 self.labels[request_id] = (name, self.count(name))
@@ -116,11 +116,13 @@ def labels_of(head: RecordingHead, steps: Sequence[Taken]) -> list[Label | None]
     return found + [None] * (len(steps) - len(found))
 
 
-def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | None] | None = None) -> Lived:
-    """Live step by step until a rule is broken. `labels`: where the answers of a reduced recording belong."""
+def run_recording(
+    head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | None] | None = None
+) -> RecordingRun:
+    """Run step by step until a rule is broken. `labels`: the questions of answers of a reduced recording."""
     memory, questions = Memory(head.scope, head.config), Questions()
     hashed, taken, differs_at, request_count = blake2b(digest_size=16), list[Taken](), None, 0
-    failure = reported = ""
+    failure = message = ""
     for number, step in enumerate(steps):
         value = step.value if labels is None else fit_value(step.value, labels[number], questions, memory)
         if value is None:
@@ -130,29 +132,28 @@ def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | N
         try:
             effects = checked_step(memory, step.now_ms, value, is_full=len(taken) % CHECK_EVERY == 0)
         except Broken as broken:
-            failure, reported = broken.rule, f"{broken.message}: expected {broken.expected}, got {broken.got}"
+            failure, message = broken.rule, f"{broken.message}: expected {broken.expected}, got {broken.got}"
             break
         except Exception as error:  # whatever it is, the memory has raised it
-            failure, reported = CRASH, f"{type(error).__name__}: {error}"
+            failure, message = CRASH, f"{type(error).__name__}: {error}"
             break
         questions.learn(memory)
         hashed.update(encode(effects))
-        # Only the first difference tells something: after it everything may differ. It fails nothing by
+        # Only the first difference means something: after it everything may differ. It is no failure by
         # itself, as a recording may be of another version.
         if step.digest and differs_at is None and digest_of(effects) != step.digest:
             differs_at = len(taken)
     # The last full check may be up to 63 steps ago.
     if not failure:
-        failure, reported = last_look(memory)
-    return Lived(tuple(taken), hashed.hexdigest(), request_count, failure, reported, differs_at)
+        failure, message = last_look(memory)
+    return RecordingRun(tuple(taken), hashed.hexdigest(), request_count, failure, message, differs_at)
 
 
 def fit_value(value: Value, label: Label | None, questions: Questions, memory: Memory) -> Value | None:
-    """Return the value under the ids of this life; None for an answer whose question it never asked."""
+    """Return the value with the ids of this run; None for an answer to a question that it never asked."""
     if isinstance(value, Request | Wake):
         return value
-    # Without a label there is no question: such an answer
-    # came late when it was recorded, and is dropped here.
+    # An answer without a label came too late when it was recorded, and is dropped here.
     for request_id in memory.in_flight if label is not None else ():
         if questions.labels[request_id] == label:
             return structs.replace(value, request_id=request_id)

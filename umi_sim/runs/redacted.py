@@ -1,13 +1,13 @@
-"""A recording without its texts: the same life, told in other words, with a storage that keeps those.
+"""A recording without its texts: the same run in other words, with a storage that holds the other words.
 
-Ids of rows are made of names, and what a storage answers stands under ids. So answers of a storage are not
-translated: a storage of ours is asked instead, at the same moments. What it did not write itself, because it
-was in the file before the recording began or another process wrote it, it learns from the recorded answer.
+Ids of rows are made of names, and a storage answers by ids. So answers of a storage are not translated: a
+storage of ours is asked instead, at the same moments. It learns rows that it did not write itself, such as
+those from before the recording or of another process, from the recorded answers.
 
-Law 1. Requests, failures, what searches found, and the order of everything are those of the recording. Of an
-answer that came late only the time is told.
-Law 2. Nothing in the new recording was in the old one but what stand-ins leave (umi_sim/record/stand_ins.py).
-Law 3. Whether the new one breaks the same rule is looked up, never claimed: `umi-sim redact` says it.
+Law 1. Requests, failures, the hits of searches, and the order of everything are those of the recording. Of an
+answer that came too late only the time remains.
+Law 2. The new recording shares nothing with the old one but what stand-ins leave (record/stand_ins.py).
+Law 3. Whether it breaks the same rule is checked, never assumed: `umi-sim redact` reports it.
 """
 
 import re
@@ -50,9 +50,9 @@ def redact_recording(
 
 
 def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
-    """Yield the rows that a storage answered and the recorded life has not written.
+    """Yield the rows that a storage answered and the recorded memory has not written.
 
-    Rows that it has written need no look: their twins get ids from the new life.
+    The twins of rows that it has written get their ids from the new memory.
     """
     memory, own = Memory(head.scope, head.config), set[Address]()
     for step in steps:
@@ -60,15 +60,14 @@ def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
             yield from (row for row in step.value.rows if row.address not in own)
         with suppress(Exception):  # whatever it is, the memory has raised it
             asked = (it for it in memory.step(step.now_ms, step.value) if isinstance(it, Commit))
-            # What the memory has asked to write is its own from
-            # then on, whether or not the batch was acknowledged.
+            # What the memory asked to write is its own from then on, acknowledged or not.
             own.update(write.address for it in asked for write in it.writes)
 
 
 def derive_ids(it: Body | None, scope: Scope, redact: Callable[[str], str] = str) -> tuple[str, ...]:
     """Return the id of a row in a scope, and those of the entities that it is about.
 
-    `told`: a text of the row in other words.
+    `redact` replaces the words of each text of the row.
     """
     fact = fact_of(it)
     if fact is not None:
@@ -85,7 +84,7 @@ def derive_ids(it: Body | None, scope: Scope, redact: Callable[[str], str] = str
 
 
 class MemoryRun(Owner):
-    """A memory, and what it has asked and not been answered."""
+    """A memory, with the labels of its questions and the effects that it has asked for."""
 
     scope: Scope
     memory: Memory
@@ -104,7 +103,7 @@ def begin_memory(scope: Scope, config: Config) -> MemoryRun:
 
 
 class Twins(Owner):
-    """The life that was recorded and the one that is told, step by step beside each other."""
+    """The recorded memory and the redacted one, stepped side by side."""
 
     words: StandIns
     old: MemoryRun
@@ -135,7 +134,7 @@ class Twins(Owner):
         return True
 
     def redact_value(self, step: Taken, place: Value) -> Value:
-        """Return the value in other words; `place` is the recorded one under the number that it has here."""
+        """Return the value in other words. `place`: the recorded value, numbered as the new question."""
         if isinstance(place, Request | Wake):
             value: Value = self.words.value(place)
             return value
@@ -153,8 +152,8 @@ class Twins(Owner):
                 return answer
 
     def commit(self, asked: Commit, recorded: Committed, now_ms: int) -> Committed | EffectFailed:
-        # The versions of the old life, by old address: `put_back` compares what reads show later, to find the
-        # rows that some other process has written meanwhile.
+        # Recorded versions by recorded address: `put_back` compares them with those of later reads, to find
+        # rows that another process has written meanwhile.
         self.versions |= {(asked.store, address): version for address, version in recorded.versions}
         store = self.store(asked)
         answer = store.flush(store.arrive(asked, ""), now_ms)
@@ -172,7 +171,7 @@ class Twins(Owner):
         return self.stores.setdefault(asked.store, SimStorage())
 
     def find_twins(self, recorded: ReadDone, store: SimStorage) -> list[Row]:
-        """Return the twins of the recorded hits: nothing else tells the scores of older vectors."""
+        """Return the twins of the recorded hits, with their scores: older vectors are not known here."""
         twins = [(store.rows.get(self.words.value(row.address)), row.score_ppm or 0) for row in recorded.rows]
         rows = [structs.replace(row, score_ppm=score_ppm) for row, score_ppm in twins if row is not None]
         # Storage answers with the best hit first and the smaller
@@ -188,8 +187,7 @@ class Twins(Owner):
                 rows[self.words.value(row.address)] = structs.replace(self.words.value(row), score_ppm=None)
         found = {row.address for row in recorded.rows}
         for address in question.query.addresses if isinstance(question.query, ByIds) else ():
-            # Asked for by id and not there, though it was written:
-            # another process has deleted it, so it goes here, too.
+            # Asked for by id and absent, though it was written: another process has deleted it.
             if address not in found and self.versions.pop((question.store, address), 0):
                 rows[self.words.value(address)] = None
         store.put_back(rows, now_ms)
@@ -205,9 +203,9 @@ class Twins(Owner):
                 self.words.ids.setdefault(old_id, new_id)
 
     def learn(self, old: tuple[Effect, ...], new: tuple[Effect, ...]) -> None:
-        """Give ids of the old life a twin: the n-th id in its effects is the n-th of the new one."""
+        """Give recorded ids a twin: the n-th id in the old effects is the n-th in the new ones."""
         ids = [re.findall(ID, repr(effects)) for effects in (old, new)]
-        # both lives take the same way, so equal counts mean equal places; unequal ones tell nothing
+        # Both memories take the same steps, so equal counts mean equal places; unequal ones mean nothing.
         if len(ids[0]) == len(ids[1]):
             for old_id, new_id in zip(*ids, strict=True):
                 self.words.ids.setdefault(old_id, new_id)

@@ -1,10 +1,10 @@
-"""Replay: a seed file is run again, and what comes of it is one of four classes.
+"""Replay: a seed file is run again, and the result is one of four classes.
 
 Law 1. The fingerprint says whether it is the same failure. Strict asks for the same hashes and the same
        answers of the model besides; relaxed gives the recorded answers where event and task agree.
-Law 2. Where the hashes of a block of steps differ, strict believes nothing that comes after. But a failure
-       that was expected and is gone is gone: to fix a memory is to change what it does.
-Law 3. A file edited by hand is relaxed: its hashes prove nothing.
+Law 2. Where the hashes of a block of steps differ, a strict replay has diverged. But an expected failure that
+       is gone counts as gone: fixing a memory changes what it does.
+Law 3. A file edited by hand is replayed relaxed: its hashes prove nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,13 +33,13 @@ RECORDS_SHOWN: Final = 5
 
 
 class NotRegenerated(ValueError):
-    """The seed of a file means something else here; the message says what."""
+    """The seed of a file does not lead to its run here; the message says why."""
 
 
 class Replayed(Data):
-    """One seed file, run again: what it is, in one line, and the exit code of that.
+    """The result of running a seed file again: its class, the reason in one line, the exit code.
 
-    `records`: what it did where it left the recorded run, if it did.
+    `records`: the first trace records where it diverged from the recorded run, if it did.
     """
 
     what: Class
@@ -59,7 +59,7 @@ def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replay
     if is_asked:
         seed = structs.replace(seed, expect=ExpectedResult(expect))
     is_relaxed = relaxed or seed.is_edited or is_asked
-    # Strict gives no recorded answers: that the model answers the same once more is part of what it compares.
+    # Strict gives no recorded answers: it also compares whether the model answers the same again.
     verdict = run(seed.config, seed.items, replies=seed.model if is_relaxed else ())
     done = compare_failure(seed, verdict, is_asked=is_asked)
     place = "" if is_relaxed else difference(seed, verdict, done.what)
@@ -99,7 +99,7 @@ REMARKS: Final[dict[tuple[Class, str], str]] = {
 
 
 def trace_of(seed: SeedFile, *, relaxed: bool = False) -> Trace:
-    """Return all records of such a replay."""
+    """Replay a file and return the trace with all records."""
     replies = seed.model if relaxed or seed.is_edited else ()
     return run_once(seed.config, seed.items, keep_trace=True, replies=replies)[1]
 
@@ -135,14 +135,14 @@ def draw_anew(seed: SeedFile, found: "Scenario") -> RunConfig:
         config = scenario.draw(found, recorded.seed, recorded.settings)
     except scenario.BadScenario as error:
         raise NotRegenerated(f"recorded with settings that mean nothing here: {error}") from None
-    is_told = recorded.workload == "transcript" != config.workload
-    if is_told or config.transcript not in (None, found.transcript):
+    is_own = recorded.workload == "transcript" != config.workload
+    if is_own or config.transcript not in (None, found.transcript):
         raise NotRegenerated("recorded with a conversation of your own, which is not in the file")
     return config
 
 
 def compare_items(seed: SeedFile, items: Sequence[Item]) -> str:
-    """Tell how the drawn items compare with those of the file, before it was shrunk."""
+    """Compare the drawn items with those of the file before it was shrunk; return the result in words."""
     if seed.minimised and not seed.original:
         return "the items before shrinking are not in the file"
     for recorded, now in zip_longest(seed.original or seed.items, items):
@@ -155,13 +155,13 @@ def compare_items(seed: SeedFile, items: Sequence[Item]) -> str:
 
 
 def difference(seed: SeedFile, verdict: Verdict, what: Class) -> str:
-    """Tell where the hashes show that this is another run; empty if they do not."""
+    """Describe where the hashes show that this is another run; empty if they do not."""
     expect = seed.expect
     block = block_apart(expect, verdict.prefix, verdict.prefix_every)
     if block is None:
         is_alike = (what, expect.result) in (("same failure", "fail"), ("passes", "pass"))
-        # No block differs, but the trace does: the runs part after the last prefix hash, or in records beside
-        # steps. After another failure this is no news.
+        # No block differs, but the trace does: the runs differ after the last prefix hash, or in records
+        # between steps. After another failure this is no news.
         if not is_alike or expect.trace in ("", verdict.trace_hash):
             return ""
     return f"{model_apart(seed, verdict)}the first difference is {place_of(expect, verdict, block)}"
@@ -175,11 +175,10 @@ def place_of(expect: ExpectedResult, verdict: Verdict, block: tuple[int, int] | 
 
 
 def block_apart(expect: ExpectedResult, prefix: Sequence[bytes], every: int) -> tuple[int, int] | None:
-    """The first block of steps whose hashes differ, both ends included."""
+    """Return the first and last step of the first block whose hashes differ; None if none do."""
     theirs, first = blocks(prefix, every), 1
     for step, digest in blocks(expect.prefix, expect.every).items():
-        # A longer run keeps fewer hashes: every 1, then 2, 4 ... steps. Only steps that both have are
-        # compared:
+        # A longer run keeps fewer hashes: every 1, 2, 4 ... steps. Only steps that both have are compared:
         #   recorded, every 2   2 4 6 8 10
         #   now, every 4          4   8        4 agrees, 8 differs: apart in steps 5 to 8
         if theirs.get(step, digest) != digest:
@@ -194,36 +193,37 @@ def last_agreed(expect: ExpectedResult, prefix: Sequence[bytes], every: int) -> 
 
 
 def blocks(prefixes: Sequence[bytes], every: int) -> dict[int, bytes]:
-    """The prefix hashes by the step that they end with."""
+    """Return the prefix hashes by the last step that they cover."""
     return {(number + 1) * every: prefix for number, prefix in enumerate(prefixes)}
 
 
 def model_apart(seed: SeedFile, verdict: Verdict) -> str:
-    """The first answer of the model that is not as recorded, in words."""
+    """Describe the first answer of the model that is not as recorded; empty if all are."""
     for old, new in zip_longest(seed.model, verdict.model) if seed.model else ():
         if old is None or new is None or (old.at, old.task) != (new.at, new.task):
-            return f"the model is asked otherwise at {(old or new).at}; "
+            return f"the model is asked something else at {(old or new).at}; "
         if old.prompt != new.prompt:
-            return f"the prompt of {old.at} is another; "
+            return f"the prompt of {old.at} has changed; "
         if old.text != new.text:
-            return f"the model answers {old.at} otherwise; "
+            return f"the model answers {old.at} differently; "
     return ""
 
 
 def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
-    """Run it once more with all records, to see where it departs, and whether it does so again."""
+    """Run it once more with all records, to see where it diverges, and whether it does so again.
+
+    `place`: where the hashes differ, in words.
+    """
     verdict = done.verdict
     trace = run_once(seed.config, seed.items, keep_trace=True)[1]
-    # A run that differs from itself a moment later has no place where it
-    # left the recorded one: that it is not deterministic is the finding.
+    # A run that differs from itself is not deterministic, which matters more than where it diverged.
     is_same = trace.hexdigest() == verdict.trace_hash
     if not is_same:
         place = apart_from_itself(trace, run_once(seed.config, seed.items, keep_trace=True)[1])
     block = block_apart(seed.expect, verdict.prefix, verdict.prefix_every)
     last = last_agreed(seed.expect, verdict.prefix, verdict.prefix_every)
     records = tuple(islice(records_of(trace, *(block or (last + 1, verdict.steps))), RECORDS_SHOWN))
-    # A fixed failure differs from its record by necessity
-    # (law 2), so this stays "passes", with the place added.
+    # A fixed failure always differs from its record (law 2), so this stays "passes", with the place added.
     if is_same and (done.what, seed.expect.result) == ("passes", "fail"):
         missing_text, _, advice = done.why.rpartition("; ")
         return structs.replace(done, why=f"{missing_text}; {place}; {advice}", records=records)
@@ -231,7 +231,7 @@ def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
 
 
 def apart_from_itself(first: Trace, second: Trace) -> str:
-    """Tell that two runs of the same items in one process differ, and where."""
+    """Describe that two runs of the same items in one process differ, and where."""
     from umi_sim.record.trace_fields import field_apart  # only for the message
 
     found = first_difference(first, second)
@@ -240,12 +240,11 @@ def apart_from_itself(first: Trace, second: Trace) -> str:
 
 
 def records_of(trace: Trace, first: int, last: int) -> Iterator[Record]:
-    """The records that the hash of these steps covers: after the STEP before them, up to their last."""
+    """Yield the records that the hash of these steps covers: behind the STEP before, up to their last."""
     count = 0
     for packed in trace.kept:
         record = decode(packed)
-        # `count` STEP records have gone by. Effects and replies
-        # come after the STEP that caused them, hence first - 1.
+        # Effects and replies come after the STEP that caused them, hence first - 1.
         if first - 1 <= count < last:
             yield record
         count += record[2] == STEP

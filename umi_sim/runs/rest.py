@@ -1,4 +1,4 @@
-"""At rest: what lasts, also through lives without room; what may be left to do, and whether anything is."""
+"""A run at rest: what must last, what may be left to do, and whether anything is."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -24,25 +24,25 @@ from umi_sim.world.world import World
 SCANNED: Final = ("entity", "access", "core")
 Demand = Callable[..., None]
 UPKEEP_ROUND_COUNT_MAX: Final = 200
-LYING_ROUND_COUNT_MAX: Final = 10
-"""The same where storage has lost something for good: what it says is there may never be found."""
+LOSS_ROUND_COUNT_MAX: Final = 10
+"""The same where storage has lost something for good: rows that it has reported may never be found."""
 WITHOUT_ROOM: Final = f"equal: {rules.ROOM_COMES_BACK.id}"
-"""The mark of a run in which a life had no room for what was stored."""
+"""The mark of a run in which an incarnation had no room for what was stored."""
 
 LASTING: Final[tuple[tuple[str, Args], ...]] = (
     ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
 )  # fmt: skip
 DIVIDED_COUNT_MAX: Final = 2
-"""A memory that hears of a division behind another commit keeps in mind that it was due, until it looks."""
+"""How often divisions are asked for: one that another commit has done stays scheduled until looked up."""
 
 
 def due_later(world: World) -> tuple[tuple[str, Args], ...]:
-    """Return what a memory whose scans are done may still have to do, hours later; it is asked for now."""
+    """Return requests for the work that a memory whose scans are done may schedule for hours later."""
     return tuple(("evolve_category", {"category": name}) for name in all_categories(world.config))
 
 
 def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
-    """Return all rows but those that any scan moves on: its cursor, and the receipts of its commits."""
+    """Return all rows but those that any scan changes: its cursor, and the receipts of its commits."""
     moved_on = ("head", "receipt", "epoch")
     return {where: row for where, row in storage.rows.items() if where.kind not in moved_on}
 
@@ -77,20 +77,19 @@ def with_something_to_scan(world: World) -> list[Agent]:
 
 
 def core_of(agent: Agent) -> list[tuple[str, object]]:
-    """Return the core that a memory of ours holds; all that it tells of core follows from this."""
+    """Return the core of a memory of ours, from which all its replies about core follow; else nothing."""
     memory = memory_of(agent.machine)
     return [] if memory is None else [("phase", memory.state.phase), ("core", memory.state.tiers.core.blocks)]
 
 
 def keep_up(world: World, step_max: int, demand: Demand) -> None:
-    """Let time pass until no memory knows of anything left to do."""
-    has_lied = bool(world.services.atlas.losses)
-    for _ in range(LYING_ROUND_COUNT_MAX if has_lied else UPKEEP_ROUND_COUNT_MAX):
+    """Let time pass until no memory knows of anything left to do. `demand`: raises Broken."""
+    has_loss = bool(world.services.atlas.losses)
+    for _ in range(LOSS_ROUND_COUNT_MAX if has_loss else UPKEEP_ROUND_COUNT_MAX):
         waiting = [agent for agent in world.lives if agent.wake_ms is not None]
         if not waiting or not any(wants_upkeep(world, agent) for agent in world.lives):
             break
-        # The name breaks ties, so that two agents that are due
-        # at the same time wake in the same order in a replay.
+        # The name breaks ties, so that a replay wakes two agents of one time in the same order.
         first = min(waiting, key=lambda agent: (agent.wake_ms, agent.name))
         world.set_time(max(first.wake_ms or 0, world.now_ms))
         world.deliver_wake(first)
@@ -101,16 +100,16 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
             check_purged(world.services.storage, agent.config.scope)
     left = {agent.name: keys for agent in world.lives if (keys := upkeep_of(agent))}
     message = "something is still to be done that was pending"
-    demand(not left or has_lied, rules.PENDING_UNTIL_DONE, message, {}, left)
+    demand(not left or has_loss, rules.PENDING_UNTIL_DONE, message, {}, left)
 
 
 def may_be_left(world: World) -> bool:
-    """Check whether something is known to be pending that was not awaited, since storage has lied."""
+    """Check whether upkeep is pending that cannot be finished, since storage has lost rows."""
     return bool(world.services.atlas.losses) and any(wants_upkeep(world, agent) for agent in world.lives)
 
 
 def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:
-    """After a restart, which tells a memory of all that is pending, nothing is."""
+    """Check that nothing is pending after a restart, from which a memory learns of all that is."""
     keep_up(world, step_max, demand)
     for agent in world.agents.values():
         left = left_undone(world, agent)
@@ -123,19 +122,19 @@ def upkeep_of(agent: Agent) -> tuple[str, ...]:
 
 
 def access_rows(world: World, agent: Agent) -> dict[str, int]:
-    """The versions of the access records in storage, by fact."""
+    """Return the versions of the access records in storage, by fact."""
     rows = world.services.storage.live_rows(agent.config.scope)
     return {row.address.id: row.version for row in rows if row.address.kind == "access"}
 
 
 def wants_scan(agent: Agent) -> bool:
-    """Check whether the access records of this memory are to be looked at again."""
+    """Check whether the access records of this memory are to be scanned again."""
     machine = memory_of(agent.machine)
     return machine is not None and machine.state.tiers.access.is_due
 
 
 def wants_upkeep(world: World, agent: Agent) -> bool:
-    """Check whether a memory has upkeep to do; another implementation only tells that it wants a step."""
+    """Check whether a memory has upkeep to do; another implementation only shows that it wants a step."""
     machine = agent.machine
     if machine is None or memory_of(machine) is not None:
         return bool(upkeep_of(agent))
@@ -143,7 +142,7 @@ def wants_upkeep(world: World, agent: Agent) -> bool:
 
 
 def left_undone(world: World, agent: Agent) -> list[str]:
-    """Stored rows that lack something, if it does such things by itself, and storage has not lied."""
+    """List stored rows that lack something; none without own upkeep, or where storage has lost rows."""
     machine, storage = memory_of(agent.machine), world.services.storage
     if machine is None or not machine.state.config.upkeep_interval_ms or world.services.atlas.losses:
         return []
@@ -153,8 +152,8 @@ def left_undone(world: World, agent: Agent) -> list[str]:
 def has_more_to_divide(world: World, agent: Agent) -> bool:
     """Check whether a category is still to be divided.
 
-    Counts also one that only its row shows. The commit that left it so was never acknowledged, so that a
-    memory learns of it only when it begins anew.
+    This includes a category of which only its row shows it: the commit that caused it was never acknowledged,
+    so the memory learns of it only after a restart.
     """
     machine, scope = agent.machine, agent.config.scope
     # While a deadline is set, the memory still has something to do, and the division may be it: ask for it.
@@ -168,15 +167,15 @@ def has_more_to_divide(world: World, agent: Agent) -> bool:
     return config is not None and any(division_ms(it, config) is not None for it in bodies)
 
 
-def lived_without_room(world: World) -> int:
-    """Count the lives that had no room for what is stored. Raises Broken if one of them did harm (LIVE-5)."""
+def count_without_room(world: World) -> int:
+    """Try memories without room for what is stored, and count them. Raises Broken for harm (LIVE-5)."""
     storage, memory, count = world.services.storage, world.config.memory, 0
     for agent in world.agents.values():
         machine, scope = memory_of(agent.machine), agent.config.scope
         has_none = machine is None or is_closed(storage, scope) or not has_core(storage, scope)
         if machine is None or has_none or rules.ROOM_COMES_BACK.name in world.config.off:
             continue
-        from umi_sim.judge.equivalences.room import compare_without_room  # which many runs have no use for
+        from umi_sim.judge.equivalences.room import compare_without_room  # many runs do not need it
 
         count += compare_without_room(
             scope, memory, machine.registry, storage, agent.clock.reading(world.now_ms)
@@ -189,11 +188,11 @@ def has_core(storage: SimStorage, scope: Scope) -> bool:
 
 
 def must_have_arrived(world: World, oracle: Oracle) -> None:
-    """Check what a memory makes of rows that have moved. Raises Broken (MIG-14, KEL-16)."""
+    """Check the rows that have moved to a memory. Raises Broken (MIG-14, KEL-16)."""
     storage, names = world.services.storage, (rules.MIGRATION_ARRIVES.name, rules.CLOSED_IS_CLOSED.name)
     if "advance_migration" not in world.target.requests or any(name in world.config.off for name in names):
         return
-    from umi_sim.judge.arrival import check_arrival  # which most runs have no use for
+    from umi_sim.judge.arrival import check_arrival  # most runs do not need it
 
     for agent in world.agents.values():
         check_arrival(oracle.agents[agent.name].migration, storage, agent.config.scope, world.now_ms)

@@ -1,9 +1,9 @@
-"""The runner: one life under faults, then healing, then the check that every promise was kept.
+"""The runner: a run under faults, then healing, then the check that every promise was kept.
 
-Phases. Safety: all operations under faults; no answer may be wrong, being slow is allowed. Heal: faults stop.
-Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain that
-must change nothing (after another one, if the audit has left something to do), and a restart that must not be
-noticed.
+Phases. Safety: all operations under faults; no answer may be wrong, but answers may be slow. Heal: faults
+stop. Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain
+that must change nothing (after another one, if the audit has left something to do), and a restart that must
+not be noticed.
 """
 
 import sys
@@ -31,8 +31,7 @@ from umi_sim.machines.protocol import Target, served_part
 from umi_sim.machines.table import target_of as chosen
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, count_rules, demand
-from umi_sim.record.items import Args, Item
-from umi_sim.record.recorded_replies import RecordedReply
+from umi_sim.record.items import Args, Item, RecordedReply
 from umi_sim.record.rules import Rule
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
@@ -52,7 +51,7 @@ LOOKS: Final = ("count", *dict(rest.LASTING))  # reads that leave nothing to do
 
 
 class Run(Owner):
-    """One run: its world, and where it stands."""
+    """One run: its world, its judge and its progress."""
 
     config: RunConfig
     world: World
@@ -73,10 +72,10 @@ class Run(Owner):
         of = self.config.operations_max * len(self.config.agents) if is_drawn else 0
         return self.world.tally.operations.total(), of
 
-    def live(self) -> None:
-        """Live all phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
+    def run_phases(self) -> None:
+        """Run all phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
         self.world.run_until_quiet(self.config.steps_max)
-        self.check_all()  # before healing, which may mend what was broken
+        self.check_all()  # before healing, which may repair what was broken
         self.enter("heal")
         self.healed_at_step = self.world.step_count
         self.world.step_max = min(self.world.step_max, self.healed_at_step + self.healed_step_max)
@@ -84,7 +83,7 @@ class Run(Owner):
         self.enter("liveness")
         if self.config.memory.get("upkeep_interval_ms"):
             self.world.run_until_quiet(self.step_max)
-            self.restart_all()  # what commits of unknown outcome have left to do is known from a start on
+            self.restart_all()  # a memory learns at its start what commits of unknown outcome left to do
         # The order matters: the audit reads what the drain has finished; what the audit moves (accesses of
         # hits) the next drain settles; and only a world at rest can be compared before and after a restart.
         self.drain()
@@ -92,13 +91,13 @@ class Run(Owner):
         self.must_change_nothing()
         self.must_not_be_noticed(self.restart_all)
         rest.must_be_kept_up(self.world, self.step_max, self.demand)
-        self.inspector.compared[rest.WITHOUT_ROOM] += rest.lived_without_room(self.world)
+        self.inspector.compared[rest.WITHOUT_ROOM] += rest.count_without_room(self.world)
         rest.must_have_arrived(self.world, self.inspector.oracle)
         self.compare_answers()
         self.enter("end")
 
     def compare_answers(self) -> None:
-        """Ask in two ways what only a healed world answers; then end the last lives."""
+        """Ask in two ways what only a healed world answers; then end the last incarnations."""
         is_filtering = equivalences.rule_of(equivalences.FILTER) not in self.config.off
         for agent in self.world.agents.values():
             if is_filtering and equivalences.FILTER in self.config.equivalences:
@@ -119,16 +118,14 @@ class Run(Owner):
 
     @property
     def step_max(self) -> int:
-        # From here on, not in all: each message still in flight
-        # may need some twenty steps, plus plenty for a scan.
+        # Counted from here: each message in flight may need some twenty steps, plus plenty for a scan.
         return self.world.step_count + 20 * len(self.world.network.queue) + 10_000
 
     def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
         """Make a request of a phase and return its reply."""
         self.request_count += 1
         op_id = f"{kind}:{self.request_count}"
-        # "audit:12": no item of the record has such an id, so a replay that
-        # has fewer items still names it the same way within its own run.
+        # "audit:12": no item of the record has such an id.
         self.world.ask(agent, op_id, name, args, self.step_max)
         demand(op_id in self.inspector.heard, rules.ONE_REPLY, f"{op_id} {name} was never answered")
         return self.inspector.heard[op_id]
@@ -141,7 +138,7 @@ class Run(Owner):
             before = rest.access_rows(self.world, agent)
             self.scan(agent)
             if rest.wants_scan(agent) and rest.access_rows(self.world, agent) != before:
-                self.scan(agent)  # what the first one stored, another agent may have written besides
+                self.scan(agent)  # another agent may have written besides what the first scan stored
             for _ in range(rest.DIVIDED_COUNT_MAX):
                 is_due = rest.has_more_to_divide(self.world, agent)
                 for name, args in self.select_served(rest.due_later(self.world) if is_due else ()):
@@ -165,7 +162,7 @@ class Run(Owner):
         return agent.life, self.world.network.names[f"{agent.name}:rebalance"]
 
     def must_rest(self) -> None:
-        """Check that no memory wants a step; what storage has lied about may be written again and again."""
+        """Check that no memory wants a step; after losses of storage one may repair again and again."""
         for agent in self.world.agents.values():
             due_ms = agent.machine.deadline_ms() if agent.machine else None
             is_at_rest = due_ms is None or self.world.services.atlas.losses
@@ -184,7 +181,8 @@ class Run(Owner):
                 self.ask(agent, "audit", name, args)
                 self.audit_rows += 1
                 self.has_searched |= name not in LOOKS
-            self.audit_reserved(agent)
+            for key in RESERVED if "load_session" in self.world.target.requests else ():
+                self.ask(agent, "audit", "get", {"key": key})
         for agent in self.world.agents.values():
             self.audit_sessions(agent)
 
@@ -192,24 +190,20 @@ class Run(Owner):
         """Return the reads that the target serves."""
         return ((name, args) for name, args in reads if name in self.world.target.requests)
 
-    def audit_reserved(self, agent: Agent) -> None:
-        """Read what the reserved keys tell of the open session."""
-        for key in RESERVED if "load_session" in self.world.target.requests else ():
-            self.ask(agent, "audit", "get", {"key": key})
-
     def read_lasting(self) -> dict[str, object]:
         """Return the core of every agent: from its memory, or by request where there is no other way."""
-        return {
-            f"{agent.name} {what}": lasting for agent in self.world.agents.values()
-            for what, lasting in (rest.core_of(agent) or self.list_lasting(agent))
-        }  # fmt: skip
-
-    def list_lasting(self, agent: Agent) -> Iterator[tuple[str, object]]:
-        for name, args in self.select_served(rest.LASTING):
-            yield f"{name} {dict(args)}", self.ask(agent, "audit", name, args).outcome
+        found: dict[str, object] = {}
+        for agent in self.world.agents.values():
+            if core := rest.core_of(agent):
+                found |= {f"{agent.name} {what}": lasting for what, lasting in core}
+                continue
+            for name, args in self.select_served(rest.LASTING):
+                key = f"{agent.name} {name} {dict(args)}"
+                found[key] = self.ask(agent, "audit", name, args).outcome
+        return found
 
     def audit_sessions(self, agent: Agent) -> None:
-        """Load each session and read what it holds; the working tier of this life ends here."""
+        """Load each session and read its content; the working tier of this incarnation ends here."""
         for session_id in self.inspector.oracle.session_ids(agent.name):
             self.ask(agent, "audit", "load_session", {"session_id": session_id})
             for key in self.inspector.oracle.keys(agent.name):
@@ -219,18 +213,16 @@ class Run(Owner):
             self.audit_rows += 1
 
     def must_change_nothing(self) -> None:
+        """Check that a second drain changes no row."""
         storage = self.world.services.storage
-        if self.has_moved():
+        # The audit may have left something to do: a search counts as an access of its hits.
+        if self.has_searched or rest.lasting_rows(storage) != self.drained:
             self.drain()
         before, may_change = rest.lasting_rows(storage), rest.may_be_left(self.world)
-        if any(where.kind == "entity" for where in before):  # of them alone there is something to scan
+        if any(where.kind == "entity" for where in before):  # a scan reads nothing else
             self.drain()
         is_same = rest.lasting_rows(storage) == before or may_change
         self.demand(is_same, rules.SECOND_DRAIN_EMPTY, "a second drain changed stored rows")
-
-    def has_moved(self) -> bool:
-        """Check whether the audit may have left something to do: a search counts as an access of its hits."""
-        return self.has_searched or rest.lasting_rows(self.world.services.storage) != self.drained
 
     def restart_all(self) -> None:
         """Restart one agent after the other."""
@@ -240,10 +232,10 @@ class Run(Owner):
             self.world.start(agent)
             self.world.run_until_quiet(self.step_max)
 
-    def must_not_be_noticed(self, done: Callable[[], None]) -> None:
-        """Check that a restart leaves every row as it is, and each core as before."""
+    def must_not_be_noticed(self, restart: Callable[[], None]) -> None:
+        """Check that `restart` leaves every row as it is, and each core as before."""
         rows, before = rest.lasting_rows(self.world.services.storage), self.read_lasting()
-        done()
+        restart()
         for key, after in self.read_lasting().items():
             message = f"{key} reads otherwise after a restart"
             self.demand(before[key] == after, rules.RESTART_INVISIBLE, message, before[key], after)
@@ -253,7 +245,7 @@ class Run(Owner):
     def demand(
         self, holds: object, rule: Rule, message: str, expected: object = "", got: object = ""
     ) -> None:
-        """Raises Broken unless it holds, or the rule is off."""
+        """Raise Broken unless it holds, or the rule is off."""
         if rule.name not in self.config.off:
             demand(holds, rule, message, expected, got)
 
@@ -271,23 +263,22 @@ def run(
     replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Verdict:
-    """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told.
+    """Run once, drawn from the seed or replayed from items; a failing run is repeated for its details.
 
-    `said` are answers of the model that are given again wherever event and task agree. `target_of` makes what
-    is tested, anew for each life. Raises what the simulator itself raised, which is no failure of a target.
+    `replies`: recorded answers of the model, given again wherever event and task agree. `target_of` makes
+    what is tested, anew for each run. Raises what the simulator itself raised, which is no failure of a
+    target.
     """
     verdict, _ = run_once(config, items, replies=replies, target_of=target_of)
-    # Nearly all runs pass, so stories and states are not collected while one runs: a failure is lived twice,
-    # and it is the same run, as all of it follows from configuration and items.
-    return (
-        verdict if verdict.failure is None else relive_failure(verdict, replies=replies, target_of=target_of)
-    )
+    # Nearly all runs pass, so stories and states are not collected at first. The second run of a failure is
+    # the same run, as all of it follows from configuration and items.
+    return verdict if verdict.failure is None else add_details(verdict, replies=replies, target_of=target_of)
 
 
-def relive_failure(
+def add_details(
     verdict: Verdict, *, replies: Sequence[RecordedReply] = (), target_of: TargetOf = chosen
 ) -> Verdict:
-    """Live a failing run again, for its last events, what its step changed, and digests around it."""
+    """Repeat a failing run for its last events, what its failing step changed, and digests around it."""
     from umi_sim.runs.changed import Changed  # 5 ms that a run which passes has no use for
 
     assert verdict.failure is not None
@@ -295,12 +286,12 @@ def relive_failure(
     again, _ = run_once(
         verdict.config, verdict.items, keep_story=True, inspector=seen, replies=replies, target_of=target_of
     )
-    before, after = seen.around()
-    return structs.replace(verdict, tail=again.tail, changed=seen.tell_changes(), before=before, after=after)
+    before, after = seen.digests_around()
+    return structs.replace(verdict, tail=again.tail, changed=seen.list_changes(), before=before, after=after)
 
 
 def trace_of(config: RunConfig, items: Sequence[Item] | None = None) -> Trace:
-    """The whole trace of a run."""
+    """Run once and return the trace with all records."""
     return run_once(config, items, keep_trace=True)[1]
 
 
@@ -316,17 +307,17 @@ def run_once(
     replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> tuple[Verdict, Trace]:
-    """Live one run; `inspector`: not a plain one.
+    """Run once; arguments are as of `begin_run`.
 
-    It ends as a timeout after `step_max` steps, or so many of them after healing as `healed_step_max` says.
+    The run ends as a timeout after `step_max` steps, or after `healed_step_max` steps behind healing.
     """
     with begin_run(
         config, items, inspector=inspector, keep_story=keep_story, keep_trace=keep_trace, replies=replies,
         target_of=target_of,
-    ) as live:  # fmt: skip
-        live.world.step_max, live.healed_step_max = step_max, healed_step_max
-        failure = outcome_of(live)
-    return verdict_of(live, failure), live.world.trace
+    ) as begun:  # fmt: skip
+        begun.world.step_max, begun.healed_step_max = step_max, healed_step_max
+        failure = finish_run(begun)
+    return verdict_of(begun, failure), begun.world.trace
 
 
 @contextmanager
@@ -340,10 +331,10 @@ def begin_run(
     replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Iterator[Run]:
-    """Set up a run before its first step: the one way to live it, and to live it again.
+    """Set up a run before its first step; `items`: what to replay, or a source; None draws from the seed.
 
-    It is drawn from the seed, replayed from items, or from a source of its own. The bug that its memory has,
-    if any, is there until the block ends.
+    `inspector`: the judge, by default a plain one. `replies`: recorded answers of the model to give again.
+    A planted bug is in the memory until the block ends.
     """
     inspector = inspector or Inspector(config)
     # Limits and the planted bug first: both change modules of umi_core, and a memory reads them when it is
@@ -351,14 +342,14 @@ def begin_run(
     with lower_limits(config.limits), tables(config.planted) as registry, count_rules(inspector.coverage):
         target = target_of(config, registry)
         with closing(target), arm_fence(target.fence, config.off):
-            live = run_of(config, items, inspector, target=target, keep_story=keep_story)
-            live.world.trace = Trace(keep_all=keep_trace)
-            live.world.services.sayings = Sayings(replies)
-            yield live
+            begun = run_of(config, items, inspector, target=target, keep_story=keep_story)
+            begun.world.trace = Trace(keep_all=keep_trace)
+            begun.world.services.sayings = Sayings(replies)
+            yield begun
 
 
 def tables(bug: str | None) -> AbstractContextManager[Registry]:
-    """The tables of a memory with this bug in its code, while it is planted."""
+    """Return the workflow tables of a memory, with this bug planted until the block ends."""
     if bug is None:
         return nullcontext(BUILT_IN)
     from umi_sim.mutants import plant_mutant  # never on the way of a plain replay
@@ -377,10 +368,10 @@ def run_of(
     target: Target | None = None,
     keep_story: bool = False,
 ) -> Run:
-    """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own.
+    """Make a run that has not begun; `items` as of `begin_run`.
 
-    `target`: what is tested, not Umi's own memory as it comes. What it does not serve is not asked for.
-    Raises ValueError if nothing is left to ask.
+    `target`: what is tested; by default the one of the configuration. Requests that it does not serve are
+    left out. Raises ValueError if no request is left.
     """
     known, target = RunKnowledge(inspector), target or chosen(config, BUILT_IN)
     config = served_part(config, target)
@@ -395,21 +386,21 @@ def run_of(
     return Run(config, world, source, inspector)
 
 
-def outcome_of(live: Run) -> Failure | None:
-    """Live it to its end."""
-    NOW.within = live.progress  # what a sweep shows of a run that is under way
+def finish_run(run: Run) -> Failure | None:
+    """Run to the end; return the failure, if any. Raises exceptions of the simulator."""
+    NOW.within = run.progress  # what a sweep shows of a run that is under way
     try:
-        live.world.begin()
-        live.live()
+        run.world.begin()
+        run.run_phases()
     except (Broken, OutOfSteps) as broken:
-        return failure_of(live.world, broken)
+        return failure_of(run.world, broken)
     except Exception as raised:
-        return crash_of(live.world, raised)
+        return crash_of(run.world, raised)
     return None
 
 
-def verdict_of(live: Run, failure: Failure | None) -> Verdict:
-    world, source = live.world, live.source
+def verdict_of(run: Run, failure: Failure | None) -> Verdict:
+    world, source = run.world, run.source
     world.trace.add(Tag.END, failure.rule if failure else "pass", world.step_count)
     skipped = dict(world.tally.skipped)
     if isinstance(source, Replay):
@@ -420,15 +411,15 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
     tally = world.tally
-    marks = tally.marks + live.inspector.compared
+    marks = tally.marks + run.inspector.compared
     return Verdict(
-        live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
+        run.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, sort_counts(tally.operations), sort_counts(tally.replies),
         sort_counts(tally.degraded), sort_counts(tally.fired), sort_counts(tally.without_effect),
         sort_counts(skipped), sort_counts(tally.excused), sort_counts(marks), world.crash_count, world.now_ms,
-        live.healed_at_step, live.audit_rows, world.services.digest().hex()[:16], story,
+        run.healed_at_step, run.audit_rows, world.services.digest().hex()[:16], story,
         tuple(loss.line for loss in world.services.atlas.losses), model=world.services.sayings.list_replies(),
-        rules=sort_counts(with_equivalences(live.inspector.coverage, marks)),
+        rules=sort_counts(with_equivalences(run.inspector.coverage, marks)),
     )  # fmt: skip
 
 

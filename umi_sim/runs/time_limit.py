@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 
 class OutOfTime(BaseException):
-    """Raised in the middle of whatever computes for too long; no `except Exception` takes it for its own."""
+    """The computing time is used up. It is raised anywhere, and no `except Exception` catches it."""
 
 
 @contextmanager
 def computing_at_most(seconds: float) -> Iterator[None]:
-    """Raises OutOfTime in the block after so many seconds of computing; in the main thread only."""
+    """Raise OutOfTime in the block after so many seconds of computing; in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

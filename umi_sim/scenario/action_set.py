@@ -1,7 +1,7 @@
-"""The [explore] table of a scenario as a set of actions: what may be asked, how time moves, what may fail.
+"""The [explore] table of a scenario as a set of actions: requests, moves of time, and faults.
 
-Each request lists, for every argument, the values that it may have; each combination is one action. A value
-that only a run can tell is named by what it stands for: the n-th session or fact, or the other agents.
+Each request lists, for every argument, its possible values; each combination is one action. A value that is
+known only in a run has a placeholder: the n-th session or fact, or the other agents.
 """
 
 import re
@@ -38,13 +38,13 @@ from umi_sim.record.run_config import RunConfig
 REQUEST_COUNT_MAX: Final = 64
 WAIT_MS_MAX: Final = 86_400_000
 START_MS: Final = 1_700_000_000_000
-RUN_RATE: Final = (1, 4)  # of each kind in a run of a seed; what is explored asks every kind everywhere
-# "@session:2", "@entity:1", "@others": a file cannot know the ids, so it says which one by number.
+RUN_RATE: Final = (1, 4)  # of each kind in a run of a seed; exploring tries every kind everywhere
+# "@session:2", "@entity:1", "@others": a file cannot know the ids, so it names them by number.
 KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 
 class ValueOfRun(Data):
-    """A value that only a run can tell: the n-th session or fact that the oracle knows, or all others."""
+    """A value that is known only in a run: the n-th session or fact of the oracle, or all other agents."""
 
     what: str
     number: int
@@ -53,9 +53,9 @@ class ValueOfRun(Data):
 class ActionSet(Data):
     """The actions of which a list may consist.
 
-    `interleave`: each delivery is an action; else everything that an action set going ends before the next.
-    `land`: time also moves to just before, at and just after each deadline that is known. `finish`: from
-    every new world the run is also ended, with healing, audit and restarts.
+    `interleave`: each delivery is an action; else all effects of an action end before the next action.
+    `land`: time also moves to just before, at and just after each known deadline. `finish`: from every new
+    world the run is also ended, with healing, audit and restarts.
     """
 
     requests: tuple[tuple[str, Args], ...]
@@ -78,7 +78,7 @@ def actions(rows: Sequence[Sequence[tuple[str, Args]]]) -> tuple[tuple[str, Args
 
 
 def combinations(row: Mapping[str, Json]) -> list[tuple[str, Args]]:
-    """Yield every combination of the arguments of one row."""
+    """List every combination of the arguments of one row."""
     name, choices = row["name"], row.get("args", {})
     # Counted before any is made: ten arguments of ten values would be 10**10 combinations.
     count = 1
@@ -91,11 +91,10 @@ def combinations(row: Mapping[str, Json]) -> list[tuple[str, Args]]:
 
 
 def type_arguments(name: str, args: Mapping[str, object]) -> Args:
-    """Return the arguments as the memory gets them, written as in a seed file."""
+    """Return the arguments as the memory gets them; `args` has them as in a seed file."""
     known = {key: known_of(value) for key, value in args.items()}
     plain = {key: value for key, value in args.items() if known[key] is None}
-    # The range of a value of the run cannot be checked yet.
-    # A stand-in of its type lets the others be checked.
+    # A value of the run cannot be checked yet: an empty one of its type lets the others be checked.
     missing = {key: EMPTY.get(str(each.what), "") for key, each in known.items() if each is not None}
     given = op_args(name, {**plain, **missing})
     return {key: known[key] or given[key] for key in args}
@@ -110,7 +109,7 @@ def known_of(value: object) -> ValueOfRun | None:
 
 
 def playable(name: str) -> str:
-    """A kind that may be played: a fault of a service that leaves nothing untold, a crash or a jump."""
+    """Return the name of a kind that may be explored; fail for any other."""
     what = "a fault of a service, a crash, or a jump of a clock"
     return name if KINDS[name].is_explored else fail(what, name)
 
@@ -128,13 +127,12 @@ ACTION_SET: Final = then(table(ROWS, "requests"), lambda given: ActionSet(**give
 
 
 def without_draws(config: RunConfig, action_set: ActionSet | None) -> RunConfig:
-    """Return the configuration of a scenario that is explored: what a list decides is not drawn."""
+    """Return the configuration for exploring: without the draws that a list of actions decides."""
     if action_set is None:
         return config
     rates = {kind: RUN_RATE for kind in KINDS if kind in action_set.faults}
     return structs.replace(
-        # Latencies and schedules would be drawn; a list has every
-        # order of deliveries itself, so messages take no time.
+        # A list has every order of deliveries, so messages take no time.
         config, mode="swarm" if rates else "plain", faults=rates, latency="instant", policy="random",
         start_ms=max(config.start_ms, START_MS),
     )  # fmt: skip

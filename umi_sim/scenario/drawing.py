@@ -1,9 +1,9 @@
-"""Drawing: what a scenario leaves open is decided by the seed, before the first step.
+"""Drawing: the seed decides the options that a scenario leaves open, before the first step.
 
-Law 1. Every option has its own stream, named by its key: an option that is pinned or added moves no other.
-Law 2. A run of mode plain is as calm as its file allows, and one of mode one_kind has that fault alone. Where
-       a file gives a range, such a run takes the value of the range that is nearest to its own.
-Law 3. What a file gives as a range is drawn in every mode.
+Law 1. Every option has its own stream, named by its key: a pinned or an added option changes no other.
+Law 2. A run of mode plain is as calm as its file allows, and one of mode one_kind has one kind of fault.
+Where a file gives a range, the range of the mode is clipped to it.
+Law 3. An option with a range in the file is drawn in every mode.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from umi_core.data import Data
 from umi_core.limits import CORE_BYTES_MIN, DAY_MS, PAGE_ROW_COUNT_MAX
 from umi_core.messages.requests import COMMON, REQUESTS
 from umi_core.values import Scope
-from umi_sim.faults.kinds import KINDS, FaultKind
+from umi_sim.faults.kinds import KINDS
 from umi_sim.judge import equivalences
 from umi_sim.kernel.prng import Ratio, Stream, highest, stream_key
 from umi_sim.machines.limits import LIMITS
@@ -69,7 +69,7 @@ def config_of(scenario: "Scenario", seed: int) -> RunConfig:
 
 
 def mode_of(scenario: "Scenario", seed: int) -> str:
-    """As the file says, or drawn; where no fault is possible there is none to be the only one."""
+    """Return the mode of the file, or draw it; one_kind needs a possible kind of fault."""
     mode: str = scenario.swarm.get("mode", "any")
     if mode != "any":
         return mode
@@ -78,23 +78,22 @@ def mode_of(scenario: "Scenario", seed: int) -> str:
 
 
 def possible_kinds(scenario: "Scenario") -> list[str]:
-    """The kinds of fault that a run of this scenario may have, in the order of the registry."""
-    wanted = {name: wish(scenario, name) for name in KINDS}
-    return [name for name, rate in wanted.items() if (rate if isinstance(rate, bool) else rate[0] > 0)]
+    """List the kinds of fault that a run of this scenario may have, in the order of the registry."""
+    rates = {name: given_rate(scenario, name) for name in KINDS}
+    return [name for name, rate in rates.items() if (rate if isinstance(rate, bool) else rate[0] > 0)]
 
 
-def wish(scenario: "Scenario", name: str) -> bool | Ratio:
+def given_rate(scenario: "Scenario", name: str) -> bool | Ratio:
     """Return whether a kind of fault is on, or its rate: by kind, group or `clock.jumps`, or by default."""
     given, group, jumps = scenario.faults, KINDS[name].group, scenario.jumps
-    # Without a [faults] table every kind is on, with one only
-    # what it names. `clock.jumps` decides for its group alone.
+    # Without a [faults] table every kind is on, with one only those that it names.
     default = jumps if jumps is not None and group == "clock" else given is None
     # The kind itself before its group: `link = true` with `link_loss = false` is all of the links but losses.
     return (given or {}).get(name, (given or {}).get(group, default))
 
 
 class Drawing(Data):
-    """One drawing; a stream is named by the key of its option."""
+    """One drawing of a configuration."""
 
     scenario: "Scenario"
     seed: int
@@ -147,9 +146,8 @@ class Drawing(Data):
         return getattr(self.scenario, key.split(".")[1])
 
     def ends(self, key: str) -> Range:
-        """The range of this mode; of a file that gives another, what is nearest to it in there."""
+        """Return the range of this mode, clipped to that of the file; in a swarm run that of the file."""
         own, given = NUMBERS[key][self.mode], self.read_key(key)
-        # A swarm run takes the whole range of the file: that is what it is given for.
         if given is None or self.is_swarm:
             return given or own
         low, high = given  # own 1 .. 20 and given 10 .. 50: 10 .. 20; given 30 .. 50: 30 .. 30
@@ -159,9 +157,11 @@ class Drawing(Data):
         return draw(self.stream(key), *self.ends(key))
 
     def share(self, key: str, n: Range, d: int, calm: Ratio | None) -> Ratio:
-        """n/d for an n of the range; what is below zero is zero, so a range can give zero its own share.
-        `calm` is the share of a run that is no swarm run, None if it is drawn there too."""
-        # n of -3 .. 4: four of these eight are 0, so half of the runs have a share of zero
+        """Return the share of the file; else draw n/d, where a negative n counts as zero.
+
+        `calm`: the share of runs that are no swarm runs; None draws it there, too.
+        """
+        # n of -3 .. 4: four of these eight count as 0, so half of the runs have a share of zero.
         drawn = (max(0, self.stream(key).between(*n)), d) if self.is_swarm or calm is None else calm
         given: Ratio | None = self.read_key(key)
         return given or drawn
@@ -181,8 +181,7 @@ class Drawing(Data):
         allowed = self.scenario.policy or tuple(POLICIES)
         if self.is_plain:
             return "fifo" if "fifo" in allowed else allowed[0].replace("pct", "pct(1)")
-        # A run with one kind of fault has random order: fifo
-        # would hide what needs two events to change places.
+        # Fifo would hide bugs that need two events in another order.
         if not self.is_swarm and "random" in allowed:
             return "random"
         weights = [POLICIES[name.partition("(")[0]] for name in allowed]
@@ -191,14 +190,12 @@ class Drawing(Data):
 
     def revise_every(self) -> int:
         """Draw it in one of eight swarm runs, and wherever the file says so."""
-        # Drawn in every mode, even where it is not used: each key has a
-        # stream of its own, so this costs nothing and moves nothing (law 1).
         is_drawn = self.stream("run.revise_every.is_on").chance(1, 8) and self.is_swarm
         low, high = self.scenario.revise_every or (REVISE_EVERY if is_drawn else (0, 0))
         return self.stream("run.revise_every").between(low, high)
 
     def tamper_every(self) -> int:
-        """Return 0 unless the file says otherwise: little is promised of rows that an intruder may change."""
+        """Return 0 unless the file says otherwise: little is promised where an intruder changes rows."""
         low, high = self.scenario.tamper_every or (0, 0)
         return self.stream("services.tamper_every").between(low, high)
 
@@ -207,17 +204,15 @@ class Drawing(Data):
         return self.stream("services.storage.page_rows").log_between(*ends)
 
     def limits(self) -> dict[str, int]:
-        """Limits of the memory that are lower in this run."""
+        """Draw the limits of the memory in this run; return those that are lower than usual."""
         given = self.scenario.limits
-        # A limit at its usual height is left out, so that two
-        # runs without lowered limits have equal configurations.
         drawn = {name: self.stream(f"limits.{name}").log_between(*ends) for name, ends in given.items()}
         return {name: value for name, value in drawn.items() if value != LIMITS[name]}
 
     def agents(self) -> tuple[AgentConfig, ...]:
         low, high = self.ends("agents.count")
         counts = range(low, high + 1)
-        # counts of 1 .. 3 agents are as likely as 4 : 3 : 2
+        # The odds of 1, 2 and 3 agents are 4 : 3 : 2.
         count = self.stream("agents.count").pick_weighted(counts, [5 - each for each in counts])
         return tuple(
             AgentConfig(name, scope, self.skew_ms(name) if self.is_skewed() else 0)
@@ -225,24 +220,23 @@ class Drawing(Data):
         )
 
     def scopes(self) -> Sequence[Scope]:
-        """Each agent has its own, or two memories would depose each other; users take turns."""
+        """Return the scopes of agents: each has its own, or two memories would fence each other."""
         if self.scenario.scopes == "hostile":
             return tuple(Scope(*parts) for parts in self.stream("agents.scopes").pick(NEIGHBOURS))
         users = self.number("agents.users")
         return tuple(Scope(f"u{n % users + 1}", f"a{n + 1}") for n in range(4))
 
     def categories(self) -> tuple[str, ...]:
-        """Some of the lists that the file names, beginning anywhere; lives take turns with them."""
+        """Draw some of the lists of the file, beginning anywhere; incarnations take turns with them."""
         given, stream = self.scenario.categories, self.stream("agents.categories")
         if not given:
             return ()
-        # Lists A, B, C with first 1 and count 2: B, C. The first
-        # life of an agent has B, the next C, then B again.
+        # Lists A, B, C with first 1 and count 2: B, C. Incarnations of an agent have B, C, B ...
         first, count = stream.below(len(given)), stream.between(1, len(given))
         return tuple(given[(first + n) % len(given)] for n in range(count))
 
     def is_skewed(self) -> bool:
-        """Half of the swarm runs; other clocks are exact."""
+        """Draw whether clocks are off: in half of the swarm runs, unless the file decides."""
         drawn, given = self.stream("clock.skew").chance(1, 2), self.scenario.skew
         return self.is_swarm and (drawn if given is None else given)
 
@@ -256,36 +250,36 @@ class Drawing(Data):
         return drawn if self.scenario.start_ms is None else self.scenario.start_ms
 
     def memory(self) -> dict[str, int | bool]:
-        """Options that are not the default."""
+        """Draw the options of the memory, and return those that are not the default."""
         drawn = {name: self.option(name) for name in OPTIONS}
         return {name: value for name, value in drawn.items() if value != getattr(NORMAL, name)}
 
     def option(self, name: str) -> int:
         normal = getattr(NORMAL, name)
-        low, high = self.scenario.memory.get(name) or self.drawn_from(name) or (normal, normal)
+        low, high = self.scenario.memory.get(name) or self.default_range(name) or (normal, normal)
         if low == high:
             return low
         stream = self.stream(f"memory.{name}")
         if OPTIONS[name] is None:
             return stream.pick((low, high))
-        # A share is as likely anywhere in its range; a size is drawn by powers
-        # of two, since 8 and 16 bytes differ as much as 8 and 16 kilobytes.
+        # A share is drawn uniformly; a size by powers of two, as 8 and 16 bytes differ like 8 and 16
+        # kilobytes.
         return stream.between(low, high) if name.endswith("_ppm") else stream.log_between(low, high)
 
-    def drawn_from(self, name: str) -> Range | None:
-        """Return the range to draw from where the file is silent: tiny limits, and in a swarm run flags."""
+    def default_range(self, name: str) -> Range | None:
+        """Return the range to draw from without one in the file: tiny limits, and in a swarm run flags."""
         if OPTIONS[name] is None:
             return (False, True) if self.is_swarm else None
         return TINY[name] if name in TINY and self.is_tiny() else None
 
     def is_tiny(self) -> bool:
-        """Half of the memories of swarm runs, and all that have one kind of fault."""
+        """Draw whether the memory is tiny: half in swarm runs, always with one kind of fault."""
         drawn = self.stream("memory").chance(1, 2) if self.is_swarm else not self.is_plain
         pinned: bool | None = self.scenario.pin.get("tiny")
         return drawn if pinned is None else pinned
 
     def weights(self) -> dict[str, int]:
-        """As the file says; a swarm run makes each up to 20 times as heavy."""
+        """Return the weights of the file or of the alphabet; a swarm run multiplies each by up to 20."""
         if self.scenario.script:
             return {}
         base = self.scenario.weights or self.alphabet()
@@ -298,8 +292,7 @@ class Drawing(Data):
         kept = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
         for floor, row in FLOORS.items():
             if not any(name in row for name in kept):
-                # The highest word wins: a request that is added to
-                # the row takes runs for itself and moves no others.
+                # The highest word wins: an added request takes some runs for itself and changes no others.
                 kept.append(max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word()))
         return dict.fromkeys(kept, 1)
 
@@ -307,22 +300,19 @@ class Drawing(Data):
         return self.stream(f"workload.weights.{name}.factor").between(1, 20) if self.is_swarm else 1
 
     def faults(self) -> dict[str, Ratio]:
-        """Kind by kind; of one alone, unless the file has a rate for it, at a rate of its own.
-
-        Nothing that destroys is on in a world without loss.
-        """
+        """Draw the rate of each kind, or of the only one. Without loss no kind that destroys is on."""
         if self.is_plain:
             return {}
         if not self.is_swarm:
             name = self.only_kind()
-            wanted = wish(self.scenario, name)
-            return {name: ONE_KIND_RATE if isinstance(wanted, bool) else wanted}
+            given = given_rate(self.scenario, name)
+            return {name: ONE_KIND_RATE if isinstance(given, bool) else given}
         kinds = [name for name, kind in KINDS.items() if self.loss_max() or kind.fault_class != "destroys"]
         rates = {name: self.rate(name) for name in kinds}
         return {name: rate for name, rate in rates.items() if rate[0]}
 
     def loss_max(self) -> int:
-        """Draw how many keys may be lost: none in 7 of 8 swarm runs; with one kind, if it destroys."""
+        """Draw how many keys may be lost: none in 7 of 8 swarm runs; some with one kind, if it destroys."""
         stream = self.stream("loss")
         is_lossy, count = stream.chance(1, 8), stream.between(1, 3)
         if not self.is_plain and not self.is_swarm:
@@ -331,24 +321,22 @@ class Drawing(Data):
         return count if not self.is_plain and (is_lossy if pinned is None else pinned) else 0
 
     def only_kind(self) -> str:
-        """As the file says, or the kind whose draw is the highest: one that is added takes runs for itself,
-        and moves no others."""
+        """Return the kind of the file, or the one with the highest draw.
+
+        So an added kind takes some runs for itself and changes no others.
+        """
         pinned: str | None = self.scenario.pin.get("kind")
         return pinned or highest(stream_key(self.seed, ("config", "faults")), possible_kinds(self.scenario))
 
     def rate(self, name: str) -> Ratio:
-        wanted = wish(self.scenario, name)
-        if isinstance(wanted, tuple):
-            return wanted
+        given, kind = given_rate(self.scenario, name), KINDS[name]
+        if isinstance(given, tuple):
+            return given
         stream = self.stream(f"faults.{name}")
         # Half of the kinds in each swarm run: with all of them on, every run would be the same noise.
-        if not wanted or not stream.chance(1, 2):
+        if not given or not stream.chance(1, 2):
             return (0, 1)
-        # Others strike 1 to 256 of 1,024 events, every power of
-        # two as likely: rare faults and storms in one set of runs.
-        return QUIRK_RATE if is_frequent(KINDS[name]) else (stream.log_between(1, 256), 1_024)
-
-
-def is_frequent(kind: type[FaultKind]) -> bool:
-    """Check whether a fault is legal behaviour; a clock that jumps at every fourth op would be no clock."""
-    return kind.fault_class == "quirk" and kind.group != "clock"
+        # Legal behaviour may be frequent, but clocks that jump at every fourth op would be no clocks. Others
+        # strike 1 to 256 of 1,024 events: rare faults and storms in one set of runs.
+        is_frequent = kind.fault_class == "quirk" and kind.group != "clock"
+        return QUIRK_RATE if is_frequent else (stream.log_between(1, 256), 1_024)

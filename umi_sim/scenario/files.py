@@ -2,7 +2,7 @@
 
 Law 1. A file is refused with all its findings at once, or all of it is in range and drawing cannot fail.
 Law 2. Input is hostile: toml_reader.py bounds a file before parsing it, and reads every value.
-Law 3. What a file leaves out is drawn. A table of names that it gives ([faults], weights) holds all of them.
+Law 3. Options that a file leaves out are drawn. A table of names in it ([faults], weights) is complete.
 """
 
 import copy
@@ -65,7 +65,7 @@ NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def find(name_or_path: str) -> "Scenario":
-    """A shipped scenario by its id, or the file at a path that ends in .toml."""
+    """Return a shipped scenario by its id, or the one in the file at a path that ends in .toml."""
     known = list_shipped()
     if name_or_path not in known and not name_or_path.endswith(".toml"):
         hint = near(name_or_path, known) or "; umi-sim scenarios lists them"
@@ -74,7 +74,7 @@ def find(name_or_path: str) -> "Scenario":
 
 
 def of(config: RunConfig, path: str = "") -> "Scenario":
-    """The scenario that a run was drawn from: the one in this file, or the shipped one.
+    """Return the scenario that a run was drawn from: the one in the file at `path`, or the shipped one.
 
     Raises BadScenario, also if it is another one or of another version.
     """
@@ -98,7 +98,7 @@ def list_shipped() -> dict[str, Path]:
 
 
 def load(path: Path) -> "Scenario":
-    """The scenario in a file; problems name it as seen from here."""
+    """Return the scenario in a file. Raises BadScenario, with the path relative to the current folder."""
     here = Path.cwd()
     name = escape_text(str(path.relative_to(here) if path.is_relative_to(here) else path))
     try:
@@ -110,14 +110,13 @@ def load(path: Path) -> "Scenario":
 
 
 def parse(text: str, name: str, folder: Path | None) -> "Scenario":
-    """The scenario in a text. `name` is what problems call it, `folder` where its transcript lies."""
+    """Return the scenario in a text. `name`: the file in errors; `folder`: where its transcript is."""
     return check_document(toml(text, name), name, folder)
 
 
 def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario":
-    """The scenario with `table.key` -> value, as TOML, in place of its own."""
-    # The whole document is checked again: an override that
-    # is fine by itself may contradict the rest of the file.
+    """Return the scenario with overrides, which map `table.key` to a value as TOML."""
+    # The whole document is checked again: an override may contradict the rest of the file.
     document = copy.deepcopy(scenario.document)
     for key, value in overrides.items():
         put(document, key, value)
@@ -126,12 +125,11 @@ def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario"
 
 
 def check_document(document: Table, name: str, folder: Path | None) -> "Scenario":
-    """Return the scenario. All that could be read is searched for contradictions, even if some could not."""
+    """Return the scenario. Raises BadScenario with all findings: unreadable values, and contradictions."""
     values, findings = read_fields(document, tables(), ("scenario",))
-    rows = [values.pop(name, {}) for name in ("scenario", "agents", "workload", "clock", "services", "run")]
+    rows = [values.pop(each, {}) for each in ("scenario", "agents", "workload", "clock", "services", "run")]
     given = {key: value for row in (*rows, values) for key, value in row.items()}
-    # Built even of a file with findings, from what could be
-    # read: then its contradictions are told with the rest.
+    # Built even with findings, from what could be read, so that contradictions are reported with the rest.
     scenario = Scenario(document, folder, **given)
     findings += contradictions(scenario)
     if findings:
@@ -143,7 +141,7 @@ def check_document(document: Table, name: str, folder: Path | None) -> "Scenario
 
 
 def span(low: int, high: int) -> Schema:
-    """A number, or [low, high] from which one is drawn."""
+    """Return the schema of a number, or of [low, high] from which one is drawn."""
     what = f"a whole number or [low, high], {low} to {high}"
 
     def read(value: Json) -> Range:
@@ -156,7 +154,7 @@ def span(low: int, high: int) -> Schema:
 
 
 def read_flag_or_any(value: Json) -> Range:
-    """The least and the greatest that the flag may be."""
+    """Return the least and the greatest value of a flag."""
     if isinstance(value, bool):
         return (value, value)
     return (False, True) if value == "any" else fail('true, false or "any"', value)
@@ -172,7 +170,7 @@ def type_op(op: Table) -> Table:
 
 
 def names(each: Schema) -> Schema:
-    """A list of different names, at least one."""
+    """Return the schema of a list of different names, at least one."""
     return list_of(each, count_min=1, unique="names")
 
 
@@ -208,19 +206,19 @@ NEEDS: Final = {"scenario": ("id", "title")}
 
 
 class Key(NamedTuple):
-    """Where the value of a field stands in a file, and what may stand there."""
+    """The table of a field in a file, and its schema."""
 
     table: str
     schema: Schema
 
 
 class Scenario(Data):
-    """A checked file: each field has the name of its key. What the file does not say is None, or empty."""
+    """A checked file: each field has the name of its key. Keys that are left out are None, or empty."""
 
     document: Table
     beside = ("document",)
     folder: Path | None
-    settings: Mapping[str, str] = {}  # what `overridden` has put in place
+    settings: Mapping[str, str] = {}  # the overrides
     id: Annotated[str, Key("scenario", ID)] = ""
     version: Annotated[int, Key("scenario", whole(1, 1_000_000))] = 1
     title: Annotated[str, Key("scenario", LINE)] = ""
@@ -273,7 +271,7 @@ class Scenario(Data):
 
     @property
     def pin(self) -> Mapping[str, Any]:
-        """Settings that swarm and one_kind do not draw."""
+        """Return the settings that swarm and one_kind do not draw."""
         pinned: Mapping[str, Any] = self.swarm.get("pin", {})
         return pinned
 
@@ -343,14 +341,13 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def worst(memory: Mapping[str, Range]) -> dict[str, int]:
-    """Return values that contradict each other if any draw does: least where an option has a lower bound."""
-    # ends[False] is the least, ends[True] the greatest: its own lower end of the one option that other
-    # settings may not fall below, and the upper end of all others.
+    """Return values that contradict each other if any draw does."""
+    # The lower end of the one option that has to be above others, and the upper end of all others.
     return {name: ends[name != "promote_confidence_min_ppm"] for name, ends in memory.items()}
 
 
 def transcript_path(scenario: Scenario) -> str | None:
-    """Absolute, and only if it is a file below the folder of the scenario, links followed."""
+    """Return the absolute path of the transcript; None if it is no file below the folder of the scenario."""
     try:
         # Both resolved: a link or `..` in the name must not lead out of the folder.
         folder = (scenario.folder or Path()).resolve()
@@ -362,7 +359,7 @@ def transcript_path(scenario: Scenario) -> str | None:
 
 
 def draw(scenario: Scenario, seed: int, overrides: Mapping[str, str] = NO_OVERRIDES) -> RunConfig:
-    """Draw all that the seed decides before the first step. Raises BadScenario for wrong overrides alone."""
-    scenario = overridden(scenario, overrides) if overrides else scenario
-    config = exploring.without_draws(config_of(scenario, seed), scenario.explore)
-    return structs.replace(config, settings=dict(scenario.settings)) if scenario.settings else config
+    """Draw the configuration of one run. Raises BadScenario only for wrong overrides."""
+    source = overridden(scenario, overrides) if overrides else scenario
+    config = exploring.without_draws(config_of(source, seed), source.explore)
+    return structs.replace(config, settings=dict(source.settings)) if source.settings else config

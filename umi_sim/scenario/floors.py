@@ -1,9 +1,9 @@
-"""Floors: what a sweep must have met before it means something that it found no failure.
+"""Floors: what a sweep must have met before a pass means anything.
 
 Law 1. A summary is counts, and the least and greatest value of each option: it adds up in any order.
-Law 2. What is demanded follows from the scenario's file alone: marks with floors, fault kinds that it turns
-       on, options that it leaves open, requests that it may use.
-Law 3. Few runs prove nothing: below a number of runs nothing is demanded but that most operations are judged.
+Law 2. The demands follow from the scenario's file alone: marks with floors, fault kinds that it turns on,
+       options that it leaves open, requests that it may use.
+Law 3. Few runs prove nothing: below a number of runs the only demand is that most operations are judged.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ Ends = tuple[Value, Value]
 
 
 class Summary(Mutable):
-    """The counts of what the runs of one scenario met.
+    """Counts over the runs of one scenario.
 
     `reached`: mark -> runs that met it. `ends`: option -> its least and its greatest value. `pairs`: two
     requests that an agent made one after the other -> how often.
@@ -49,7 +49,7 @@ class Summary(Mutable):
     pairs: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
 
     def add(self, other: "Summary") -> None:
-        """Add what other runs met."""
+        """Add the counts of other runs."""
         self.runs += other.runs
         self.operations += other.operations
         self.excused += other.excused
@@ -66,7 +66,7 @@ class Summary(Mutable):
 
 
 def order(value: Value) -> tuple[int, str]:
-    """Options are numbers, flags or words; one option has values of one kind."""
+    """Return the sort key of a value: a number, flag or word; one option has values of one kind."""
     return (0, value) if isinstance(value, str) else (value, "")
 
 
@@ -93,7 +93,7 @@ def summary_of(scenario: Scenario, verdict: Verdict) -> Summary:
 
 
 def pairs_of(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """The requests of each agent, each with the next one."""
+    """Yield the requests of each agent, each with the next one."""
     ops = [item for item in verdict.items if isinstance(item, Op)]
     for agent in verdict.config.agents:
         yield from pairwise(op.name for op in ops if op.agent == agent.name)
@@ -109,14 +109,14 @@ def enabled_kinds(scenario: Scenario) -> tuple[str, ...]:
         return ()
     if mode == "one_kind" and pinned:
         return (pinned,)
-    # An absent table turns all kinds on, but demands none: only what a file asks for by name must have fired.
+    # An absent table turns all kinds on, but demands none: only kinds that a file names must have fired.
     possible = possible_kinds(structs.replace(scenario, faults=scenario.faults or {}))
     may_destroy = scenario.pin.get("loss") is not False
     return tuple(name for name in possible if may_destroy or KINDS[name].fault_class != "destroys")
 
 
 def open_options(scenario: Scenario) -> tuple[str, ...]:
-    """The options that the file gives as a range, as a choice of words or as "any"."""
+    """Return the options that the file gives as a range, as a choice of words or as "any"."""
     spans = {name: getattr(scenario, name.partition(".")[2]) for name in SPANS}
     words = {"services.latency": scenario.latency, "run.policy": scenario.policy}
     memory = {f"memory.{name}": ends for name, ends in scenario.memory.items()}
@@ -170,7 +170,11 @@ def list_missed(
     for name, scenario in scenarios.items():
         summary = summaries.get(name, Summary())
         lacks = list(lacking(scenario, summary)) if summary.runs >= run_count_min else []
-        found += [Missed(name, what) for what in (*lacks, *too_excused(summary))]
+        n, d = EXCUSED_MAX
+        if summary.excused * d > summary.operations * n:
+            share = f"{summary.excused} of {summary.operations} operations excused"
+            lacks.append(f"{share}, at most {n}/{d} may be")
+        found += [Missed(name, what) for what in lacks]
     return found + [Missed("", what) for what in lacking_pairs(scenarios, summaries, pair_run_count_min)]
 
 
@@ -184,27 +188,20 @@ def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
         if not summary.fired[kind]:
             yield f"fault {kind}: never fired"
     for name in open_options(scenario):
-        low, high = summary.ends.get(name, (None, None))  # runs that were ended by force tell nothing
+        low, high = summary.ends.get(name, (None, None))  # runs that were ended by force have no values
         if low == high:
             yield f"option {name}: always {low}"
-
-
-def too_excused(summary: Summary) -> Iterator[str]:
-    n, d = EXCUSED_MAX
-    if summary.excused * d > summary.operations * n:
-        yield f"{summary.excused} of {summary.operations} operations excused, at most {n}/{d} may be"
 
 
 def lacking_pairs(
     scenarios: Mapping[str, Scenario], summaries: Mapping[str, Summary], run_count_min: int
 ) -> Iterator[str]:
-    """Pairs that many runs might have asked one after the other, and none did."""
+    """Yield pairs of requests that many runs might have made one after the other, and none did."""
     run_counts: Counter[tuple[str, str]] = Counter()
     seen: Counter[tuple[str, str]] = Counter()
     for name, scenario in scenarios.items():
         summary, kinds = summaries.get(name, Summary()), requests_of(scenario)
-        # A pair counts the runs of all scenarios that may ask
-        # both: no single one has enough runs for each pair.
+        # Runs of all scenarios with both requests count: no single one has enough runs for each pair.
         run_counts.update(dict.fromkeys(product(kinds, kinds), summary.runs))
         seen.update(summary.pairs)
     for (first, second), run_count in run_counts.items():

@@ -1,4 +1,4 @@
-"""What each key of a seed file holds: the schemas by which a file is read, written and described."""
+"""The keys of a seed file: the schemas by which a file is read, written and described."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -38,7 +38,7 @@ from umi_sim.machines import limits
 from umi_sim.machines.table import TARGETS
 from umi_sim.record.category_lists import LISTS
 from umi_sim.record.exit_codes import EXIT_CODES
-from umi_sim.record.recorded_replies import ASK_COUNT_MAX, RecordedReply
+from umi_sim.record.items import ASK_COUNT_MAX, RecordedReply
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.seedfile.item_json import RECORD
 from umi_sim.seedfile.packed_items import PACKED
@@ -77,7 +77,7 @@ def consistent(options: dict[str, int | bool]) -> dict[str, int | bool]:
 
 
 def read_mutant(value: Json) -> str:
-    """The name of a planted bug. The canary is known without a look at the files of all others."""
+    """Read the name of a planted bug; the canary without reading the files of all others."""
     from umi_sim.mutants import CANARY  # never on the way of a plain replay
 
     return CANARY.name if value == CANARY.name else str(mutant_schema().read(value))
@@ -90,13 +90,13 @@ def mutant_schema() -> Schema:
 
 
 def cap_number(cap: int) -> Schema:
-    # More than the cap is cut down, not refused: the file is right, this machine grants it no more.
+    # A higher number is lowered, not refused.
     return then(whole(1, 10**18), lambda given: min(cap, given))
 
 
 # What each key holds.
 
-# The configuration of a file that says nothing. It must never change: an old file leaves out what was plain.
+# The configuration of a file without any. It must never change: old files leave out its values.
 PLAIN: Final = RunConfig(
     scenario="", version=1, seed=0, mode="plain", agents=(AgentConfig("a", Scope("u1", "a1")),),
     start_ms=1_700_000_000_000, memory={}, weights={}, faults={}, operations_max=50, in_flight_max=1,

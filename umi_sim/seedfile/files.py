@@ -1,10 +1,11 @@
 """Seed files: one run as JSON, its configuration and its items, so that it fails alike on any machine.
 
-Law 1. The items replay the run; the seed alone says where they came from. An absent key of the
-       configuration is plain, whatever a default may become.
+Law 1. The items replay the run; the seed only says where they came from. An absent key of the configuration
+       has the value in PLAIN, whatever a default may become.
 Law 2. Input is hostile: bounded, typed, every name known; nothing is imported, evaluated or opened for it.
-Law 3. What a reader does not know stays in the file: unknown top-level keys are kept on rewrite.
-Law 4. A file is whole or not there. A checksum that is wrong says: edited by hand, its hashes prove nothing.
+Law 3. Unknown top-level keys are kept when a file is written again.
+Law 4. A file is complete or not there. A wrong checksum means that it was edited by hand: its hashes prove
+       nothing.
 """
 
 import json
@@ -43,7 +44,7 @@ EPHEMERAL: Final = Path(".umi-sim/ephemeral")
 
 
 def of_verdict(verdict: Verdict) -> SeedFile:
-    """The seed file of a run that has ended; only a failure that was told has digests around its step."""
+    """Make the seed file of a verdict."""
     failure = verdict.failure
     expect = ExpectedResult(
         "fail" if failure else "pass", verdict.trace_hash, verdict.prefix_every, verdict.prefix,
@@ -58,7 +59,7 @@ def of_verdict(verdict: Verdict) -> SeedFile:
 
 
 def default_path(failure: Failure) -> Path:
-    """Return where the first failure of a fingerprint is kept, from the current folder."""
+    """Return the relative path of the first failure of a fingerprint."""
     return EPHEMERAL / f"{failure.rule}-{fingerprint.of(failure)}.json"
 
 
@@ -73,8 +74,8 @@ def save(
 ) -> Path:
     """Write a failure to a file of its own, and return the path. Raises BadSeedFile if it is too large.
 
-    A file with the same items is its own; so is one that `is_own` accepts. `filled`: what is written
-    to this path, from the failure.
+    A file with the same items is its own; so is one that `is_own` accepts. `filled`: returns the seed to
+    write to a path, given the failure.
     """
     assert seed.failure is not None
     items = [item_json.to_json(item) for item in seed.items]
@@ -110,12 +111,12 @@ def maybe_read(path: Path) -> SeedFile | None:
 
 
 def dumps(verdict: Verdict) -> str:
-    """The text of the seed file of a run."""
+    """Return the text of the seed file of a run."""
     return text_of(of_verdict(verdict))
 
 
 def write(path: Path, source: SeedFile | Verdict) -> None:
-    """Write the file; its folder is made if need be. Raises BadSeedFile if the run is too large."""
+    """Write the file, and its folder if there is none. Raises BadSeedFile if the run is too large."""
     seed = source if isinstance(source, SeedFile) else of_verdict(source)
     data = text_of(seed).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +127,7 @@ def write(path: Path, source: SeedFile | Verdict) -> None:
 
 
 def read(path: Path) -> SeedFile:
-    """The run in a file. Raises BadSeedFile naming the file and the place in it."""
+    """Read the run in a file. Raises BadSeedFile, which names the file and the place in it."""
     try:
         data = bytes_of(path)
     except OSError as error:
@@ -135,8 +136,7 @@ def read(path: Path) -> SeedFile:
 
 
 def loads(data: bytes, name: str) -> SeedFile:
-    """The run in these bytes; `name` is what an error calls them."""
-    # A trace is a file of a run, too, and easily taken for this one: hence the command that shows it.
+    """Read the run in these bytes. Raises BadSeedFile; `name`: the file in errors."""
     if is_trace(data):
         raise BadSeedFile(f"{name}: is a trace, and no seed file: umi-sim show {name}")
     try:
@@ -146,14 +146,10 @@ def loads(data: bytes, name: str) -> SeedFile:
 
 
 def name_of(path: Path) -> str:
-    return shown_whole(str(path))
-
-
-def shown_whole(text: str) -> str:
-    """A text that may hold anything, as it is if it is plain."""
-    return (
-        text if text.isascii() and text.isprintable() else json.dumps(text)[1:-1].replace("\x7f", "\\u007f")
-    )
+    """Return the path as it is if it is plain ASCII, else escaped."""
+    text = str(path)
+    is_plain = text.isascii() and text.isprintable()
+    return text if is_plain else json.dumps(text)[1:-1].replace("\x7f", "\\u007f")
 
 
 def from_document(document: dict[str, Json]) -> SeedFile:
@@ -169,8 +165,7 @@ def from_document(document: dict[str, Json]) -> SeedFile:
         config, known["items"], failure=failure_of(failure) if failure else None, **marks, **known_parts,
         original_config=original_config_of(known, config),
         extra={key: value for key, value in document.items() if key not in DOCUMENT},
-        # Over the document as it was read, unknown keys included,
-        # so that a newer writer's file is not called edited.
+        # Over the document as it was read, unknown keys included: a file of a newer writer is not edited.
         is_edited=document.get("checksum") != checksum(document),
     )  # fmt: skip
 
@@ -184,8 +179,7 @@ def check_format(document: dict[str, Json]) -> None:
         raise Wrong(("format", f"{message}: umi-sim show, html, replay, why and export read it, too"))
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no seed file'))
-    # `version` says how it was written, `min_reader` what it
-    # takes to read it: a newer file may still be readable.
+    # `version` is that of the writer, `min_reader` the least that can read it.
     needed = at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1))
     if needed > VERSION:
         message = f"this one reads version {VERSION}, the file needs {needed}"

@@ -1,6 +1,6 @@
 """Items as JSON and back: operations, faults, schedule deviations and clock moves, each checked by its kind.
 
-Law 1. An unknown kind, field or name is refused, with its path. Law 2. What unpacks is bounded before it is.
+Law 1. An unknown kind, field or name is refused, with its path. Law 2. Sizes are checked before unpacking.
 """
 
 from collections.abc import Callable, Iterable
@@ -47,7 +47,7 @@ def to_json(item: Item) -> Json:
 
 
 def from_json(value: Json) -> Item:
-    """The item in an object. Raises Wrong."""
+    """Read the item in an object. Raises Wrong."""
     kind = at("kind", KIND.read, as_object(value).get("kind"))
     fields = TABLES[kind].read(value)
     del fields["kind"]
@@ -59,9 +59,8 @@ def from_json(value: Json) -> Item:
 
 
 def all_from_json(value: Json) -> tuple[Item, ...]:
-    """The items of a record, ids unique; what they unpack to is bounded before it is unpacked."""
-    # Each text is bounded by itself, but a hundred thousand
-    # items could each unpack to the most that is allowed.
+    """Read the items of a record; their ids must differ, and their size when unpacked is bounded."""
+    # Each text is bounded by itself, but a hundred thousand items could each unpack to the bound.
     if unpacked_chars(value) > UNPACKED_CHARS_MAX:
         wrong(f"more than {UNPACKED_CHARS_MAX} characters when unpacked")
     items: tuple[Item, ...] = ITEMS.read(value)
@@ -74,10 +73,9 @@ def all_from_json(value: Json) -> tuple[Item, ...]:
 
 
 def unpacked_chars(value: Json) -> int:
-    """Count the characters to which all runs below this value come."""
+    """Count the characters of all runs below this value when unpacked."""
     match value:
-        # The form of a run, wherever it stands; a list that merely
-        # looks like one is counted too high, never too low.
+        # The form of a run; a list that merely looks like one only makes the count too high.
         case [str() as piece, int() as count]:
             return len(piece) * max(0, count)
         case list():
@@ -92,10 +90,10 @@ def unpacked_chars(value: Json) -> int:
 
 @cache
 def fault_table(name: str) -> Schema:
-    """The arguments of a fault; those that a file does not say are as its class says."""
+    """Return the schema of the arguments of a fault; optional ones have the default of its class."""
     kind = KINDS[name]
-    needs = [name for name, argument in kind.arguments.items() if argument.default is REQUIRED]
-    given = table({name: argument.schema for name, argument in kind.arguments.items()}, *needs)
+    needs = [key for key, argument in kind.arguments.items() if argument.default is REQUIRED]
+    given = table({key: argument.schema for key, argument in kind.arguments.items()}, *needs)
     return then(given, kind.whole_args)
 
 

@@ -1,4 +1,4 @@
-"""Many items as one text: JSON, zlib, base64. What unpacks is bounded, and read like any other items."""
+"""Many items as one text: JSON, zlib, base64. Unpacking is bounded; the result is read like other items."""
 
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ from umi_sim.seedfile.item_json import UNPACKED_CHARS_MAX, all_from_json, to_jso
 
 
 def pack_items(items: Sequence[Item]) -> str:
-    """Return the items as one text, for `all_unpacked`."""
+    """Return the items as one text, which `unpack_items` reads."""
     return b2a_base64(compress(compact([to_json(item) for item in items]).encode()), newline=False).decode()
 
 
 def can_pack(items: Sequence[Item]) -> bool:
-    """Check whether a reader would unpack so much."""
+    """Return whether a reader would unpack so many items."""
     document = compact([to_json(item) for item in items]).encode()
     return len(document) <= UNPACKED_CHARS_MAX and value_count(document) <= VALUE_COUNT_MAX
 
 
-def all_unpacked(value: Json) -> tuple[Item, ...]:
-    """The items in such a text; unpacking stops at a bound, and what comes out is read like any others."""
+def unpack_items(value: Json) -> tuple[Item, ...]:
+    """Return the items in such a text. Raises Wrong."""
     given, unpacking = value if isinstance(value, str) else fail("text", value), decompressobj()
     try:
-        # At most one byte more than is allowed: a few kilobytes of zlib may unpack to gigabytes.
+        # At most one byte more than allowed: a few kilobytes of zlib may unpack to gigabytes.
         data = unpacking.decompress(a2b_base64(given, strict_mode=True), UNPACKED_CHARS_MAX + 1)
     except (ValueError, zlib_error):
         wrong("expected items packed with zlib, then base64, got text that is not")
@@ -42,4 +42,4 @@ def all_unpacked(value: Json) -> tuple[Item, ...]:
     return all_from_json(document)
 
 
-PACKED: Final = Schema(all_unpacked, lambda: {"type": "string", "contentEncoding": "base64"}, pack_items)
+PACKED: Final = Schema(unpack_items, lambda: {"type": "string", "contentEncoding": "base64"}, pack_items)

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 from umi_core.data import Data
 from umi_sim.formats.schema import HEX, list_of, map_of, of, one_of, whole
-from umi_sim.record.items import ITEM_KINDS, Item, ItemId
-from umi_sim.record.recorded_replies import RecordedReply
+from umi_sim.record.items import ITEM_KINDS, Item, ItemId, RecordedReply
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 
@@ -16,11 +15,11 @@ Counts = Annotated[Mapping[str, int], map_of(ITEM_KINDS, "kind of item", whole()
 
 
 class BadSeedFile(ValueError):
-    """A file that is no seed file, or a run too large for one; the message is one line."""
+    """The file is no seed file, or the run is too large for one; the message is one line."""
 
 
 class ExpectedResult(Data):
-    """The result of a replay as it must be: `result` is fail or pass; the hashes hold for unchanged items."""
+    """The expected result of a replay: `result` is fail or pass; the hashes hold for unchanged items."""
 
     result: Annotated[str, one_of(("fail", "pass"), "result")]
     trace: Digest = ""

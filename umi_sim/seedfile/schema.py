@@ -1,8 +1,7 @@
-"""The format of seed files as a JSON Schema, made of the tables that the reader reads by.
+"""The format of seed files as a JSON Schema, made of the tables of the reader.
 
-Law 1. Whatever the reader takes, the schema takes. The schema takes more where one value depends on another:
-       ids that must be unique, agents that must exist, sizes when unpacked, a configuration that contradicts
-       itself.
+Law 1. The schema accepts whatever the reader accepts. It accepts more where one value depends on another: ids
+       that must be unique, agents that must exist, sizes when unpacked, a contradictory configuration.
 """
 
 import json
@@ -18,7 +17,7 @@ DEPTH: Final = 7
 
 
 def schema() -> Rule:
-    """The schema of a whole file. Top-level keys that are not known are allowed."""
+    """Return the schema of a whole file. Unknown top-level keys are allowed."""
     properties = {key: each.rule() for key, each in DOCUMENT.items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -31,7 +30,7 @@ def schema() -> Rule:
 
 
 def text() -> str:
-    """One line for each key of a file, each kind of item, and each request, fault and move."""
+    """Return the schema as text: a line for each key, each kind of item, and each request, fault and move."""
     return laid_out(schema(), 0) + "\n"
 
 

@@ -1,8 +1,8 @@
 """A seed file as text: one line for each top-level key and item, ASCII, a checksum over the compact form.
 
-Law 1. From a file that is too large parts are left out, the least needed first: the answers of the model,
-       then the items from before shrinking.
-Law 2. Items of the schedule are left out only if no reader would take the file otherwise; its notes say so.
+Law 1. A file that is too large leaves parts out, the least needed first: the answers of the model, then the
+       items from before shrinking.
+Law 2. Items of the schedule are left out only if no reader would accept the file otherwise; its notes say so.
 """
 
 from typing import Final
@@ -27,33 +27,29 @@ NO_SCHEDULE: Final = "too large: schedule items left out, only regeneration from
 
 
 def text_of(seed: SeedFile) -> str:
-    """The file as text. Raises BadSeedFile if what must stay in it is too large to be read."""
-    seed = slim(seed)
-    written = layout(document_of(seed))
-    if is_too_large(seed, written):
-        few = tuple(item for item in seed.items if not isinstance(item, Deviation))
-        seed = structs.replace(seed, items=few, history=structs.replace(seed.history, notes=NO_SCHEDULE))
-        written = layout(document_of(seed))
-    if is_too_large(seed, written):
+    """Return the file as text. Raises BadSeedFile if its necessary parts are too large."""
+    kept = slim(seed)
+    written = layout(document_of(kept))
+    if is_too_large(kept, written):
+        few = tuple(item for item in kept.items if not isinstance(item, Deviation))
+        kept = structs.replace(kept, items=few, history=structs.replace(kept.history, notes=NO_SCHEDULE))
+        written = layout(document_of(kept))
+    if is_too_large(kept, written):
         raise BadSeedFile(
-            f"the run has {len(seed.items)} items in {len(written)} bytes, too large for a seed file"
+            f"the run has {len(kept.items)} items in {len(written)} bytes, too large for a seed file"
         )
     return written
 
 
 def slim(seed: SeedFile) -> SeedFile:
     """Return the file without the model's answers, then without the original items, if it is too large."""
-    # Measured without the originals: they are left out for
-    # their own size, and must not cost the answers their place.
-    bare = structs.replace(seed, original=(), original_config=None)
-    if seed.model and len(layout(document_of(bare))) > bytes_max(seed):
-        seed, bare = structs.replace(seed, model=()), structs.replace(bare, model=())
-    is_large = seed.original and len(layout(document_of(seed))) > WITH_ORIGINAL_BYTES_MAX
-    return bare if is_large or not packed_items.can_pack(seed.original) else seed
-
-
-def bytes_max(seed: SeedFile) -> int:
-    return MINIMISED_BYTES_MAX if seed.minimised else WITH_ORIGINAL_BYTES_MAX
+    # Measured without the original items, which are left out for their own size.
+    full, bare = seed, structs.replace(seed, original=(), original_config=None)
+    bytes_max = MINIMISED_BYTES_MAX if seed.minimised else WITH_ORIGINAL_BYTES_MAX
+    if seed.model and len(layout(document_of(bare))) > bytes_max:
+        full, bare = structs.replace(full, model=()), structs.replace(bare, model=())
+    is_large = full.original and len(layout(document_of(full))) > WITH_ORIGINAL_BYTES_MAX
+    return bare if is_large or not packed_items.can_pack(full.original) else full
 
 
 def is_too_large(seed: SeedFile, written: str) -> bool:
@@ -62,7 +58,7 @@ def is_too_large(seed: SeedFile, written: str) -> bool:
 
 
 def document_of(seed: SeedFile) -> dict[str, Json]:
-    """The file as JSON; what is empty and may be left out is."""
+    """Return the file as JSON, without empty optional parts."""
     config = seed.config
     limits = {name: getattr(config, name) for name in ("steps_max", "virtual_ms_max")}
     parts = {
@@ -81,14 +77,14 @@ def document_of(seed: SeedFile) -> dict[str, Json]:
 
 
 def scenario_of(config: RunConfig) -> Json:
-    """A scenario, with what --set replaced in it; one that does not ship with umi_sim is the user's own."""
+    """Return the scenario with its --set overrides; one that does not ship with umi_sim is the user's own."""
     own = {} if is_shipped(config.scenario) else {"own": True}
     settings = {"set": config.settings} if config.settings else {}
     return {"id": config.scenario, "version": config.version, "target": config.target, **own, **settings}
 
 
 def config_to_json(config: RunConfig) -> dict[str, Json]:
-    """The configuration, but for what only a generator reads from files, and what stands elsewhere."""
+    """Return the configuration as JSON, without options of generators and those with a key of their own."""
     return {name: schema.write(getattr(config, name)) for name, schema in CONFIG.items()}
 
 

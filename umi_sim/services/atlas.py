@@ -1,9 +1,11 @@
 """The atlas: what a world may destroy, and what it has destroyed, with the time.
 
-Law 1. Without loss only what can be made again is destroyed: vectors. Law 2. With loss at most `loss_max`
-keys are destroyed, or the whole store once: a key is an entity, one of its versions, or a session.
-Law 3. What a life needs before it can answer at all (epoch, head, core, access records) is destroyed only
-with the whole store. Law 4. Healing gives back links, room and services, never what was destroyed.
+Law 1. Without loss only rows that can be made again are destroyed: vectors.
+Law 2. With loss at most `loss_max` keys are destroyed, or the whole store once: a key is an entity, one of
+its versions, or a session.
+Law 3. Rows that a memory needs before it can answer at all (epoch, head, core, access records) are destroyed
+only with the whole store.
+Law 4. Healing restores links, room and services, never destroyed rows.
 """
 
 from typing import Final
@@ -14,7 +16,6 @@ from umi_core.rows import Address
 
 REBUILT: Final = ("vector",)
 LOSABLE: Final = ("entity", "version", "session")
-OWN_CHECKSUM: Final = ("session",)  # nothing would notice a flipped byte of any other row
 
 
 class Loss(Data):
@@ -40,6 +41,8 @@ class Loss(Data):
 
 
 class Atlas(Owner):
+    """The losses of one world, of which at most `loss_max` keys are allowed."""
+
     loss_max: int = 0
     losses: list[Loss] = []
 
@@ -49,7 +52,7 @@ class Atlas(Owner):
 
     def can_lose(self, keys: tuple[Address, ...]) -> bool:
         """Return True if all these keys may be lost in addition to those that are lost already."""
-        # a key that is lost twice counts once: losing it again costs nothing
+        # A key that is lost twice counts once.
         lost = dict.fromkeys((*(key for loss in self.losses for key in loss.keys), *keys))
         return not self.is_wiped and len(lost) <= self.loss_max
 
@@ -67,7 +70,7 @@ class Atlas(Owner):
             self.losses.append(Loss(kind, event, at_ms, lost, store))
 
     def has_struck(self, op_id: str) -> bool:
-        """Return True if a write that this operation was told is stored may be missing."""
+        """Return True if a write that was acknowledged to this operation may be missing."""
         return any(loss.kind == "storage_ack_early" and loss.owner == op_id for loss in self.losses)
 
     def explains(self, row_id: str) -> bool:

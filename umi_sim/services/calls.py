@@ -1,7 +1,7 @@
 """The services that agents share: model, embedder and storage.
 
-A service answers from its state at the instant a call arrives; a commit is durable one flush later. What a
-fault does to a call stands in umi_sim/faults/.
+A service answers from its state at the instant a call arrives; a commit is durable one flush later. The
+effects of faults on calls are in umi_sim/faults/.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from umi_sim.services.stores import SimStore
 
 
 class Call(Data):
-    """One effect on its way: its event name, the agent and life that asked it, and when."""
+    """One effect on its way: its event name, the agent and incarnation that asked it, and when."""
 
     event: str
     agent: str
@@ -67,14 +67,15 @@ class Later(Data):
 
 
 DOUBTS: Final[Mapping[str | int, FailureKind]] = {"unknown": "unknown", "timeout": "timeout"}
-"""The failures that a sender is told in place of an outcome that stays unknown."""
+"""The failures that are reported to a sender in place of an unknown outcome."""
 
 
 class Flush(Data):
     """A batch that becomes durable one flush later.
 
-    `told`: what its sender is told: true, nothing, unknown, timeout, or the time of a slow answer.
-    `nonsense`: what is wrong with an answer that says that the batch is durable.
+    `reported`: what its sender is told: the true answer ("true"), nothing, unknown, timeout, or the true
+    answer at this time. `nonsense`: which malformed answer takes the place of one that says that it is
+    durable.
     """
 
     ticket: int
@@ -105,7 +106,7 @@ class Services:
         self.last_text = ""
         self.sayings = Sayings()
         self.durable_ops: dict[str, None] = {}
-        self.vector_turn = 0  # how often the embedder's model changed; each time components moved on by one
+        self.vector_turn = 0  # how often the embedder's model changed; each time components move by one
         self._dims = dims
         self._attempts: dict[tuple[str, str], int] = {}
 
@@ -119,15 +120,15 @@ class Services:
         return self.stores[effect.store]
 
     def register_arrival(self, call: Call, now_ms: int) -> str:
-        """Count the arrival of a call; return the key of its draws.
+        """Count the arrival of a call; return the data of its draws.
 
-        For model and embedder that is the question with its attempt, not the event: a run from which an
+        For model and embedder this is the question with its attempt, not the event: a run from which an
         earlier operation was removed still draws the same for the same question.
         """
         self.turn_to(now_ms)
         if isinstance(call.effect, AskModel | Embed):
             key = self._question(call)
-            # The attempt counts, or a question that failed once would be drawn the same failure for ever.
+            # Without the attempt, a question that failed once would draw the same failure for ever.
             self._attempts[key] = self._attempts.get(key, 0) + 1
             return f"{key[1]}/{self._attempts[key]}"
         return call.event
@@ -143,7 +144,7 @@ class Services:
         return self._attempts[self._question(call)]
 
     def is_away(self, call: Call, now_ms: int) -> str:
-        """Return why the service strikes every call right now: `dead`, `away`, or empty if it does not."""
+        """Return why the service fails every call right now: `dead`, `away`, or empty if it does not."""
         effect = call.effect
         if isinstance(effect, Read | Commit) and self.store_of(effect).is_dead(call.sent_ms, now_ms):
             return "dead"
@@ -184,7 +185,7 @@ class Services:
         raise AssertionError(effect)
 
     def begin_commit(self, call: Call, commit: Commit, reported: str | int) -> Flush:
-        """Hand a batch to its store, where it becomes durable one flush later."""
+        """Hand a batch to its store, where it becomes durable one flush later. `reported`: as of `Flush`."""
         return Flush(self.store_of(commit).storage.arrive(commit, call.agent), reported)
 
     def drop_batch(self, call: Call, flush: Flush) -> None:
@@ -197,13 +198,13 @@ class Services:
         return op_id in self.durable_ops
 
     def flush(self, call: Call, flush: Flush, now_ms: int) -> Later | None:
-        """Make a batch durable, unless its store has died since; return what the sender is told of it."""
+        """Make a batch durable, unless its store has died since; return the answer to its sender, if any."""
         assert isinstance(call.effect, Commit)
         self.turn_to(now_ms)
         storage = self.store_of(call.effect).storage
         known_count, answer = storage.durable_count, storage.flush(flush.ticket, now_ms)
-        # By the count, not by the answer: a batch that comes a
-        # second time is Committed again, and not durable anew.
+        # By the count, not by the answer: a batch that comes a second time is Committed without becoming
+        # durable.
         if storage.durable_count > known_count and storage is self.storage:
             self.on_durable(call)
         if isinstance(answer, Committed):
@@ -211,7 +212,7 @@ class Services:
         if answer is None or flush.reported == "nothing":
             return None
         answer = structs.replace(answer, request_id=call.effect.request_id)
-        # only a success is put in doubt: a conflict or a full store stays true, for nothing happened
+        # Only a success is put in doubt: a conflict or a full store is reported as it is.
         if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.reported)):
             answer = EffectFailed(call.effect.request_id, doubt)
         given: Answer = answer if flush.nonsense is None else nonsense(answer, flush.nonsense)

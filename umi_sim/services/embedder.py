@@ -30,8 +30,7 @@ def embed(text: str, dims: int, turn: int = 0) -> tuple[int, ...]:
             sums[place] += 1
         for place in down:
             sums[place] -= 1
-    # Turned vectors are as near to each other as before, and far from those of the model before: what a
-    # change of the embedder does to stored rows.
+    # Turned vectors are as near to each other as before, and far from stored vectors of the model before.
     vector, at = scale_sums(sums), -turn % dims
     return vector[at:] + vector[:at]
 

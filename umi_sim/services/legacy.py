@@ -1,7 +1,8 @@
-"""The old server's store beside main, as it is assumed to be (K11.3): what was given up never lands later.
+"""The old server's store beside main, as it is assumed to be (K11.3): superseded writes never happen later.
 
-Law 1. A call that comes after a later one of the same caller and kind is turned away, and so is what such a
-call had on its way: a read shows what will stay. Law 2. In all else it fails as any store does.
+Law 1. A batch that comes after a later call of the same caller and kind is dropped, and so are earlier
+batches on their way: a read shows what will stay.
+Law 2. In all else it fails as any store does.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ from umi_core.messages.answers import Answer
 from umi_core.messages.effects import MAIN, Commit
 from umi_sim.services.calls import Call, Flush, Services
 
-Order = tuple[int, int]  # the life of the caller, and its question
+Order = tuple[int, int]  # the incarnation of the caller, and the number of its question
 Line = tuple[str, str]  # the caller, and the kind of rows
 
 
@@ -39,8 +40,8 @@ class WithLegacy(Services):
 
     def supersede_earlier(self, call: Call) -> bool:
         """Return False if a later call of its line has come; otherwise drop all earlier batches of it."""
-        #   life 1: write x=1 ......(late)......> dropped, or x=1 would take the place of x=2
-        #   life 2:      write x=2 -> done
+        #   incarnation 1: write x=1 ......(late)......> dropped, or x=1 would replace x=2
+        #   incarnation 2:      write x=2 -> done
         line, order = line_of(call), (call.life, call.effect.request_id)
         if order < self.latest.get(line, order):
             return False

@@ -1,6 +1,6 @@
-"""Answers that are none: one part is of another type, is missing, or is a number without end.
+"""Malformed answers: one part is of another type, is missing, or is infinite.
 
-Law 1. Pure and total: any answer and any number give an answer that is recognisably none.
+Law 1. Pure and total: any answer and any number give an answer that is recognisably malformed.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ def receipt_with(**parts: Any) -> Change:
 
 
 def answers_of(*classes: type) -> tuple[Change, ...]:
-    """Return changes that answer quite another question."""
+    """Return changes into answers to another question, of these classes."""
     parts: dict[type, dict[str, Any]] = {ModelReplied: {"text": "{}"}, Embedded: {"vectors": ((1,),)}}
     return tuple(lambda answer, cls=cls: cls(answer.request_id, **parts.get(cls, {})) for cls in classes)
 
@@ -74,6 +74,6 @@ WRONG: Final[Mapping[type, tuple[Change, ...]]] = {
 
 
 def nonsense(answer: Answer, choice: int) -> Answer:
-    """Return the `choice`-th of what may come in place of an answer; a failure is always told well."""
+    """Return the `choice`-th malformed variant of an answer; a failure has none and is returned as it is."""
     options = WRONG.get(type(answer), ())
     return options[choice % len(options)](answer) if options else answer

@@ -10,14 +10,14 @@ from hashlib import blake2b
 from typing import Final
 
 from umi_core.messages.effects import AskModel
-from umi_sim.record.recorded_replies import ASK_COUNT_MAX, RecordedReply
+from umi_sim.record.items import ASK_COUNT_MAX, RecordedReply
 from umi_sim.services.model import truth
 
 PROMPT_DIGEST_BYTES: Final = 8
 
 
 class Sayings:
-    """The answers of one run; `recorded` are those it should give again."""
+    """The answers of one run; `recorded`: those to give again."""
 
     def __init__(self, recorded: Iterable[RecordedReply] = ()) -> None:
         self.changed: dict[str, None] = {}  # events whose prompt is not the one that was recorded

@@ -1,29 +1,38 @@
-"""The search index: what storage keeps beside its rows, so that a search need not look at each of them.
+"""The search index: derived data of a storage, so that a search need not read every row.
 
-Law 1. It is derived: made from the rows when it is first asked, kept up by what is said to have changed, and
-       lost by every copy, which makes its own.
+Law 1. It is made from the rows at the first search, and updated from the addresses marked as changed. A copy
+       of a storage has none, and makes its own.
 Law 2. Its hits are those of a scan, score by score and tie by tie: numpy narrows down, whole numbers decide.
-Law 3. A row that does not fit its columns is looked at on its own, as a scan does.
+Law 3. A row that does not fit its columns is scored on its own, as by a scan.
+Law 4. Rows of a table are slots, numbers that only grow, so posting lists are in order by themselves.
 """
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from umi_core.conditions import Condition, Where, holds
 from umi_core.data import Owner
 from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN
 from umi_core.messages.effects import ByVector, ByWords
-from umi_core.policies.similarity import VectorRows, best_by_words, exact_type, measure_rows, nearest
+from umi_core.policies.similarity import (
+    Posting,
+    VectorRows,
+    best_by_words,
+    exact_type,
+    measure_rows,
+    nearest,
+)
 from umi_core.policies.term_scores import LENGTH_UNIT, TermStatistics
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
-from umi_sim.services.postings import Mask, Postings, grow_array
 from umi_sim.services.stored_rows import hit_order, matches, rows_at_most, terms_of, vector_score
 
+Mask = NDArray[np.bool_]
 Found = tuple[int, Row]  # with its score in ppm
 Stored = Mapping[Address, Row]
 
@@ -48,7 +57,7 @@ class SearchIndex(Owner):
     def search(self, query: ByVector | ByWords, ids: Sequence[str]) -> list[Found]:
         """Return the hits of a scope whose entities are `ids`, in order."""
         shelf = self.shelves.get(query.scope)
-        # slots are never used again: a shelf is built anew once more of them are dead than alive
+        # Slots are never used again: a shelf is built anew once more of them are dead than alive.
         if shelf is None or shelf.dead_count > ROOM_MIN + len(ids):
             shelf = self.shelves[query.scope] = ScopeIndex(query.scope, self.rows, dict.fromkeys(ids))
         shelf.refresh()
@@ -57,6 +66,35 @@ class SearchIndex(Owner):
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Become None in a copy and in a pickle."""
         return type(None), ()
+
+
+class Postings(Owner):
+    """Slots by the terms of their rows, and how often a row has each term, at most 255 times."""
+
+    slots: dict[str, "array[int]"] = {}
+    counts: dict[str, "array[int]"] = {}
+
+    def add(self, counts: Mapping[str, int], slot: int) -> None:
+        """Add a row by its counts of terms; its slot is greater than all before."""
+        for term, count in counts.items():
+            if term not in self.slots:
+                self.slots[term], self.counts[term] = array("i"), array("B")
+            self.slots[term].append(slot)
+            self.counts[term].append(min(count, 255))
+
+    def posting(self, term: str, weight: int) -> Posting | None:
+        """Return the rows that have a term; None if no row does. Drop it before anything is added."""
+        if term not in self.slots:
+            return None
+        slots, counts = np.frombuffer(self.slots[term], np.intc), np.frombuffer(self.counts[term], np.uint8)
+        return Posting(weight, slots, counts)
+
+
+def grow_array(values: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return the array with room for `size` rows; new rows are zero."""
+    wider = np.zeros((size, *values.shape[1:]), values.dtype)
+    wider[: len(values)] = values
+    return wider
 
 
 def can_answer(query: ByVector | ByWords) -> bool:
@@ -117,8 +155,7 @@ class ScopeIndex(Owner):
     def _drop(self, row_id: str) -> None:
         self.odd.pop(row_id, None)
         if row_id in self.counted:
-            # By the row that was counted, not the one that is
-            # there now: what is removed must be what was added.
+            # By the row that was counted, not the present one: exactly what was added must be removed.
             self.statistics.remove(terms_of(self.counted.pop(row_id).body))
         for table in self.tables.values():
             self.dead_count += table.drop(row_id)
@@ -159,7 +196,7 @@ def fits(row_id: str, entity: Entity) -> bool:
 
 
 def id_key(row_id: str) -> int:
-    """Return a number in the order of ids: that of a smaller id is not larger. Most ids begin alike."""
+    """Return a number in the order of ids: that of a smaller id is not larger."""
     # "abc" < "fct_..." < "fcu": sides 0, 1, 2 in the upper bits; below them eight bytes of what differs,
     # since all of "fct_" would leave only four of them to tell ids apart. Equal keys are told by their ids.
     has_prefix = row_id.startswith(KEY_PREFIX)
@@ -200,9 +237,10 @@ class EntityTable:
     ) -> None:
         slot, row_id = len(self.ids), row.address.id
         if slot == len(self.keys):
-            # By a quarter each time: so copying costs a constant
-            # share per row, however large the table gets.
-            self._grow(max(room, slot * 5 // 4 + ROOM_MIN))
+            # By a quarter each time, so that copying costs a constant share per row.
+            for name in COLUMNS:
+                wider = grow_array(getattr(self, name), max(room, slot * 5 // 4 + ROOM_MIN))
+                setattr(self, name, wider)
         self.postings.add(counts, slot)
         self.rows.append(row)
         self.ids.append(row_id)
@@ -224,15 +262,11 @@ class EntityTable:
         return True
 
     def update(self) -> None:
-        """Measure what came since the last time, none of which has gone."""
+        """Measure the rows that were added since the last time; none of them was dropped."""
         fresh = slice(self.measured_count, len(self.ids))
         if self.measured_count < len(self.ids):
             self.squares[fresh], self.scales[fresh] = measure_rows(self.matrix[fresh])
             self.measured_count = len(self.ids)
-
-    def _grow(self, size: int) -> None:
-        for name in COLUMNS:
-            setattr(self, name, grow_array(getattr(self, name), size))
 
     # Searches.
 

@@ -79,11 +79,10 @@ class CommittedBatch(Data):
 class SimStorage(Mutable):
     """Rows are frozen values shared by reference, so a read copies nothing.
 
-    A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
-    on; it says what a scan says. `page_rows`: how many rows a page has at most.
-    `horizon_ms`: searches do not know what was told after it; `fresh_ms` says when that was, for each version
-    of an entity and each vector. `misread`: rows that were given as damaged or as others since they were
-    written, and to which workflow.
+    A search of a scope with `indexed_count_min` entities or more uses an index, with the same hits as a scan.
+    `page_rows`: the most rows of a page. `horizon_ms`: searches do not see rows written after it; `fresh_ms`
+    has the times of writing of entities and vectors. `misread`: by row, the workflows that have read it
+    damaged or as another row since it was written.
     """
 
     indexed_count_min: int = INDEXED_COUNT_MIN
@@ -97,7 +96,7 @@ class SimStorage(Mutable):
     pending: dict[int, Pending] = {}
     ticket_last: int = 0
     durable_count: int = 0  # batches that ever became durable
-    rotten: dict[Address, Rot] = {}  # how it is read
+    rotten: dict[Address, Rot] = {}  # how a damaged row is read
     index: "SearchIndex | None" = None
     fresh_ms: dict[Address, int] = {}
     misread: dict[Address, dict[str, None]] = {}
@@ -170,7 +169,7 @@ class SimStorage(Mutable):
             answer = ReadDone(request_id, count=sum(1 for _ in self._matching(query)))
         else:
             answer = ReadDone(request_id, self._rank_rows(query))
-        return self._as_it_is_read(query, answer) if self.rotten else answer
+        return self._damage(query, answer) if self.rotten else answer
 
     def live_rows(self, scope: Scope) -> Iterator[Row]:
         """Yield all rows of a scope in order (kind, id), for judges."""
@@ -186,7 +185,7 @@ class SimStorage(Mutable):
         return hashed.digest()
 
     def epoch_of(self, scope: Scope) -> int:
-        """Return the last epoch that a life of this scope has claimed; 0 is none."""
+        """Return the last epoch that an incarnation of this scope has claimed; 0 is none."""
         row = self.rows.get(Address(scope, "epoch", "epoch"))
         return row.version if row is not None else 0
 
@@ -277,36 +276,38 @@ class SimStorage(Mutable):
         return 0 if row is None else row.version
 
     def _apply(self, write: Write) -> int:
-        """Do one write; the version of the address after it. A delete of what is absent changes nothing."""
+        """Do one write; return the version after it. Deleting an absent row changes nothing."""
         return self._delete(write.address) if write.body is None else self._put(write.address, write.body)
 
     def _put(self, address: Address, body: Body) -> int:
         row = self.rows.get(address)
         self._note_change(row, address, body)
         if row is not None:
-            address, version = row.address, row.version + 1  # the address it has: found again by identity
+            # With the address object of the old row, which lookups find by identity.
+            new = Row(row.address, row.version + 1, body)
         else:
             self._shelve(address)
-            version = self.graves.pop(address, 0) + 1
-        self.rows[address] = Row(address, version, body)
+            new = Row(address, self.graves.pop(address, 0) + 1, body)
+        self.rows[new.address] = new
         if self.index is not None:
             self.index.mark_stale(address)
-        return version
+        return new.version
 
     def _delete(self, address: Address) -> int:
         row = self.rows.pop(address, None)
         if row is None:
             return self.graves.get(address, 0)
         self._note_change(row, address, None)
-        self._unshelve(address)
-        # versions go on after a delete: a writer that expects version 3 must not meet a new row with 3
+        ids = self.shelves[address.scope][address.kind]
+        del ids[bisect_left(ids, address.id)]
+        # Versions go on after a delete: a writer that expects version 3 must not find a new row with 3.
         self.graves[address] = row.version + 1
         if self.index is not None:
             self.index.mark_stale(address)
         return row.version + 1
 
     def _note_change(self, row: Row | None, address: Address, body: Body | None) -> None:
-        """Note a change of a row: it is whole again, its size counts, searches could see it from now on."""
+        """Note a change of a row: it is undamaged again, its size counts, searches may see it from now on."""
         self.rotten.pop(address, None)
         self.misread.pop(address, None)
         if self._used_bytes is not None:
@@ -318,8 +319,8 @@ class SimStorage(Mutable):
             self.fresh_ms[address] = self._now_ms
 
     def _try(self, writes: tuple[Write, ...]) -> Versions:
-        """Do the writes and undo them; the versions that they had."""
-        # undone last write first: two writes of one address leave it as it was before the first of them
+        """Do the writes and undo them; return the versions that they had."""
+        # Undone last write first: two writes of one address leave it as it was before the first of them.
         rows, graves = dict(self.rows), dict(self.graves)
         fresh_ms, rotten, misread = dict(self.fresh_ms), dict(self.rotten), dict(self.misread)
         before = [(write.address, rows.get(write.address)) for write in writes]
@@ -345,21 +346,16 @@ class SimStorage(Mutable):
     def _shelve(self, address: Address) -> None:
         insort(self.shelves.setdefault(address.scope, {}).setdefault(address.kind, []), address.id)
 
-    def _unshelve(self, address: Address) -> None:
-        ids = self.shelves[address.scope][address.kind]
-        del ids[bisect_left(ids, address.id)]
-
     # Detail of reads.
 
-    def _as_it_is_read(self, query: Query, answer: ReadDone) -> ReadDone:
-        """Return rows without bodies that are known to be damaged, and with damage that is not known."""
-        rows = tuple([self._rotten_as(row, place_read(query, row.address)) for row in answer.rows])
-        return structs.replace(answer, rows=rows)
-
-    def _rotten_as(self, row: Row, address: Address) -> Row:
-        if address not in self.rotten:
-            return row
-        return structs.replace(row, body=rotten(row.body, self.rotten[address]))
+    def _damage(self, query: Query, answer: ReadDone) -> ReadDone:
+        """Return the answer with the bodies of rotten rows as they are read."""
+        rows = list(answer.rows)
+        for at, row in enumerate(rows):
+            address = place_read(query, row.address)
+            if address in self.rotten:
+                rows[at] = structs.replace(row, body=rotten(row.body, self.rotten[address]))
+        return structs.replace(answer, rows=tuple(rows))
 
     def _by_ids(self, query: ByIds) -> tuple[Row, ...]:
         found = [self.rows.get(address) for address in query.addresses]
@@ -372,7 +368,7 @@ class SimStorage(Mutable):
             if len(page) == limit:
                 return ReadDone(request_id, tuple(page), cursor)
             page.append(row)
-            # The cursor names the last row given, not the next one: rows may come or go between two pages.
+            # The cursor names the last row of the page, not the next one: rows may change between two pages.
             cursor = cursor_at(row)
         return ReadDone(request_id, tuple(page))
 
@@ -380,7 +376,7 @@ class SimStorage(Mutable):
         return (row for row in self._scan(query.scope, query.kinds, after) if matches(query.where, row.body))
 
     def _scan(self, scope: Scope, kinds: tuple[str, ...], after: Position) -> Iterator[Row]:
-        """Rows of these kinds in order (kind, id) after a position. Touches no row of another scope."""
+        """Yield rows of these kinds in order (kind, id) after a position; read no row of another scope."""
         shelf = self.shelves.get(scope, {})
         for kind in sorted(set(kinds)):
             if kind >= after[0]:
@@ -392,7 +388,7 @@ class SimStorage(Mutable):
     def _rank_rows(self, query: ByVector | ByWords) -> tuple[Row, ...]:
         """Return rows by relevance: filtered, then ordered by (score descending, id), then cut."""
         ids = self.shelves.get(query.scope, {}).get("entity", [])
-        # The index has the rows of now. While searches lag, only a scan can leave out what is too fresh.
+        # The index has the present rows. While searches lag, only a scan can leave out the newest ones.
         is_indexed = query.kind == "entity" and self.horizon_ms is None
         is_small = not is_indexed or len(ids) < self.indexed_count_min
         hits = self._search_by_scan(query) if is_small else self._search_by_index(query, ids)

@@ -1,4 +1,4 @@
-"""One row as storage sees it: what it meets and how well, where it stands, what it takes, how it is damaged.
+"""One row as storage sees it: its conditions, scores, order and size, and how it is damaged.
 
 Law 1. Pure: rows and addresses in, answers out.
 """
@@ -18,13 +18,11 @@ from umi_core.policies.term_scores import TermStatistics, count_terms
 from umi_core.rows import Address, Body, Entity, Row, SessionRow, Vector
 from umi_sim.services.unfit_rows import unfit
 
-Position = tuple[str, str]  # (kind, id): where a scan stands
+Position = tuple[str, str]  # (kind, id): the last row of a scan
 Rot = tuple[int, int] | int | None
-"""How a row is read that is damaged: with one bit turned, with a field that is unfit, or without its body."""
+"""How a damaged row is read: with one bit flipped, with an invalid field, or without its body."""
 
-counted_terms: Final = lru_cache(maxsize=8_192)(
-    count_terms
-)  # a row is searched far more often than it changes
+counted_terms: Final = lru_cache(maxsize=8_192)(count_terms)  # rows are searched more often than changed
 
 BLOCK_BYTES: Final = 64  # rows are kept in whole blocks, so a number that gains a digit costs nothing
 
@@ -39,7 +37,7 @@ def receipt_of(commit: Commit) -> Body | None:
 
 
 def is_version_of(row: Row | None, body: Entity) -> bool:
-    """Check whether a row has the version of this body already: a new relation writes it again, say."""
+    """Check whether a row has the version of this body already, as when a new relation writes it again."""
     return row is not None and isinstance(row.body, Entity) and row.body.version == body.version
 
 
@@ -47,12 +45,12 @@ def is_version_of(row: Row | None, body: Entity) -> bool:
 
 
 def terms_of(body: Body | None) -> dict[str, int]:
-    """Return how often each term stands in a row; the result is shared, so do not change it."""
+    """Return how often a row has each term; the result is shared, so do not change it."""
     return {} if body is None else counted_terms(*body.name_and_text())
 
 
 def words_score(query: ByWords, rows: Iterable[Row]) -> Callable[[Row], int]:
-    """Return what scores a row, given all rows among which it is scored."""
+    """Return the function that scores a row among these rows."""
     statistics = TermStatistics()
     for row in rows:
         statistics.add(terms_of(row.body))
@@ -61,7 +59,7 @@ def words_score(query: ByWords, rows: Iterable[Row]) -> Callable[[Row], int]:
 
 
 def vector_score(query: tuple[int, ...], body: Body | None) -> int:
-    """Relevance of a vector row; one of another dimension scores 0."""
+    """Return the relevance of a vector row; one of another dimension scores 0."""
     return vector_relevance_ppm(query, body.components) if isinstance(body, Vector) else 0
 
 
@@ -69,12 +67,12 @@ def vector_score(query: tuple[int, ...], body: Body | None) -> int:
 
 
 def place_read(query: Query, address: Address) -> Address:
-    """Return the row that a hit is made of: a search by vector reads the vector."""
+    """Return the address that a read of this hit has used: a search by vector reads the vector."""
     return structs.replace(address, kind="vector") if isinstance(query, ByVector) else address
 
 
 def flip_bit(body: Body | None, byte: int, bit: int) -> Body | None:
-    """Return a session with one bit of its snapshot turned; any other body as it is."""
+    """Return a session with one bit of its snapshot flipped; any other body as it is."""
     if not has_snapshot(body):
         return body
     data = bytearray(body.snapshot)

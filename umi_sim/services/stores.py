@@ -1,7 +1,7 @@
-"""Stores by name: each has rows of its own, and windows of its own in which it is dead, tight or behind.
+"""Stores by name: each has its own rows, and its own windows in which it is dead, tight or lagging.
 
-An effect names its store (`Read.store`, `Commit.store`). Most worlds have one, `main`. A fault that strikes a
-call strikes the store that the call is for, and no other.
+An effect names its store (`Read.store`, `Commit.store`). Most worlds have one, `main`. A fault of a call
+strikes the store of this call, and no other.
 """
 
 from umi_core.data import SET_LATER, Data, Owner
@@ -24,7 +24,7 @@ class Lag(Data):
 
 
 class SimStore(Owner):
-    """One store. `capacity_bytes` is the usual one; None is without end. `page_rows`: of a page at most.
+    """One store. `capacity_bytes`: outside of windows; None is unlimited. `page_rows`: the most of a page.
 
     It answers nothing until `dead_until_ms`. Calls sent to it by `wiped_ms` are lost with all rows.
     """
@@ -49,7 +49,7 @@ class SimStore(Owner):
         self.storage.horizon_ms = now_ms - max(lags) if lags else None
 
     def is_dead(self, sent_ms: int, now_ms: int) -> bool:
-        """Check whether a call that was sent then and arrives now is lost."""
+        """Return whether a call that was sent at `sent_ms` and arrives now is lost."""
         return now_ms < self.dead_until_ms or sent_ms <= self.wiped_ms
 
     def lag_since(self, at_ms: int) -> int:

@@ -1,8 +1,8 @@
 """Tampering: an intruder with write access to the storage changes rows at rest, while memories run.
 
-Law 1. What is put there is well formed, under its own address and in its own scope: as it was once before, or
-forged. Nothing in the rows tells of it.
-Law 2. What is done when follows from the seed and from the numbers of ops, so it stays without the others.
+Law 1. A changed row is well formed, under its own address and in its own scope: an earlier version of it, or
+forged. Nothing in the rows shows the change.
+Law 2. A change follows from the seed and the number of its op, so removing other ops does not change it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ def turned_text(body: Any) -> Body:
     return forged
 
 
-# Each is a lie that its row cannot be told by: all fields are in their ranges.
+# Each makes a false row that is valid: all fields are in their ranges.
 FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "entity": lambda body: structs.replace(body, content=LIE, importance_ppm=0, version=body.version + 3),
     "ended": lambda body: structs.replace(body, by=body.id, how="contradict"),
@@ -54,7 +54,7 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
 
 
 class Tampering(Owner):
-    """Changes of one store at rest, once for every so many operations; 0 is never. `kept`: earlier rows."""
+    """Changes of one store at rest, one per `every` operations; 0 is never. `kept`: earlier rows."""
 
     every: int
     luck: Keyed
@@ -64,8 +64,8 @@ class Tampering(Owner):
 
     def tamper_before(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
         """Change rows if a change is due before this operation; return its name, empty if none was."""
-        # "o17" with `every` 5: three changes are due. By
-        # number, so leaving out operations moves none of them.
+        # "o17" with `every` 5: three changes are due by then. By number, so leaving out ops moves none of
+        # them.
         due_count = int(op_id[1:]) // self.every if self.every else 0
         if self.done_count >= due_count:
             return ""

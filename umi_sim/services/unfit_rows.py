@@ -1,7 +1,7 @@
-"""Rows that no memory wrote: one field is of another type, out of its range, far too long or unknown.
+"""Invalid rows: one field is of another type, out of its range, far too long or unknown.
 
-Law 1. Pure and total: any body of a known kind and any number give a body of the same kind and under the same
-id that no memory may believe; a body of a kind that is not known is as it was.
+Law 1. Pure and total: any body of a known kind and any number give a body of the same kind and id that no
+memory may accept; a body of another kind is returned as it is.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,12 +1,12 @@
 """Shrinking: makes the run in a seed file as small as it can be while it still fails in the same way.
 
-passes.py          what is tried, in order, as one table
-removal.py         passes that take something out
-simplification.py  passes that make what is left simpler
+passes.py          the passes in order, as one table
+removal.py         passes that remove something
+simplification.py  passes that make values simpler
 tidying.py         passes over the configuration, and over the order of requests
-search.py          which candidate is run, which is the best; the budget, and what was tried before
-candidate.py       a configuration with items, how large they are, and what belongs to what
-references.py      ids that requests name, and the replies that gave them
+search.py          which candidate is run, which is the best; the budget, and earlier candidates
+candidate.py       a configuration with items, their size, and which items belong together
+references.py      ids in requests, and the replies that gave them
 leaves.py          single values in the arguments of items
 reduction.py       lists, numbers and texts alone
 """
@@ -46,7 +46,7 @@ class Shrunk(Data):
 
 
 def shrink(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> SeedFile:
-    """The smallest run that fails with the same fingerprint, as far as the budget goes.
+    """Return the smallest run that is found within the budget and fails with the same fingerprint.
 
     Raises NothingToShrink if the run does not fail so.
     """
@@ -54,7 +54,7 @@ def shrink(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECON
 
 
 def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> Shrunk:
-    """The same, with all that was learnt on the way. A key pressed (Ctrl-C) ends it with the best so far."""
+    """Shrink, and return all results. Ctrl-C ends it with the best so far. Raises NothingToShrink."""
     search = ShrinkSearch(seed.fingerprint, Budget(runs_max, seconds_max), Candidate(seed.config, seed.items))
     without: Mapping[str, str] | None = None
     try:
@@ -73,7 +73,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
         without is not None, tuple(without or ()), stopped,
     )  # fmt: skip
     smaller = file_of(seed, search.best, search.verdict, minimised)
-    return Shrunk(smaller, tuple(map(runner.relive_failure, search.others.values())), without or {})
+    return Shrunk(smaller, tuple(map(runner.add_details, search.others.values())), without or {})
 
 
 def begin(search: ShrinkSearch, seed: SeedFile) -> None:
@@ -86,9 +86,9 @@ def begin(search: ShrinkSearch, seed: SeedFile) -> None:
 
 
 def to_fixpoint(search: ShrinkSearch) -> dict[str, str]:
-    """Run all passes until a whole round changes nothing; return what happens without each item that is left.
+    """Run all passes until a whole round changes nothing; return what happens without each remaining item.
 
-    A round after the first costs little: most of its candidates were tried before, and are not run again.
+    Later rounds cost little: most of their candidates were tried before, and are not run again.
     """
     before, without = None, None
     while before is not search.best or without is None:
@@ -101,11 +101,10 @@ def to_fixpoint(search: ShrinkSearch) -> dict[str, str]:
 
 
 def find_needed(search: ShrinkSearch) -> dict[str, str] | None:
-    """Tell what happens without each item alone, in a run to its end; None if one could go, and has gone."""
+    """Return what happens without each single item, in a run to its end; None if one was removed."""
     without = {}
     for item_id, candidate in alone(search.best):
-        # The passes ran each candidate only as far as the best
-        # run went, so a failure that comes later was not seen.
+        # The passes ran each candidate only as far as the best run went, so they miss later failures.
         if search.tries(candidate, TO_THE_END):
             return None
         if candidate.ops:  # where nothing is asked nothing is broken
@@ -114,9 +113,8 @@ def find_needed(search: ShrinkSearch) -> dict[str, str] | None:
 
 
 def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, minimised: Minimised) -> SeedFile:
-    """The file of the best run; the one that came in if nothing came of it that it does not say already."""
-    # A file that was shrunk to a fixpoint before keeps its
-    # note; a search with a smaller budget must not undo it.
+    """Return the file of the best run; `seed` itself if nothing in it would change."""
+    # A file that was shrunk to a fixpoint keeps this note: a search with a smaller budget must not undo it.
     is_same = (best.config, best.items) == (seed.config, seed.items)
     if is_same and seed.minimised is not None and (seed.minimised.one_minimal or not minimised.one_minimal):
         return seed
@@ -125,7 +123,7 @@ def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, minimised:
     assert verdict.failure is not None
     assert fingerprint_of(verdict.failure) == seed.fingerprint, "the shrinker kept another failure"
     return structs.replace(
-        seed_file.of_verdict(runner.relive_failure(verdict)), minimised=minimised,
+        seed_file.of_verdict(runner.add_details(verdict)), minimised=minimised,
         original=seed.original or seed.items, original_config=seed.original_config or seed.config,
         repro=seed.repro, history=seed.history, extra=seed.extra,
     )  # fmt: skip

@@ -1,8 +1,8 @@
-"""A candidate: a configuration and items that may fail as the first did, and how large they are.
+"""A candidate: a configuration and items that may fail as the first run did, and their size.
 
-Law 1. Fewer items are smaller; of as many, fewer kinds and options; then fewer bytes; then what is first in
-       the alphabet. Ids do not count: they never change.
-Law 2. A fault, or a deviation, belongs to the owner of the event that it names, and goes with it.
+Law 1. Fewer items are smaller; with as many items, fewer kinds and options; then fewer bytes; then the text
+       that is first in the alphabet. Ids do not count: they never change.
+Law 2. A fault or deviation belongs to the owner of the event that it names, and is removed with it.
 """
 
 import json
@@ -22,7 +22,7 @@ from umi_sim.seedfile.files import config_to_json
 
 T = TypeVar("T")
 
-KEPT: Final = ("agents", "memory", "planted", "off")  # what was not promised is not judged of a smaller run
+KEPT: Final = ("agents", "memory", "planted", "off")
 OPTIONS: Final = tuple(name for name in CONFIG_FIELDS if name not in KEPT)
 
 
@@ -38,21 +38,21 @@ class Candidate(Data, dict=True):
 
     @cached_property
     def outline(self) -> tuple[int, int]:
-        """Return the number of items, and that of their kinds and of options."""
-        # Cheap to count: texts, which are not, are written only where both numbers are equal.
+        """Return the number of items, and the number of their kinds and of options."""
+        # These are cheap: the texts are written only if both numbers are equal.
         kinds = len({kind_of(item) for item in self.items})
         return len(self.items), kinds + option_count(self.config)
 
     def only(self, kind: type[Item], kept: Sequence[Item]) -> "Candidate":
-        """Keep only these items of their kind, in their order; what belonged to the others goes with them."""
+        """Return the candidate with only these items of their kind, without what belongs to the others."""
         ids = {item.id for item in kept}
         removed = {item.id for item in self.items if isinstance(item, kind) and item.id not in ids}
         return self.without(removed.__contains__)
 
     def without(self, is_gone: Callable[[str], bool]) -> "Candidate":
-        """Leave out the items of these ids and what belongs to them; itself if there are none."""
+        """Return the candidate without the items whose ids `is_gone` accepts, and what belongs to them."""
         left = [item for item in self.items if not is_gone(item.id)]
-        # One round is enough: what belongs to an item (a fault, a deviation) owns nothing itself.
+        # One round is enough: faults and deviations own nothing.
         left = [item for item in left if not any(map(is_gone, owners(item)))]
         return self if len(left) == len(self.items) else Candidate(self.config, tuple(left))
 
@@ -62,7 +62,7 @@ class Candidate(Data, dict=True):
 
 
 def owners(item: Item) -> tuple[str, ...]:
-    """Return what an item belongs to: op o7 of o7/commit#1, agent a of a/wake#3 or a:rebalance:1/..."""
+    """Return the owners of an item: op o7 of o7/commit#1, agent a of a/wake#3 or a:rebalance:1/..."""
     events = {Fault: ("at",), Deviation: ("take", "over")}.get(type(item), ())
     return tuple(str(getattr(item, name)).partition("/")[0].partition(":")[0] for name in events)
 
@@ -81,26 +81,25 @@ class Scale(Owner):
     _texts: dict[str, tuple[object, str]] = {}
 
     def is_smaller(self, candidate: Candidate, other: Candidate) -> bool:
-        """Check whether the first is smaller; the texts, which take longest, are written only for a tie."""
+        """Check whether `candidate` is smaller than `other`; texts are written only for a tie."""
         if candidate is other:
             return False
         one, two = candidate.outline, other.outline
         return one < two if one != two else by_length(self.text(candidate)) < by_length(self.text(other))
 
     def text(self, candidate: Candidate) -> str:
-        """Write all but the ids, which never change."""
+        """Write the candidate without the ids, which never change."""
         items = (self._text(item.id, item, item_text) for item in candidate.items)
         return "\n".join((*items, self._text("config", candidate.config, config_text)))
 
     def digest(self, candidate: Candidate) -> bytes:
-        """Return 16 bytes that no other candidate has."""
+        """Return a digest of the candidate, ids included."""
         ids = " ".join(item.id for item in candidate.items)
         return blake2b(f"{ids}\n{self.text(candidate)}".encode(), digest_size=16).digest()
 
     def _text(self, name: str, value: T, write: Callable[[T], str]) -> str:
         known = self._texts.get(name)
-        # Items are frozen, and a candidate shares those that
-        # it did not change: the same object has the same text.
+        # Items are frozen, and candidates share unchanged ones: the same object has the same text.
         if known is None or known[0] is not value:
             known = self._texts[name] = value, write(value)
         return known[1]
@@ -135,7 +134,7 @@ def kind_of(item: Item) -> str:
 
 
 def option_count(config: RunConfig) -> int:
-    """Count what of a configuration is not plain: options, agents, users, clocks that are off."""
+    """Count the parts of a configuration that are not plain: options, agents, users, clocks that are off."""
     users = {agent.scope.user for agent in config.agents}
     odd = [name for name in OPTIONS if getattr(config, name) != getattr(PLAIN, name)]
     skews = sum(agent.skew_ms != 0 for agent in config.agents)

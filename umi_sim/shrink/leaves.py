@@ -1,6 +1,6 @@
-"""Leaves: the single values in the arguments of an item, each with the way to it, and items with others.
+"""Leaves: the single values in the arguments of an item, each with its path, and items with other leaves.
 
-A way is a list of names and places: ("turns", 0, "text").
+A path is a tuple of names and indexes: ("turns", 0, "text"); `Way` is its type.
 """
 
 import re
@@ -23,7 +23,7 @@ Way = tuple[str | int, ...]
 WithArgs = Op | Fault | ClockMove
 Place = tuple[str, Way]  # id of the item, way to the value
 
-# An id: it names what it was made from, or nothing. A long word is looked at once.
+# An id of a row, which is derived from its content.
 DERIVED: Final = re.compile(r"(?<![a-z])[a-z]+_[0-9a-f]{12,}")
 
 
@@ -34,8 +34,7 @@ def leaves(value: object, way: Way = ()) -> Iterator[tuple[Way, object]]:
             yield (*way, "role"), value.role
             yield (*way, "text"), value.text
         case tuple() | list():
-            # The list itself first: fewer members are better than
-            # simpler ones, and what is gone is not simplified.
+            # The list first: removed members need not be simplified.
             yield way, tuple(value)
             for at, each in enumerate(value):
                 yield from leaves(each, (*way, at))
@@ -47,7 +46,7 @@ def leaves(value: object, way: Way = ()) -> Iterator[tuple[Way, object]]:
 
 
 def put(value: object, way: Way, leaf: object) -> object:
-    """The value with another leaf."""
+    """Return the value with another leaf at this path."""
     if not way:
         return leaf
     step, *rest = way
@@ -63,7 +62,7 @@ def put(value: object, way: Way, leaf: object) -> object:
 def places(
     candidate: Candidate, *kinds: type[Op] | type[Fault] | type[ClockMove]
 ) -> list[tuple[Place, object]]:
-    """Yield every single value in the arguments of these items."""
+    """List every single value in the arguments of items of these kinds."""
     return [
         ((item.id, way), leaf)
         for item in candidate.items
@@ -95,13 +94,13 @@ def is_writable(item: Item) -> bool:
 
 
 def simplify(leaf: object, works: Callable[[object], bool]) -> object:
-    """A simpler value of the same type."""
+    """Return a simpler value of the same type for which `works` is true."""
     match leaf:
         case bool():
             return False if leaf and works(False) else leaf
         case int():
             return lower(leaf, works)
-        # Half an id is no id: cut letter by letter, it would cost a run for each and refer to nothing anyway.
+        # A part of an id refers to nothing, so only the whole id is replaced.
         case str() if DERIVED.fullmatch(leaf):
             return next((least for least in ("", "a") if works(least)), leaf)
         case str():
@@ -114,13 +113,13 @@ def simplify(leaf: object, works: Callable[[object], bool]) -> object:
 
 
 def plainest_word(kind: str, way: Way) -> str | None:
-    """Return the first of the words that an argument of a fault may be; None if it is not one of few."""
+    """Return the first word of an argument of a fault; None if it is not one of a few words."""
     argument = KINDS[kind].arguments.get(str(way[-1])) if way else None
     return argument.words[0] if argument is not None and argument.words else None
 
 
 def optional(op: Op) -> list[str]:
-    """The arguments of a request that may be left out."""
-    # Without the first, the id of the operation, which the item has.
+    """List the optional arguments that a request has."""
+    # Without the first field, the id of the operation.
     fields = list_fields(REQUESTS[op.name])[1:]
     return [field.name for field in fields if not field.required and field.name in op.args]

@@ -1,4 +1,4 @@
-"""The passes, from top to bottom, in the order in which they run; together they are a round."""
+"""The passes in the order in which they run; together they are a round."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,8 +1,8 @@
-"""Reduction: lists with fewer members, smaller numbers, shorter texts, as long as something still works.
+"""Reduction: lists with fewer members, smaller numbers and shorter texts that still work.
 
-Law 1. Pure: what works is asked of the caller, and nothing else decides.
-Law 2. What comes back works if what came in did, and is never larger.
-Law 3. Where nothing smaller works, at last every single step down was asked for.
+Law 1. Pure: the caller's `works` alone decides.
+Law 2. The result works if the input does, and is never larger.
+Law 3. If the result is the input, every single step down was tried.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Text = TypeVar("Text", str, bytes)
 
 
 def ending(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence[T]:
-    """The shortest end of the list that works, of 1, 2, 4 ... members; short ends are quick to try."""
+    """Return the shortest end of the list that works, of 1, 2, 4 ... members; else the whole list."""
     count = 1
     while count < len(units):
         if works(units[-count:]):
@@ -23,7 +23,7 @@ def ending(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence
 
 
 def fewer(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence[T]:
-    """Return what is left when runs of members are taken out, long ones first, from the end to the start."""
+    """Return the list without runs of members that are not needed, long runs first, from the end."""
     kept = tuple(units)
     size = (len(kept) + 1) // 2  # 9 members: runs of 5, 3, 2, 1; then each member was tried alone
     while size:
@@ -38,7 +38,7 @@ def fewer(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence[
 
 
 def lower(number: int, works: Callable[[int], bool]) -> int:
-    """A number nearer to zero: 0 or 1 if they work, else found by halving; then its lower neighbour fails."""
+    """Return a number nearer to zero: 0 or 1 if they work, else one whose lower neighbour fails."""
     sign = -1 if number < 0 else 1
     if sign < 0 and works(-number):
         return lower(-number, works)
@@ -61,37 +61,36 @@ def lower(number: int, works: Callable[[int], bool]) -> int:
 
 
 def magnitude(low: int, high: int, works: Callable[[int], bool]) -> tuple[int, int]:
-    """A number that does not work and one that does, with no power of two between them.
+    """Return a number that fails and one that works, with no power of two between them.
 
-    Halves the exponent, so that a number with 60 bits takes six questions and not sixty.
+    It halves the exponent, so that a number with 60 bits takes six tries and not sixty.
     """
+    fails, good = low, high
     least, most = low.bit_length() - 1, high.bit_length()
     while most - least > 1:
         middle = (least + most) // 2
         if works(1 << middle):
-            most, high = middle, 1 << middle
+            most, good = middle, 1 << middle
         else:
-            least, low = middle, 1 << middle
-    return low, high
+            least, fails = middle, 1 << middle
+    return fails, good
 
 
 def shorter(text: Text, letter: Text, works: Callable[[Text], bool]) -> Text:
-    """A shorter text: nothing, this letter alone, its start, its end, or without parts down to a quarter."""
+    """Return a shorter text: empty, `letter`, its start, its end, or without parts down to a quarter."""
     for least in (text[:0], letter):
         if (len(least), least) < (len(text), text) and works(least):
             return least
-    whole = text
-    text = whole[: lower(len(whole), lambda count: works(whole[:count]))]
-    start = text
-    text = start[len(start) - lower(len(start), lambda count: works(start[len(start) - count :])) :]
-    size = len(text) // 2
+    start = text[: lower(len(text), lambda count: works(text[:count]))]
+    kept = start[len(start) - lower(len(start), lambda count: works(start[len(start) - count :])) :]
+    size = len(kept) // 2
     # Smaller parts would cost a run for nearly every letter, and a text of thirty letters is short enough.
-    while size > 0 and size >= len(text) // 4:
-        end = len(text)
-        while end > 0 and len(text) > 1:
-            left = text[: max(0, end - size)] + text[end:]
+    while size > 0 and size >= len(kept) // 4:
+        end = len(kept)
+        while end > 0 and len(kept) > 1:
+            left = kept[: max(0, end - size)] + kept[end:]
             end -= size
             if works(left):
-                text = left
-        size = min(size // 2, len(text) // 2)
-    return text
+                kept = left
+        size = min(size // 2, len(kept) // 2)
+    return kept

@@ -1,7 +1,7 @@
 """References: ids in the arguments of requests, and the replies that gave them.
 
-Law 1. An id is derived from names and times, so what is made simpler may be told another id than before.
-Law 2. Then a request that named the old one names the new one: the replies of one request pair them.
+Law 1. An id is derived from names and times, so a simpler request may get another id than before.
+Law 2. Then requests that named the old id name the new one: the replies of one request pair them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.shrink.candidate import Candidate
 from umi_sim.shrink.leaves import DERIVED, leaves, places, with_leaves
 
-Told = Mapping[str, Reply]
+Replies = Mapping[str, Reply]
 
 
 class ReplyListener(Inspector):
-    """An inspector that keeps what each request was told."""
+    """An inspector that keeps the reply of each request."""
 
     def __init__(self, config: RunConfig, replies: dict[str, Reply]) -> None:
         super().__init__(config)
@@ -28,20 +28,20 @@ class ReplyListener(Inspector):
         super().observe_reply(agent, op_id, reply, reading_ms)
 
 
-def follow_ids(candidate: Candidate, before: Told, after: Told) -> Candidate | None:
-    """Return the candidate with the ids that its requests get now; None if it names none that has changed."""
+def follow_ids(candidate: Candidate, before: Replies, after: Replies) -> Candidate | None:
+    """Return the candidate with the new ids in place of the old ones; None if it names no changed id."""
     named = [(place, leaf) for place, leaf in places(candidate, Op, Fault) if is_id(leaf)]
     now: dict[object, str] = {}
     for op in candidate.ops if named else ():
         # The n-th id of a reply before is the n-th of the reply now: "ent_ab12..." -> "ent_cd34...".
         old, new = ids_of(before.get(op.id)), ids_of(after.get(op.id))
-        for one, other in zip(old, new, strict=False):  # a shorter list only means that less is known
+        for one, other in zip(old, new, strict=False):  # replies may differ in length
             now.setdefault(one, other)
     changes = {place: now[leaf] for place, leaf in named if now.get(leaf, leaf) != leaf}
     return with_leaves(candidate, changes) if changes else None
 
 
-def with_sources(candidate: Candidate, kept: Sequence[Op], replies: Told) -> Sequence[Op]:
+def with_sources(candidate: Candidate, kept: Sequence[Op], replies: Replies) -> Sequence[Op]:
     """Return these requests, and those whose replies gave the ids that they name."""
     sources: dict[object, str] = {}
     for op in candidate.ops:

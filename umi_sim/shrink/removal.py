@@ -1,4 +1,4 @@
-"""Passes that take something out: cut off in one piece, then one after the other."""
+"""Passes that remove something: in one piece, then one after the other."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -21,7 +21,6 @@ from umi_sim.shrink.tidying import NAMES, with_plain
 FEW: Final = 2  # requests
 PAIRED_MAX: Final = 8  # 28 pairs: more would eat the budget
 HEALED_STEPS_MAX: Final = 24  # enough to drain, and to read some things back
-ASIDE: Final[tuple[type[Item], ...]] = (Fault, Deviation, ClockMove)
 
 
 def after_the_failure(search: ShrinkSearch) -> None:
@@ -32,22 +31,22 @@ def after_the_failure(search: ShrinkSearch) -> None:
 
 
 def until(candidate: Candidate, item_id: str) -> Candidate:
-    """Cut behind this item; as it is if the item is none of these, as a request of a later phase."""
+    """Return the candidate without requests and moves of clocks behind this item, if it has the item."""
     ids = [item.id for item in candidate.items]
     if item_id not in ids:
         return candidate
-    # Faults stay, for they have no time: one that is listed behind the item may have struck before it.
+    # Faults have no time: one that is listed behind the item may have struck before it.
     late = candidate.items[ids.index(item_id) + 1 :]
     removed = {item.id for item in late if isinstance(item, Op | ClockMove)}
     return candidate.without(removed.__contains__)
 
 
 def all_but_the_last(search: ShrinkSearch) -> None:
-    """The last few requests alone, for most failures need no more; in a plain world, or in this one.
+    """Try the last few requests alone, as most failures need no more; in a plain world, or in this one.
 
-    Where there are no more than a few, taking out one after the other is as quick.
+    With few requests, removing one after the other is as quick.
     """
-    if search.reach[1]:  # an audit reads everything, and not only what came last
+    if search.reach[1]:  # an audit reads everything, and not only the last requests
         search.tries(bare(search.best))
         return
     if len(search.best.ops) <= FEW:
@@ -63,20 +62,19 @@ def all_but_the_last(search: ShrinkSearch) -> None:
 
 def bare(candidate: Candidate) -> Candidate:
     """Keep nothing but requests, one after the other, in a plain world."""
-    return with_plain(one_by_one(without_asides(candidate)), NAMES)
+    return with_plain(one_by_one(requests_of(candidate)), NAMES)
 
 
-def without_asides(candidate: Candidate) -> Candidate:
-    for kind in ASIDE:
-        candidate = candidate.only(kind, ())
-    return candidate
+def requests_of(candidate: Candidate) -> Candidate:
+    """Return the candidate with requests alone."""
+    return candidate.only(Fault, ()).only(Deviation, ()).only(ClockMove, ())
 
 
 def whole_kinds_of_items(search: ShrinkSearch) -> None:
     """Try without all faults, all deviations, all moves of clocks; then requests alone, one by one."""
-    for kind in ASIDE:
+    for kind in (Fault, Deviation, ClockMove):
         search.tries(search.best.only(kind, ()))
-    search.tries(one_by_one(without_asides(search.best)))
+    search.tries(one_by_one(requests_of(search.best)))
 
 
 def kinds_of_faults(search: ShrinkSearch) -> None:
@@ -110,11 +108,11 @@ def operations(search: ShrinkSearch) -> None:
 
 
 def the_failing_item(search: ShrinkSearch) -> None:
-    """Try without the failing request: healing, draining and reading everything back may show it as well."""
+    """Try without the failing request: healing, drain and audit may fail in the same way."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
     if not search.reach[1]:
-        # The run may go on into healing here, but not far: most such runs pass, and a whole audit takes long.
+        # The run may go on into healing, but not far: most such runs pass, and a whole audit takes long.
         reach = search.reach[0] + HEALED_STEPS_MAX, HEALED_STEPS_MAX
         search.tries(search.best.without(search.verdict.failure.item.__eq__), reach)
 
@@ -128,41 +126,40 @@ def deviations(search: ShrinkSearch) -> None:
 
 
 def clock_moves(search: ShrinkSearch) -> None:
-    """Drop moves of clocks, or make them smaller; then make clocks right, or less wrong."""
+    """Remove moves of clocks, or make them smaller; then make clocks right, or less wrong."""
     remove(search, ClockMove)
     for move in of_kind(search.best, ClockMove):
         search.tries(moved_instead(search.best, move.id))
     for place, _ in places(search.best, ClockMove):
         simplify_at(search, place)
     for number, agent in enumerate(search.best.config.agents):
-        lower(agent.skew_ms, partial(with_skew, search, number))
+        lower(agent.skew_ms, partial(try_skew, search, number))
 
 
-def with_skew(search: ShrinkSearch, number: int, skew_ms: int) -> bool:
+def try_skew(search: ShrinkSearch, number: int, skew_ms: int) -> bool:
     agents = list(search.best.config.agents)
     agents[number] = structs.replace(agents[number], skew_ms=skew_ms)
     return search.tries(with_agents(search.best, agents))
 
 
 def remove(search: ShrinkSearch, kind: type[Item]) -> None:
-    """Keep as few items of this kind as will do; others than requests may only keep requests apart."""
+    """Keep as few items of this kind as possible."""
 
     def works(kept: Sequence[Item]) -> bool:
         candidate = search.best.only(kind, kept)
-        # A fault may matter only since it delayed something, so that one request came after another had
-        # ended. With the requests set apart in time such a run fails without the fault, too.
+        # A fault may matter only because it delays one request until another has ended. With the requests set
+        # apart in time such a run fails without the fault, too.
         return search.tries(candidate) or (kind is not Op and search.tries(one_by_one(candidate)))
 
     fewer(of_kind(search.best, kind), works)
 
 
 def pairs(search: ShrinkSearch) -> None:
-    """Two items at once, where none can go alone; of a few items only."""
+    """Try without two items at once, if there are only a few items."""
     items = search.best.items
     if 2 < len(items) <= PAIRED_MAX:
         for one, other in combinations(items, 2):
-            # After a pair went, the other combinations are of items
-            # that are no longer all there: the next round goes on.
+            # After one pair is removed, the next round tries the others.
             if search.best.items == items:
                 search.tries(search.best.without({one.id, other.id}.__contains__))
 

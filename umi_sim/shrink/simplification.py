@@ -1,4 +1,4 @@
-"""Passes that make what is left simpler: times, arguments of requests, equal ones together, of faults."""
+"""Passes that simplify times, arguments of requests, equal values together, and arguments of faults."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -20,32 +20,32 @@ SHARED_MIN: Final = 2  # 0 and 1 are as simple as can be
 
 
 def gaps(search: ShrinkSearch) -> None:
-    """Shorten all gaps at once, then each as far as it can be; then let messages take no time."""
+    """Shorten all gaps at once, then each as far as possible; then let messages take no time."""
     search.tries(at_times(search.best, dict.fromkeys(times(search.best), 0)))
-    # From the end: a gap that shrinks moves all that comes later, which is simpler by then.
-    for number in reversed(range(len(times(search.best)))):
-        lower(gap(search.best, number), partial(with_a_gap, search, number))
+    # From the end: a shorter gap moves all later items, which are simpler by then.
+    for at in reversed(range(len(times(search.best)))):
+        lower(gap(search.best, at), partial(try_gap, search, at))
     instant = structs.replace(search.best.config, latency=PLAIN.latency)
     search.tries(structs.replace(search.best, config=instant))
 
 
-def with_a_gap(search: ShrinkSearch, number: int, gap_ms: int) -> bool:
-    return search.tries(with_gaps(search.best, [number], gap_ms))
+def try_gap(search: ShrinkSearch, at: int, gap_ms: int) -> bool:
+    return search.tries(with_gaps(search.best, [at], gap_ms))
 
 
 def times(candidate: Candidate) -> list[int]:
-    """The different world times of items, in order."""
+    """Return the different world times of items, in order."""
     return sorted({item.at_ms for item in candidate.items if isinstance(item, Op | ClockMove)})
 
 
 def gap(candidate: Candidate, at: int) -> int:
-    """Return for how long before the time of this number nothing is asked."""
+    """Return the time from the item time before to number `at`."""
     known = [0, *times(candidate)]
     return known[at + 1] - known[at]
 
 
 def with_gaps(candidate: Candidate, at: list[int], gap_ms: int) -> Candidate:
-    """Set the gaps of these numbers to this length; what comes later moves with them."""
+    """Set the gaps of these numbers to this length; later items move with them."""
     moved, now_ms = {}, 0
     for number, time_ms in enumerate(times(candidate)):
         # Times 0, 50, 70 have the gaps 0, 50, 20; with gap 1 set to 5 they are 0, 5, 25.
@@ -64,7 +64,7 @@ def at_times(candidate: Candidate, moved: Mapping[int, int]) -> Candidate:
 
 
 def one_by_one(candidate: Candidate) -> Candidate:
-    """Put each request so much later than the one before it that nothing is under way any more."""
+    """Return the candidate with its requests so far apart that they do not overlap."""
     changes: dict[str, Item] = {}
     at_ms = before_ms = 0
     for item in sorted(list_timed(candidate), key=lambda item: item.at_ms):
@@ -76,15 +76,15 @@ def one_by_one(candidate: Candidate) -> Candidate:
 
 
 def moved_instead(candidate: Candidate, move_id: str) -> Candidate:
-    """Leave out a jump of a clock: time goes on by as much, or, where it jumped back, by so much less."""
+    """Return the candidate without a jump of a clock; later items move by as much, or back by as much."""
     move = next(item for item in list_timed(candidate) if item.id == move_id)
     by_ms = move.args.get("by_ms") if isinstance(move, ClockMove) else None
     left = candidate.without(move_id.__eq__)
     if not isinstance(by_ms, int):
         return left
     known = [0, *(at_ms for at_ms in times(candidate) if at_ms < move.at_ms)]
-    # A jump by 100 at 50: what came at 60 comes at 160. A jump
-    # back by 30: at 30, but never before what came earlier.
+    # With a jump by 100 at 50 an item of 60 moves to 160; with one back by 30 to 30, but never before the
+    # jump.
     moved = {at_ms: max(at_ms + by_ms, known[-1]) for at_ms in times(left) if at_ms >= move.at_ms}
     return at_times(left, {at_ms: moved.get(at_ms, at_ms) for at_ms in times(left)})
 
@@ -121,10 +121,7 @@ def with_a_leaf(search: ShrinkSearch, place: Place, leaf: object) -> bool:
 
 
 def equal_arguments(search: ShrinkSearch) -> None:
-    """Change a value that occurs more than once, or a gap between requests, in all its places.
-
-    What is left of names becomes a, b, c ...
-    """
+    """Simplify a value, or a gap between requests, in all its places; then rename texts to a, b, c ..."""
     for value in list_shared(search.best):
         together(search, value)
     for value in names(search.best):
@@ -136,7 +133,7 @@ def equal_arguments(search: ShrinkSearch) -> None:
 
 
 def list_shared(candidate: Candidate) -> list[object]:
-    """List values in several places that may get simpler."""
+    """List values that occur in several places and may become simpler."""
     values = [leaf for _, leaf in places(candidate, Op, Fault)]
     values += [gap(candidate, number) for number in range(len(times(candidate)))]
     # With the type, as True == 1 and both would count as one value.
@@ -152,7 +149,7 @@ def is_sharable(value: object) -> bool:
 
 def together(search: ShrinkSearch, value: object) -> None:
     """Simplify a value in all its places."""
-    # `simplify` asks in steps, each from the value that worked last: that is the one to be replaced next.
+    # `simplify` goes on from the value that worked last, so this is the one to be replaced next.
     now = value
 
     def works(other: object) -> bool:
@@ -181,13 +178,13 @@ def is_equal(one: object, other: object) -> bool:
 
 
 def names(candidate: Candidate) -> list[str | bytes]:
-    """The texts among the arguments, in order of their first appearance."""
+    """List the texts among the arguments, in order of their first appearance."""
     leaves = (leaf for _, leaf in places(candidate, Op))
     return list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, str | bytes) and leaf))
 
 
 def letters(value: str | bytes) -> list[str | bytes]:
-    """Simpler names than this one, of its type."""
+    """List simpler names than this one, of its type."""
     found: list[str | bytes] = list(ascii_lowercase)
     if isinstance(value, bytes):
         found = [letter.encode() for letter in ascii_lowercase]
@@ -195,12 +192,11 @@ def letters(value: str | bytes) -> list[str | bytes]:
 
 
 def fault_arguments(search: ShrinkSearch) -> None:
-    """Positions, durations and texts of faults; jumps of clocks, and clocks that are off."""
+    """Simplify positions, durations and texts of faults."""
     kinds = {item.id: item.fault for item in search.best.items if isinstance(item, Fault)}
     for place, leaf in places(search.best, Fault):
         word = plainest_word(kinds[place[0]], place[1])
-        # For a word of a few there is no shorter one: only the
-        # plainest is tried, `nothing` in place of `unknown`.
+        # Of a few words only the first is tried: `nothing` in place of `unknown`.
         if word is not None and leaf != word:
             with_a_leaf(search, place, word)
         else:

@@ -1,6 +1,6 @@
-"""Passes that tidy up: a configuration as plain as it can be, requests in canonical order."""
+"""Passes that tidy up: a plain configuration, and requests in canonical order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import structs
@@ -25,12 +25,12 @@ def all_options(search: ShrinkSearch) -> None:
 
 
 def options(search: ShrinkSearch) -> None:
-    """Try with as many plain options as can be, then one option of the memory after the other."""
+    """Make as many options plain as possible, then remove one option of the memory after the other."""
 
     def works(left: Sequence[str]) -> bool:
         return search.tries(with_plain(search.best, [name for name in NAMES if name not in left]))
 
-    # `works` is given the names that stay odd; `fewer` leaves as few of them as will do.
+    # `works` gets the names of options that are not made plain; `fewer` keeps as few of them as possible.
     fewer(NAMES, works)
     for name in search.best.config.memory:
         left = {key: value for key, value in search.best.config.memory.items() if key != name}
@@ -41,24 +41,19 @@ def with_plain(candidate: Candidate, names: Sequence[str]) -> Candidate:
     """Make these options plain, and limits no wider than usual."""
     config = candidate.config
     plain = {name: getattr(PLAIN, name) for name in names}
-    if "faults" in names:
-        plain["faults"] = dict(kept_faults(candidate))
-    # A calm mode with faults in the items would be a judge that excuses nothing: another failure.
+    if "faults" in names:  # those that still occur, since the judge excuses only possible faults
+        kinds = dict.fromkeys(item.fault for item in candidate.items if isinstance(item, Fault))
+        plain["faults"] = {kind: config.faults.get(kind, (1, 1)) for kind in kinds}
+    # In plain mode the judge excuses nothing, so faults in the items would be another failure.
     if "mode" in names and not is_calm(candidate):
         plain["mode"] = config.mode
-    # A candidate without an end must not take as long as a whole run of the scenario.
+    # A candidate that does not end must not take as long as a whole run of the scenario.
     steps_max = min(config.steps_max, STEPS_PER_RUN + STEPS_PER_OP * len(candidate.ops))
     return with_config(candidate, structs.replace(config, **plain, steps_max=steps_max, everywhere=False))
 
 
-def kept_faults(candidate: Candidate) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The kinds of faults that still occur, for a judge excuses only what may be."""
-    for fault in dict.fromkeys(item.fault for item in candidate.items if isinstance(item, Fault)):
-        yield fault, candidate.config.faults.get(fault, (1, 1))
-
-
 def is_calm(candidate: Candidate) -> bool:
-    """Check that nothing is left that could be an excuse: such a world is plain, and its judge is strict."""
+    """Return whether no item could be an excuse: such a world is plain, and its judge is strict."""
     return all(isinstance(item, Op | Deviation) for item in candidate.items)
 
 
@@ -67,11 +62,10 @@ def with_config(candidate: Candidate, config: RunConfig) -> Candidate:
 
 
 def order(search: ShrinkSearch) -> None:
-    """Neighbours in the order of their agents, then of their names; times stay where they are."""
+    """Exchange neighbours that are not in the order of agents, then of names; times stay in place."""
     for number in range(len(search.best.ops) - 1):
         first, second = search.best.ops[number : number + 2]
-        # Neighbours in order make two files of one failure look
-        # alike; the search takes it as smaller by its text.
+        # So two files of one failure look alike; the text of the candidate decides that it is smaller.
         if (second.agent, second.name) < (first.agent, first.name):
             search.tries(exchange_requests(search.best, first, second))
 

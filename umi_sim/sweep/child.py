@@ -1,8 +1,8 @@
-"""A child: one process that lives runs. Questions come on standard input, answers go out, as lines of JSON.
+"""A child: a process that does runs. It reads questions from standard input and writes answers, as JSON.
 
-Law 1. Nothing else reaches standard output: what the code under test prints goes to standard error.
-Law 2. A child that has met its memory limit says so and ends; whatever it still holds is not to be trusted.
-       One that computes for too long is ended by the system, wherever it is.
+Law 1. Nothing else reaches standard output: output of the code under test goes to standard error.
+Law 2. A child that has met its memory limit reports it and ends, since its state cannot be trusted any more.
+       One that computes for too long is ended by the system.
 """
 
 import json
@@ -21,7 +21,6 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run, run_once
 from umi_sim.scenario import files as scenario
-from umi_sim.scenario.files import Scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile import item_json
 from umi_sim.shrink import NothingToShrink, shrink
@@ -39,34 +38,31 @@ def serve() -> None:
     """Answer until the input ends."""
     # A child that the system ends would otherwise leave a dump of gigabytes.
     limit(resource.RLIMIT_CORE, 0)
-    with (
-        suppress(BrokenPipeError),
-        os.fdopen(os.dup(1), "w") as answers,
-    ):  # its reader may be gone
-        # From here on descriptor 1 is standard error, so a `print` of the code
-        # under test cannot garble an answer (law 1); `answers` has the old one.
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as answers:  # its reader may be gone
+        # Descriptor 1 becomes standard error, so a `print` of the code under test cannot garble an answer
+        # (law 1); `answers` has the old descriptor.
         os.dup2(2, 1)
         print(json.dumps({"ready": os.getpid()}), file=answers, flush=True)
         for line in sys.stdin.buffer:
             answer = answer_question(json.loads(line))
             print(json.dumps(answer), file=answers, flush=True)
-            # Memory that was refused once may be missing anywhere, in
-            # half-made caches: the next question gets a new child.
+            # A refused allocation may have left broken caches: the next question gets a new child.
             if answer == OVER:
                 return
 
 
 def answer_question(question: Plain) -> Plain:
-    """The answer to a question; without memory, that."""
+    """Answer a question; OVER if there is not enough memory."""
     limit(resource.RLIMIT_AS, question["memory_bytes_max"])
-    # The limit of the system counts from the start of the process, so what it has spent so far is added.
-    limit(resource.RLIMIT_CPU, spent_s() + question["cpu_s_max"])  # past it the system ends this process
+    # Past this limit the system ends the process; it counts from the start, so the spent seconds are added.
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + 1 + question["cpu_s_max"])
     try:
         return ANSWERS[question["do"]](question)
     except MemoryError:
         return OVER
     finally:
-        # Back again, or the answer itself might find no memory to be written with.
+        # Lifted again, or there might be no memory to write the answer.
         limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)
 
 
@@ -76,19 +72,13 @@ def limit(what: int, most: int) -> None:
         resource.setrlimit(what, (most, hard))
 
 
-def spent_s() -> int:
-    """Seconds of computing so far, rounded up."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return int(usage.ru_utime + usage.ru_stime) + 1
-
-
 def do_run(question: Plain) -> Plain:
-    """Do one run; with `watched`, tell also whether it met that place."""
-    file, place = file_of(question), question.get("watched")
+    """Do one run; with `watched`, report whether it executed that line."""
+    file, place = parse_scenario(question), question.get("watched")
     watched = watching(WatchedLine(**place)) if place else nullcontext(LineWatch(True))
     with watched as watch:
         verdict = run(scenario.draw(file, int(question["seed"])))
-    # The runner may have taken the MemoryError for a crash of the memory under test.
+    # The runner may report a MemoryError as a crash of the memory under test.
     if is_out_of_memory(verdict):
         return OVER
     return {
@@ -112,14 +102,14 @@ def do_trace(question: Plain) -> Plain:
 
 
 def do_verify(question: Plain) -> Plain:
-    """A seed of a scenario, or the run in a seed file, as digests; with `out`, its records in a file."""
+    """Run a seed of a scenario or a seed file; return digests, and with `out` write the records."""
     config, items = run_named(question["name"], int(question["seed"]))
     verdict, trace = run_once(config, items, keep_trace=bool(question["out"]))
     if question["out"]:
         trace.write(Path(question["out"]), seed_file.config_to_json(config))
-    lived = compact([item_json.to_json(item) for item in verdict.items])
+    items_text = compact([item_json.to_json(item) for item in verdict.items])
     return {
-        "trace": verdict.trace_hash, "items": blake2b(lived.encode()).hexdigest(),
+        "trace": verdict.trace_hash, "items": blake2b(items_text.encode()).hexdigest(),
         "result": verdict.failure.rule if verdict.failure else "pass",
     }  # fmt: skip
 
@@ -140,11 +130,7 @@ def do_shrink(question: Plain) -> Plain:
 
 
 def config_of(question: Plain) -> RunConfig:
-    return scenario.draw(file_of(question), int(question["seed"]))
-
-
-def file_of(question: Plain) -> Scenario:
-    return parse_scenario(question)
+    return scenario.draw(parse_scenario(question), int(question["seed"]))
 
 
 ANSWERS: Final[dict[str, Callable[[Plain], Plain]]] = {

@@ -1,6 +1,6 @@
-"""The conductor: hands chunks to an executor, gathers what comes back, and knows when to end.
+"""The conductor: hands chunks to an executor, gathers the results, and decides when to end.
 
-Law 1. What comes back may come in any order; the outcome does not tell.
+Law 1. The outcome does not depend on the order of results.
 Law 2. A task that an executor loses has one more chance, while nothing else runs; then its seeds are lost.
 """
 
@@ -62,19 +62,19 @@ class Conductor(Owner):
     held: dict[int, Chunk] = {}  # by number, until it is known which was the last
     last: int | None = None  # the first task with a failure, if that ends the sweep
     is_interrupted: bool = False
-    problem: str = ""  # why chunks are not kept any more
+    problem: str = ""  # why chunks are no longer written
 
     def conduct(self) -> None:
-        """Run the plan; then `totals` and `swept` tell. Ctrl-C ends it with what has come back."""
+        """Run the plan, and collect its results in `totals` and `swept`. Ctrl-C ends it with those so far."""
         tasks = enumerate(self.plan.tasks())
         try:
             while True:
                 self.fill(tasks)
-                # Empty, or only tasks behind the first failure are left, which do not count any more.
+                # Empty, or only tasks behind the first failure are left, which no longer count.
                 if all(self.is_beyond(flight.number) for flight in (*self.flights.values(), *self.waiting)):
                     break
                 done, _ = wait(self.flights, return_when=FIRST_COMPLETED)
-                # By number: two that came back together are told in the order of the plan.
+                # By number, so that results that arrive together are reported in the order of the plan.
                 for future in sorted(done, key=lambda each: self.flights[each].number):
                     self.land(future, self.flights.pop(future))
         except KeyboardInterrupt:
@@ -88,8 +88,8 @@ class Conductor(Owner):
                 self.count(chunk)
 
     def fill(self, tasks: Iterator[tuple[int, Task]]) -> None:
-        """Hand out tasks; one that was lost goes alone."""
-        # alone, as it may take all memory with it: then no other task is lost a second time by its fault
+        """Hand out tasks; one that was lost runs alone."""
+        # Alone, as it may use up all memory: then no other task is lost because of it.
         while self.waiting and not self.flights:
             self.begin(self.waiting.pop(0))
         while not self.waiting and len(self.flights) < self.jobs * QUEUE_PER_JOB and not self.is_over():
@@ -97,13 +97,13 @@ class Conductor(Owner):
             if task is None:
                 return
             chunk = self.journal.done.get(task.chunk) if self.journal else None
-            # A chunk that lost a seed is run again: what killed its process may have been the machine.
+            # A chunk that lost a seed is run again: its process may have died because of the machine.
             if chunk is not None and chunk.is_done:
                 self.gather(number, chunk, is_old=True)
             else:
                 if self.journal:
                     self.journal.must_fit(task)
-                    task = structs.replace(task, stop_first=False)  # what is kept is whole
+                    task = structs.replace(task, stop_first=False)  # a journal has only complete chunks
                 self.begin(Flight(number, task))
 
     def current(self) -> Workers:
@@ -115,14 +115,14 @@ class Conductor(Owner):
         task = structs.asdict(flight.task)
         try:
             future = self.current().submit(work, task)
-        except BrokenExecutor:  # since it was last heard of
+        except BrokenExecutor:  # it broke in the meantime
             self.executor = None
             future = self.current().submit(work, task)
         flight.executor = self.executor
         self.flights[future] = flight
 
     def is_over(self) -> bool:
-        """Check whether nothing new is to be begun."""
+        """Return whether no more tasks are begun."""
         is_late = self.minutes is not None and self.watch.elapsed_ms() >= self.minutes * MINUTE_MS
         return is_late or self.last is not None
 
@@ -130,18 +130,16 @@ class Conductor(Owner):
         return self.last is not None and number > self.last
 
     def land(self, future: "Future[dict[str, Any]]", flight: Flight) -> None:
-        """Take a task back that has ended, or whose executor has."""
+        """Take the result of a task that has ended, or whose executor broke."""
         error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
             chunk = chunk_in(future, flight.task)
-            # A part of a chunk (an interrupt, stop_first) has a name
-            # that promises all of its seeds: it is never written.
+            # A part of a chunk (after stop_first) is never written: its name stands for all its seeds.
             if chunk.seeds == flight.task.seeds:
                 self.write(chunk)  # first, so that a file of a failure is never older than its chunk
             self.gather(flight.number, chunk)
             return
-        # Several flights of one broken pool come back one after the other; only
-        # the first may replace it, or the new pool would be thrown away, too.
+        # Several flights of one broken pool come back one after the other; only the first may replace it.
         if isinstance(error, BrokenExecutor) and flight.executor is self.executor:
             self.executor = None
         if flight.chance < CHANCE_COUNT:
@@ -150,19 +148,18 @@ class Conductor(Owner):
             self.gather(flight.number, chunk_of(flight.task, count_lost(flight.task, error)))
 
     def gather_parts(self) -> None:
-        """Gather what unfinished chunks had found when their processes were ended."""
+        """Gather the results of unfinished chunks whose processes were ended."""
         for future, flight in sorted(self.flights.items(), key=lambda pair: pair[1].number):
             if future.done() and not future.cancelled() and future.exception() is None:
                 chunk = chunk_in(future, flight.task)
-                # Their processes were ended by this sweep itself:
-                # these seeds were not lost, they were not run.
+                # This sweep itself ended their processes: these seeds were not lost, they were not run.
                 lost = [seed for _, seed in chunk.totals.lost]
                 chunk.totals.lost.clear()
                 whole = tuple(seed for seed in chunk.seeds if seed not in lost)
                 self.gather(flight.number, structs.replace(chunk, seeds=whole))
 
     def write(self, chunk: Chunk) -> None:
-        """Keep it for another sweep; one that cannot be kept has counted all the same."""
+        """Write a chunk to the journal; if that fails, it still counts, and the journal is given up."""
         try:
             if self.journal:
                 self.journal.append(chunk)
@@ -175,8 +172,8 @@ class Conductor(Owner):
             self.count(chunk)
             return
         self.held[number] = chunk
-        # tasks 3 and 5 fail while 4 still runs: 3 is the last, whichever came back first, and 4 and 5 do not
-        # count. So the outcome is that of one process
+        # Tasks 3 and 5 fail while 4 still runs: 3 is the last, whichever ended first, and 4 and 5 do not
+        # count. So the outcome is that of one process.
         if chunk.totals.found:
             self.last = number if self.last is None else min(self.last, number)
 
@@ -204,7 +201,7 @@ def chunk_in(future: "Future[dict[str, Any]]", task: Task) -> Chunk:
 
 
 def count_lost(task: Task, error: BaseException) -> Totals:
-    """Return the totals of a chunk of which nothing came back."""
+    """Return the totals of a chunk without any result."""
     why = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")
     return Totals(lost={(task.scenario, seed): LostSeed(task.scenario, seed, why) for seed in task.seeds})
 
@@ -214,21 +211,21 @@ CANARY_SEED_COUNT: Final = 5
 
 
 def blindness(make: Make) -> str:
-    """Return why no verdict can be believed: a planted bug is unseen, or a wrong rule sees it; else empty."""
+    """Return why no verdict can be trusted: a planted bug is not found, or by a wrong rule; else empty."""
     source = source_of(CANARY)
-    # One job and no journal: a canary that is looked up in a file of yesterday proves nothing about today.
+    # One job and no journal: an old result of the canary proves nothing.
     look = Conductor(SweepPlan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
     look.conduct()
     if look.is_interrupted:
         raise KeyboardInterrupt
     rules = [found.rule for found in sorted(look.totals.found.values(), key=lambda each: each.seed)]
     expected = MUTANTS[str(source.file.mutant)].rules
-    # The smallest seed decides, so that the look comes to the same on any machine.
+    # The smallest seed decides, so that the result is the same on any machine.
     if rules and rules[0].partition(" ")[0] in expected:
         return ""
     if look.totals.lost:
         return f"no run comes to an end: {next(iter(look.totals.lost.values())).why}"
-    return "the canary is not seen: a planted bug stays unnoticed, so no verdict can be believed"
+    return "the canary is not found: a planted bug stays unnoticed, so no verdict can be trusted"
 
 
 def outcome_of(
@@ -239,11 +236,11 @@ def outcome_of(
     *,
     is_interrupted: bool = False,
 ) -> SweepOutcome:
-    """The outcome, with what should have been met and was not, if all that was planned was run."""
+    """Return the outcome, with the missed demands of the scenarios if the whole plan was run."""
     files = {source.name: source.file for source in sources}
     swept.names = {name: None for name in files if name in swept.names}
     swept.bases = dict.fromkeys(sorted(swept.bases))
     runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
-    # Floors hold for what was planned: the part that was run before Ctrl-C may well have missed something.
+    # Floors hold for the whole plan: a part of it may well have missed something.
     missed = () if is_interrupted else tuple(floors.list_missed(files, totals.summaries, *runs))
     return SweepOutcome(totals, swept, files, missed, kept, is_interrupted)

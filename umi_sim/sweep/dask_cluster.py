@@ -1,9 +1,9 @@
 """`--executor dask`: workers of a dask cluster, each in a process of its own, here or on other machines.
 
-Where dask is told of a scheduler (DASK_SCHEDULER_ADDRESS, or its own configuration), that one is used; else a
-cluster of as many worker processes as there are jobs is started on this machine, and ends with the sweep.
+If dask has a scheduler (DASK_SCHEDULER_ADDRESS, or its own configuration), that one is used; else a cluster
+with a worker process per job is started on this machine, and ends with the sweep.
 
-Law 1. What a worker that is killed had begun is run by another one; dask hands it out again by itself.
+Law 1. Tasks of a killed worker are run by another one; dask hands them out again by itself.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class DaskWorkers:
         return future
 
     def shutdown(self) -> None:
-        """Wait for what has begun; a cluster that is not ours stays, and only its client is closed."""
+        """Wait for running tasks; of a cluster that is not ours only the client is closed."""
         if self.client.status == "running":
             self.executor.shutdown()
         self.client.close()

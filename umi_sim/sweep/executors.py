@@ -1,7 +1,7 @@
-"""Executors: what runs chunks, and all that is asked of them.
+"""Executors, which run chunks, and their interface.
 
-Law 1. An executor of `concurrent.futures` is one, and so is anything else with its `submit` and `shutdown`.
-       Nothing is asked that some of them lack. The futures that they give are those of `concurrent.futures`.
+Law 1. Executors are those of `concurrent.futures`, and any other object with their `submit` and `shutdown`
+that returns futures of `concurrent.futures`.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def executor_named(name: str) -> Make:
 
 @contextmanager
 def hire_workers(make: Make, jobs: int) -> Iterator[Workers]:
-    """An executor for a block; not every one is a context manager itself."""
+    """Make an executor, and shut it down after the block; not every one is a context manager."""
     workers = make(jobs)
     try:
         yield workers

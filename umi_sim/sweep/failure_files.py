@@ -1,8 +1,8 @@
 """Failure files: one seed file for each different failure, small and checked, where later sweeps find it.
 
-Law 1. The first version of a file is written when the failure comes back, before anything else is tried.
-Law 2. A file is replayed in this process before it is believed: if it does not fail here as it did in the
-       worker, the failure is told as nondeterminism.
+Law 1. The first version of a file is written as soon as the failure is known, before it is shrunk.
+Law 2. A file is replayed in this process: if it does not fail here as it did in the worker, the failure is
+       reported as nondeterminism.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from umi_sim.sweep.work import shrink_text
 class FailureFolder(Owner):
     """The files of one sweep, in `folder`. `seen`: fingerprints that have one; `hits`: of this sweep alone.
 
-    `problem`: why a file could not be written; the failure is told all the same, by its seed.
+    `problem`: why a file could not be written; the failure is still reported, by its seed.
     """
 
     folder: Path = seed_file.EPHEMERAL
@@ -35,7 +35,7 @@ class FailureFolder(Owner):
     problem: str = ""
 
     def first(self, totals: Totals, is_old: bool) -> None:
-        """Write what has not been seen before, as it is. `is_old`: an earlier sweep has counted its hits."""
+        """Write new failures as they are. `is_old`: an earlier sweep has counted their hits."""
         if not is_old:
             self.hits.update(totals.hits)
         for found in totals.found.values():
@@ -43,10 +43,10 @@ class FailureFolder(Owner):
                 self.put(found)
 
     def last(self, totals: Totals) -> None:
-        """Write the files of the most frequent failures as they are in the end.
+        """Write the files of the most frequent failures in their final form.
 
-        `totals` are counted again as a least: the sweep that found them may have been killed, or have used
-        another folder.
+        The hits in `totals` are the least that a file gets: the sweep that found them may have been killed,
+        or have used another folder.
         """
         for found in pick_failures(totals):
             mark = found.fingerprint
@@ -71,7 +71,7 @@ class FailureFolder(Owner):
 
 
 def pick_failures(totals: Totals) -> list[FoundFailure]:
-    """The failures that have a file: the most frequent ones."""
+    """List the failures that have a file: the most frequent ones."""
     return [found for found in totals.in_order()[:FOUND_COUNT_MAX] if found.text]
 
 
@@ -80,38 +80,37 @@ def of(found: FoundFailure) -> SeedFile:
 
 
 def shrink(totals: Totals, executor: Workers) -> str:
-    """Make what was found small, each failure once, by the workers; why some stay as they were, if any do."""
+    """Shrink each failure once, by the workers; return why some stay as they were, if any do."""
     todo = [found for found in pick_failures(totals) if found.is_whole]
     try:
         futures = [executor.submit(shrink_text, found.text) for found in todo]
         for number, (found, future) in enumerate(zip(todo, futures, strict=True)):
             at("sweep: shrinking", number, len(todo), unit="failure")
-            # Empty if the worker died: the failure stays as it was, which is large but fails all the same.
+            # Empty if the worker died: then the failure stays as it was.
             if text := future.result():
                 totals.found[found.fingerprint] = structs.replace(found, text=text)
     except KeyboardInterrupt:
-        worker_process.CREW.dismiss()  # workers end, and what is small by now stays so
+        worker_process.CREW.dismiss()  # workers end; what is shrunk by now stays so
     except Exception as error:  # of any executor
         return f"{type(error).__name__}: {error}"
     return ""
 
 
 def verify(totals: Totals, whole: Mapping[str, FoundFailure]) -> None:
-    """Replay here what workers saw; a run that is another one here stands apart from now on.
+    """Replay the failures of workers in this process; add those that do not replay to `totals.apart`.
 
-    `whole`: the failures before they were shrunk, which they are again if the small one does not replay.
+    `whole`: the failures before they were shrunk, which take the place of small ones that do not replay.
     """
     for found in pick_failures(totals):
         if found.is_whole and (lines := differing(of(found))):
             apart = DivergentSeed(found.scenario, found.seed, "record-replays", tuple(lines))
             totals.apart[apart.scenario, apart.seed, apart.rule] = apart
-            # What was shrunk does not fail here: the unshrunk run is all that is left to look at.
             totals.found[found.fingerprint] = whole[found.fingerprint]
 
 
 def differing(seed: SeedFile) -> Sequence[str]:
-    """Return why this file does not fail here as it did there; nothing if it does."""
+    """Return why this file does not fail here as it did in the worker; nothing if it does."""
     done = corpus.replay_in_time(seed)
     if done is None:
-        return [f"its file replayed here comes to no end in {corpus.REPLAY_S_MAX} s of computing"]
+        return [f"its file replayed here does not end within {corpus.REPLAY_S_MAX} s of computing"]
     return [] if done.what == "same failure" else [f"its file replayed here {done.what}: {done.why}"]

@@ -1,6 +1,6 @@
 """The gate: one run in several ways that must have one trace.
 
-fresh      drawn from the seed; DET-1 asks for the same in another process, in other surroundings
+fresh      drawn from the seed, in another process and environment (DET-1)
 record     replayed from the items of the fresh run (ORA-2)
 stirred    drawn from the seed, with an extra draw at every event from a stream that nothing else uses (DET-2)
 """
@@ -33,12 +33,11 @@ ONE_IN: Final = 20
 
 def is_gated(seed: int) -> bool:
     """Return True for one seed in twenty, always the same ones."""
-    # By the seed, not by chance: a sweep that goes on tomorrow gates the same ones.
     return Stream(seed, "gate").word() % ONE_IN == 0
 
 
 class Stirred(Generator):
-    """Draws a word more whenever it is asked for anything."""
+    """The generator with an extra draw at every call."""
 
     def __init__(self, config: RunConfig, known: Watched) -> None:
         super().__init__(config, known)
@@ -58,26 +57,21 @@ class Stirred(Generator):
 
 
 def hashes(config: RunConfig) -> dict[Way, str]:
-    """The trace hash of each way."""
+    """Return the trace hash of each way."""
     fresh = run_once(config)[0]
-    # An equivalence that failed is the failure, so it has to be lived again; one that held is left out.
-    rest = config if fresh.failure else without_companions(config)
-    record, stirred = run_once(rest, fresh.items)[0], live_once(rest, "stirred")[0]
-    return {"fresh": fresh.trace_hash, "record": record.trace_hash, "stirred": stirred.trace_hash}
-
-
-def without_companions(config: RunConfig) -> RunConfig:
-    """Leave out what is lived beside the run: it leaves no trace, and has been looked at once."""
+    # Equivalences that run beside this run leave no trace; those that held need not be repeated.
     within = tuple(name for name in config.equivalences if name not in OF_LIVES)
-    return structs.replace(config, equivalences=within)
+    rest = config if fresh.failure else structs.replace(config, equivalences=within)
+    record, stirred = run_once(rest, fresh.items)[0], run_way(rest, "stirred")[0]
+    return {"fresh": fresh.trace_hash, "record": record.trace_hash, "stirred": stirred.trace_hash}
 
 
 def write_trace(config: RunConfig, way: Way, path: Path) -> None:
     """Write all records of one way into a file."""
-    live_once(config, way, keep_trace=True)[1].write(path, config_to_json(config))
+    run_way(config, way, keep_trace=True)[1].write(path, config_to_json(config))
 
 
-def live_once(config: RunConfig, way: Way, *, keep_trace: bool = False) -> tuple[Verdict, Trace]:
+def run_way(config: RunConfig, way: Way, *, keep_trace: bool = False) -> tuple[Verdict, Trace]:
     if way == "stirred":
         return run_once(config, partial(Stirred, config), keep_trace=keep_trace)
     items = run_once(config)[0].items if way == "record" else None

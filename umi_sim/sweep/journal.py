@@ -1,8 +1,8 @@
 """Journals: finished chunks in a file, so that a sweep can go on later and several machines' work adds up.
 
-Law 1. A line of JSON for each chunk, appended and synced; a last line that is torn was never written.
-Law 2. A chunk counts once, however often it stands there: merging is commutative, associative, idempotent.
-Law 3. Chunks of other code, of another text of a scenario, or cut otherwise are refused, never mixed.
+Law 1. A line of JSON for each chunk, appended and synced; a torn last line counts as not written.
+Law 2. A chunk counts once, even if it is there twice: merging is commutative, associative and idempotent.
+Law 3. Chunks of other code, of another text of a scenario, or with overlapping seeds are refused.
 """
 
 import fcntl
@@ -45,7 +45,7 @@ class Chunk(Data):
 
     @property
     def is_done(self) -> bool:
-        """Return True if nothing of it was lost, so that there is nothing to try again."""
+        """Return True if no seed of it was lost."""
         return not self.totals.lost
 
 
@@ -58,7 +58,7 @@ def chunk_of(task: Task, totals: Totals) -> Chunk:
 
 
 def add_up(chunks: Mapping[str, Chunk]) -> Totals:
-    """The totals of all chunks."""
+    """Add up the totals of all chunks."""
     totals = Totals()
     for chunk in chunks.values():
         totals.add(chunk.totals)
@@ -66,26 +66,25 @@ def add_up(chunks: Mapping[str, Chunk]) -> Totals:
 
 
 def join_chunks(chunks: Iterable[Chunk]) -> Chunks:
-    """Return each chunk once, in order of names: the one that lost least, else the first in order of text."""
+    """Return each chunk once, in order of names: the one that lost least, else the smallest text."""
     found: Chunks = {}
     for chunk in chunks:
         known = found.get(chunk.name)
         # `min` by a total order, so merging in any order and grouping gives the same (law 2).
-        found[chunk.name] = chunk if known is None else min(known, chunk, key=preference)
+        best = (
+            chunk if known is None else min(known, chunk, key=lambda it: (len(it.totals.lost), line_of(it)))
+        )
+        found[chunk.name] = best
     return {name: found[name] for name in sorted(found)}
-
-
-def preference(chunk: Chunk) -> tuple[int, str]:
-    return len(chunk.totals.lost), line_of(chunk)
 
 
 # Whether chunks belong together.
 
 
 def must_fit(chunks: Iterable[Chunk], digests: Mapping[str, str], name: str) -> None:
-    """Refuse chunks of another text of one of these scenarios."""
+    """Raise BadLedger for a chunk of another text of one of these scenarios."""
     for chunk in chunks:
-        # A scenario that is not swept now is not compared: its chunks may stay in the file.
+        # Chunks of scenarios that are not swept now may stay in the file.
         if chunk.digest != digests.get(chunk.scenario, chunk.digest):
             raise BadLedger(
                 f"{name}: made with another text of {chunk.scenario}: use that one, or a new file"
@@ -93,13 +92,13 @@ def must_fit(chunks: Iterable[Chunk], digests: Mapping[str, str], name: str) -> 
 
 
 def must_not_overlap(chunks: Mapping[str, Chunk]) -> dict[tuple[str, int], str]:
-    """Which chunk each seed is in. Refuse one that stands in two chunks: it would count twice."""
+    """Return the chunk of each seed. Raises BadLedger for a seed in two chunks: it would count twice."""
     owners: dict[tuple[str, int], str] = {}
     for chunk in chunks.values():
         for seed in chunk.seeds:
             if owners.setdefault((chunk.scenario, seed), chunk.name) != chunk.name:
                 raise BadLedger(
-                    f"{chunk.scenario} seed {seed} is in two chunks that were cut otherwise: "
+                    f"{chunk.scenario} seed {seed} is in two different chunks: "
                     "merge shards of one n and of the same seeds"
                 )
     return owners
@@ -109,12 +108,12 @@ def must_not_overlap(chunks: Mapping[str, Chunk]) -> dict[tuple[str, int], str]:
 
 
 def line_of(chunk: Chunk) -> str:
-    # The format first, so that the first bytes of a file tell what it is; `compact` alone would sort it in.
+    # The format first, so that the first bytes of a file show what it is; `compact` alone would sort it in.
     return f"{HEAD.decode()}{compact({'version': VERSION, **CHUNK.write(chunk)})[1:]}"
 
 
 def read(path: Path) -> Chunks:
-    """The chunks in a file. Raises BadLedger."""
+    """Read the chunks in a file. Raises BadLedger."""
     try:
         with open_file(path) as file:
             return join_chunks(chunks_in(file, show_path(path)))
@@ -123,18 +122,18 @@ def read(path: Path) -> Chunks:
 
 
 def chunks_in(file: BinaryIO, name: str) -> Iterator[Chunk]:
-    """The chunk of each line; a last line that is torn has none."""
-    # At most one byte more than a line may have: a file without line ends is not read into memory as a whole.
+    """Yield the chunk of each line but a torn last one."""
+    # At most one byte more than a line may have, so that no file is read into memory as one line.
     for number, line in enumerate(iter(lambda: file.readline(LINE_BYTES_MAX + 1), b""), 1):
         if line.endswith(b"\n") or len(line) > LINE_BYTES_MAX:
             yield chunk_in(line, f"{name}: line {number}")
-        # No line end and not torn: then it is some other file, which a sweep must not append to.
+        # No line end and not torn: it is some other file, to which a sweep must not append.
         elif not is_head(line):
             raise BadLedger(f"{name}: no file of a sweep: name another one")
 
 
 def is_head(start: bytes) -> bool:
-    # The second for a line that was torn within its very head: `{"form`.
+    # The second for a line that was torn within its head: `{"form`.
     return start.startswith(HEAD) or HEAD.startswith(start)
 
 
@@ -153,7 +152,7 @@ def chunk_in(line: bytes, place: str) -> Chunk:
 
 
 def check_chunk(chunk: Chunk) -> Chunk:
-    """The same, if what it says of itself fits together. Raises Wrong."""
+    """Return the chunk if its parts agree. Raises Wrong."""
     totals = chunk.totals
     for found in totals.found.values():
         at("totals.found", must_be_seed_file, found.text)
@@ -163,7 +162,7 @@ def check_chunk(chunk: Chunk) -> Chunk:
         "lost": [(each.scenario, each.seed) for each in totals.lost.values()],
     }
     for name, keys in own.items():
-        # Each entry stands under what it says of itself; under another key adding up would count it twice.
+        # Each entry must be under its own key, or adding up would count it twice.
         if list(getattr(totals, name)) != keys:
             wrong(f"totals.{name} has wrong keys")
     if totals.runs + len(totals.lost) != len(chunk.seeds):
@@ -182,14 +181,14 @@ def must_be_seed_file(text: str) -> None:
 
 
 def must_be_one(path: Path) -> None:
-    """Raises BadLedger if there is something else in the place of a file of chunks."""
+    """Raise BadLedger if this is no file of chunks."""
     with path.open("rb") as file:
         if not is_head(file.read(len(HEAD))):
             raise BadLedger(f"{show_path(path)}: no file of a sweep: name another one")
 
 
 def write(path: Path, chunks: Mapping[str, Chunk]) -> None:
-    """A file with these chunks, in order of names: the same bytes, whatever they were merged from."""
+    """Write a file with these chunks, in order of names: the same bytes for any order of merging."""
     write_whole(path, "".join(f"{line_of(chunks[name])}\n" for name in sorted(chunks)).encode())
 
 
@@ -198,7 +197,7 @@ def show_path(path: Path) -> str:
 
 
 class Journal(Owner):
-    """A file that a sweep appends to. `done`: what it held when it was opened."""
+    """A file that a sweep appends to. `done`: its chunks when it was opened."""
 
     path: Path
     done: Chunks
@@ -206,31 +205,29 @@ class Journal(Owner):
 
     @classmethod
     def open(cls, path: Path) -> "Journal":
-        """Read what is there. Raises BadLedger, also if it could not be written to."""
+        """Read an existing file. Raises BadLedger, also if the file cannot be written."""
         done = read(path) if path.exists() else {}
-        # Now, and not after an hour of runs that cannot be kept.
         if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise BadLedger(f"{show_path(path)}: cannot be written, name a file in a folder that is there")
+            raise BadLedger(f"{show_path(path)}: cannot be written: name a file in an existing folder")
         return cls(path, done, must_not_overlap(done))
 
     def must_fit(self, task: Task) -> None:
-        """Raises BadLedger if seeds of this task stand in a chunk that was cut otherwise."""
+        """Raise BadLedger if seeds of this task are in another chunk of the file."""
         for seed in task.seeds:
             if self.owners.get((task.scenario, seed), task.chunk) != task.chunk:
-                message = "was cut otherwise: go on with the same seeds and shards, or name a new file"
+                message = "has other seeds: go on with the same seeds and shards, or name a new file"
                 raise BadLedger(f"{show_path(self.path)}: the chunk of {task.scenario} seed {seed} {message}")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other sweeps from writing to it; a torn last line goes. Raises BadLedger if one writes now."""
+        """Lock the file for this sweep and remove a torn last line. Raises BadLedger if it is locked."""
         with self.path.open("ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 message = "another sweep is writing to it: wait until it has ended, or name a file of its own"
                 raise BadLedger(f"{show_path(self.path)}: {message}") from None
-            # A torn last line goes before anything is appended to
-            # it. Without any line end rfind is -1: nothing stays.
+            # Without any line end rfind is -1, and nothing remains.
             file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
             yield
 

@@ -15,7 +15,7 @@ NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def as_xml(outcome: SweepOutcome) -> bytes:
-    """The whole file. What XML cannot hold is escaped as on a screen."""
+    """Return the whole file. Characters that XML forbids are escaped as on a screen."""
     suite = Element("testsuite", name="umi-sim sweep")
     suite.extend([*scenarios(outcome), *fingerprints(outcome), *earlier(outcome), harness(outcome)])
     suite.set("tests", str(len(suite)))
@@ -29,7 +29,7 @@ def as_xml(outcome: SweepOutcome) -> bytes:
 
 
 def case_of(kind: str, name: str, verdict: str = "", message: str = "", text: str = "") -> Element:
-    """A test; `verdict` is failure, error, or nothing if it passed."""
+    """Return a test case; `verdict` is failure, error, or "" if it passed."""
     case = Element("testcase", classname=f"umi-sim.{kind}", name=plain(name))
     if verdict:
         element = Element(verdict, message=plain(message))
@@ -56,7 +56,7 @@ def fingerprints(outcome: SweepOutcome) -> Iterator[Element]:
 
 
 def earlier(outcome: SweepOutcome) -> Iterator[Element]:
-    """Files of earlier failures that fail still."""
+    """Yield a test case for each file of an earlier failure that still fails."""
     for each in outcome.still_failing:
         repeat = f"umi-sim replay {each.path.as_posix()}"
         yield case_of("earlier", each.path.stem, "failure", "an earlier failure is still there", repeat)

@@ -1,4 +1,4 @@
-"""What a sweep takes from outside: time, for budgets and progress; a commit id or chance, as a base."""
+"""Input of a sweep from outside: time, for budgets and progress; a commit id or chance, as a base."""
 
 import os
 import time
@@ -23,9 +23,7 @@ class Stopwatch(Owner):
 
 
 def base() -> str:
-    """The commit id around this package; without git a drawn one, in the same form."""
-    # With local changes the seeds are those of the commit:
-    # changed code is tested with the seeds that it will have.
+    """Return the commit id around this package without a mark of local changes; else a random base."""
     commit = describe_commit().removesuffix("-dirty")
     try:
         parse_seed(commit)

@@ -1,7 +1,7 @@
-"""The plan of a sweep: which seeds of which scenarios, cut into chunks that every machine cuts alike.
+"""The plan of a sweep: which seeds of which scenarios, in chunks that are the same on every machine.
 
 Law 1. Fresh seed i is the first word of stream `fresh`, i of the base; a shard takes every n-th seed.
-Law 2. A chunk is named by what it depends on: code, scenario and seeds. Equal names, equal results.
+Law 2. The name of a chunk is a digest of code, scenario and seeds: equal names mean equal results.
 """
 
 import json
@@ -29,9 +29,9 @@ OPTION: Final = " --set "
 
 
 class ScenarioSource(Data):
-    """A scenario by the words that the user gave, its settings among them, with its text.
+    """A scenario by the words of the user, with its settings, and its text.
 
-    `folder`: where its data lies; empty if it ships with umi_sim, which may lie elsewhere on each machine.
+    `folder`: where its data is; empty if it ships with umi_sim, which is elsewhere on each machine.
     """
 
     name: str
@@ -44,7 +44,7 @@ class ScenarioSource(Data):
 class Task(Data):
     """Some seeds of one scenario, as plain data: all that a worker on another machine needs.
 
-    `base`: what the seeds were drawn from; empty if they were given.
+    `base`: the base of the seeds if they are fresh; empty if they were given.
     """
 
     chunk: str
@@ -63,9 +63,9 @@ class Task(Data):
 
 
 class SweepPlan(Data):
-    """The runs of a sweep. `fresh_count`: None is without end; `shard` (i, n) with 1 <= i <= n.
+    """The runs of a sweep. `fresh_count`: None is unlimited; `shard`: (i, n) with 1 <= i <= n.
 
-    `is_timed`: given and fresh seeds take turns, since it may end anywhere.
+    `is_timed`: given and fresh seeds take turns, since the sweep may end at any time.
     """
 
     sources: tuple[ScenarioSource, ...]
@@ -85,7 +85,7 @@ class SweepPlan(Data):
         return len(self.sources) * sum(len(self.mine(part)) for part in parts)
 
     def describe_fresh(self) -> str:
-        """The first of the fresh seeds, and what they come from; nothing if there are none."""
+        """Return a line with the base and the first fresh seeds; empty if there are none."""
         if self.fresh_count == 0 or not self.sources:
             return ""
         few = self.mine(range(FRESH_SHOWN if self.fresh_count is None else self.fresh_count))[:FRESH_SHOWN]
@@ -94,16 +94,15 @@ class SweepPlan(Data):
 
     def mine(self, part: Sequence[int]) -> Sequence[int]:
         number, of = self.shard
-        # Shard 2 of 3 of the seeds 0..9: 1, 4, 7. Interleaved, since long runs may lie side by side.
+        # Shard 2 of 3 of the seeds 0..9: 1, 4, 7. Interleaved, since neighbours may be long runs.
         return part[number - 1 :: of]
 
     def tasks(self) -> Iterator[Task]:
-        """The chunks in order: by scenario, or in turns if the time may end anywhere."""
+        """Return the chunks in order: by scenario, or in turns if the sweep is timed."""
         parts = [part(source) for source in self.sources for part in (self.pinned_tasks, self.fresh)]
         if not self.is_timed:
             return chain.from_iterable(parts)
-        # Scenario a pinned, a fresh, b pinned, b fresh, and
-        # again: time may end anywhere and each has had its share.
+        # Scenario a pinned, a fresh, b pinned, b fresh, and again, so that each gets its share.
         return (task for turn in zip_longest(*parts) for task in turn if task)
 
     def pinned_tasks(self, source: ScenarioSource) -> Iterator[Task]:
@@ -128,7 +127,7 @@ def fresh_seed(base: str, index: int) -> int:
 
 def chunks(seeds: Iterator[int]) -> Iterator[tuple[int, ...]]:
     parts = (tuple(islice(seeds, CHUNK_COUNT)) for _ in count())
-    # Ends at the first empty tuple, which islice gives when the seeds are used up.
+    # `iter` ends at the first empty tuple.
     return iter(lambda: next(parts), ())
 
 
@@ -137,31 +136,31 @@ def chunk_name(name: str, digest: str, seeds: Sequence[int]) -> str:
 
 
 def target() -> str:
-    """Name the version of the tested and the testing code: no result outlives a change of either."""
+    """Name the version of the tested and the testing code; results of another version are not used."""
     return f"umi_core {code_digest()}"
 
 
 def source_of(words: str, settings: Mapping[str, str] = scenario.NO_OVERRIDES) -> ScenarioSource:
-    """A shipped scenario, or a file of the user, with these settings, or as a source of them is called.
+    """Return a shipped scenario, or a file of the user, as a source. Raises BadScenario.
 
-    Raises BadScenario.
+    `words`: its name or path, or the name of a source with settings. `settings`: its settings, if any.
     """
     name, *own = words.split(OPTION)
-    settings = settings or dict(shlex.split(setting)[0].split("=", 1) for setting in own)
-    file = scenario.overridden(scenario.find(name), settings) if settings else scenario.find(name)
+    given = settings or dict(shlex.split(setting)[0].split("=", 1) for setting in own)
+    file = scenario.overridden(scenario.find(name), given) if given else scenario.find(name)
     shipped = scenario.list_shipped().get(name)
     path = shipped or Path(name)
     text = path.read_bytes().decode(errors="surrogateescape")
-    # The transcript is part of the text: with another conversation the same seeds are other runs.
+    # The transcript is part of the digest: with another conversation the same seeds are other runs.
     spoken = Path(file.transcript).read_bytes() if file.transcript else b""
     folder = "" if shipped else str(path.parent.resolve())
-    # With its settings in its name, reports repeat them, and chunks of other settings are not mixed.
-    called = OPTION.join((name, *(shlex.quote(f"{key}={value}") for key, value in settings.items())))
+    # With the settings in its name, reports repeat them, and chunks of other settings are not mixed.
+    called = OPTION.join((name, *(shlex.quote(f"{key}={value}") for key, value in given.items())))
     return ScenarioSource(called, text, folder, digest_of(text, spoken.hex()), file)
 
 
 def parse_scenario(question: Mapping[str, Any]) -> Scenario:
-    """The scenario of a task; what ships with umi_sim finds its data here, wherever the task was made."""
+    """Return the scenario of a task; a shipped one finds its data in this installation."""
     name, text, folder = (question[key] for key in ("scenario", "text", "folder"))
     return parse_once(name, text, folder, tuple(question["settings"].items()))
 

@@ -9,7 +9,7 @@ from umi_sim.sweep.journal import Chunk
 class Progress(Owner):
     """The results so far. `run_count`: how many runs there will be; None if `minutes` decide.
 
-    `new`: runs of this sweep; `old`: those that its file held already.
+    `new`: runs of this sweep; `old`: those that its journal had already.
     """
 
     run_count: int | None
@@ -27,7 +27,7 @@ class Progress(Owner):
         self.tell()
 
     def tell(self) -> None:
-        """Such as `sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures, 41 marks`."""
+        """Show progress: `sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures, 41 marks`."""
         known = [f"{plural(self.old, 'run')} known before"] if self.old else []
         note = ", ".join((plural(len(self.found), "failure"), plural(len(self.marks), "mark"), *known))
         of = self.run_count - self.old if self.run_count is not None else 0

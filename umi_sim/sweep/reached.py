@@ -1,12 +1,12 @@
-"""Reached: what a sweep has met of all that can be met at all, and what it never did.
+"""Reached: which of all possible events a sweep has seen, and which it never did.
 
-    steps    each row of each workflow, whether it asks or not, and what it met
-    replies  each name that a parser has for what it drops or mends
-    rules    each rule that something checks, once it had something to judge
+    steps    each step of each workflow, whether it asks or not, and its answers and ends
+    replies  each name that a parser has for a part that it drops or repairs
+    rules    each rule that is checked, once it had something to judge
 
-Law 1. What can come at all follows from the tables and types of umi_core: no list of it is kept, except
-       of the few rows whose type allows them to ask nothing, and which always ask (ALWAYS_ASK).
-Law 2. The engine marks what a row meets as `workflow.step: what`, what its parser says of a reply as
+Law 1. The possible events follow from the tables and types of umi_core. The only list is that of the few
+steps whose type allows them to ask nothing, but which always ask (ALWAYS_ASK).
+Law 2. The engine marks the events of a step as `workflow.step: what`, and those of its parser as
        `workflow.step reply: what`; rules are counted.
 """
 
@@ -43,7 +43,7 @@ PARSED: Final[Mapping[str, tuple[str, ...]]] = {
     **{f"retrieve.rank_{level} reply": (*UNREAD, *ranks.SHAPES) for level in LEVELS},
     "retrieve.build reply": get_args(StopReason),
 }
-"""What each parser may say of a reply, by the row that it reads for."""
+"""By step, what its parser may report of a reply."""
 
 
 ALWAYS_ASK: Final = (
@@ -53,7 +53,7 @@ ALWAYS_ASK: Final = (
 
 
 class ReachedRow(Data):
-    """One row, or the rules: how often it met each thing that it can meet, in order."""
+    """One step or parser, or the rules: how often each possible event happened, in order."""
 
     name: str
     counts: Mapping[str, int]
@@ -68,7 +68,7 @@ class ReachedRow(Data):
 
 
 def steps(marks: Mapping[str, int], workflows: Iterable[Workflow] = WORKFLOWS) -> list[ReachedRow]:
-    """Every row in the order of the tables."""
+    """Return every step in the order of the tables."""
     rows = [
         (f"{flow.name}.{step.id}", kinds_of(step, is_jumped(flow, at)))
         for flow in workflows
@@ -82,30 +82,30 @@ def possible(name: str, kinds: Iterable[str]) -> list[str]:
 
 
 def replies(marks: Mapping[str, int]) -> list[ReachedRow]:
-    """Every parser."""
+    """Return every parser."""
     return [part(name, kinds, marks) for name, kinds in PARSED.items()]
 
 
 def rules(judged: Mapping[str, int]) -> ReachedRow:
-    """Every rule that something checks, in the order of the table."""
+    """Return every rule that is checked, in the order of the table."""
     return ReachedRow("rules", {rule.name: judged.get(rule.name, 0) for rule in RULES if rule.is_checked})
 
 
 def never(marks: Mapping[str, int], judged: Mapping[str, int]) -> Iterator[tuple[str, list[str]]]:
-    """Yield where something was never met, and what; nothing in particular of a step that never ran."""
+    """Yield each step, parser and the rules with the events that never happened; none if a step never ran."""
     for each in (*steps(marks), *replies(marks), rules(judged)):
         if each.never:
             yield each.name, each.never if each.met else []
 
 
 def part(name: str, kinds: Iterable[str], marks: Mapping[str, int]) -> ReachedRow:
-    """Count what was met in a run, or in the small world beside it (E-FAIL)."""
+    """Count the events of a run, and of the small world beside it (E-FAIL)."""
     counts = {kind: [marks.get(f"{also}{name}: {kind}", 0) for also in ("", TRIED)] for kind in kinds}
     return ReachedRow(name, {kind: sum(each) for kind, each in counts.items()})
 
 
 def kinds_of(step: Step, is_jumped: bool = False) -> tuple[str, ...]:
-    """Return what this row can meet: answers, if it asks anything, and what follows from a failure."""
+    """Return the possible events of a step: answers, if it asks anything, and its ends after a failure."""
     # `ask` returns None where there is nothing to ask; whether it can is in its return type.
     is_open = step.ask is None or type(None) in get_args(get_type_hints(step.ask)["return"])
     others = {"no question": is_open, "skipped": step.when is not None or is_jumped}
@@ -113,7 +113,7 @@ def kinds_of(step: Step, is_jumped: bool = False) -> tuple[str, ...]:
 
 
 def answers(step: Step) -> tuple[str, ...]:
-    """Return the answers of the service that it asks; the type that it takes says if one may be unusable."""
+    """Return the answers of its service; the return type of `take` shows whether one may be unusable."""
     if step.effect is None:
         return ()
     can_refuse = Unusable in get_args(get_type_hints(step.take)["return"])
@@ -127,14 +127,14 @@ def ends(step: Step) -> tuple[str, ...]:
         return ()
     end = "degraded" if isinstance(policy.then, Degrade) else "aborted"
     may_be = {
-        # One attempt is never retried; 0 means without end, so it is never given up either.
+        # One attempt is never retried; 0 attempts means without end, so such a step never ends in failure.
         "retried": policy.attempts != 1, "planned again": policy.replan is not None, end: policy.attempts > 0,
     }  # fmt: skip
     return tuple(kind for kind, can_be in may_be.items() if can_be)
 
 
 def is_jumped(workflow: Workflow, at: int) -> bool:
-    """Return whether an earlier row may skip this one."""
+    """Return whether an earlier step may skip this one."""
     jumps = [
         (n, workflow.index(name) or 0) for n, step in enumerate(workflow.steps) for name in step.skips_to
     ]

@@ -1,6 +1,6 @@
-"""The report of a sweep: the verdict first, then what is wrong, each with its command, then what happened.
+"""The report of a sweep: the verdict, then each problem with its command, then what happened.
 
-Law 1. A pure function of the outcome: no time, no number of processes, nothing of the order of events.
+Law 1. It is a pure function of the outcome, without times, numbers of processes, or the order of events.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ WORDS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
 def report(outcome: SweepOutcome, *, with_reached: bool = False) -> Report:
-    """The report; `with_reached`: with everything that was met, and what never was."""
+    """Return the report; `with_reached`: with all events that happened, and those that never did."""
     totals = outcome.totals
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
     head = f"{WORDS[outcome.result]} sweep of {outcome.swept.describe()}: {runs}, {failures(outcome)}"
@@ -45,7 +45,7 @@ def report(outcome: SweepOutcome, *, with_reached: bool = False) -> Report:
 
 def lines(outcome: SweepOutcome) -> Iterator[Line]:
     if outcome.is_interrupted:
-        yield row("stopped", "interrupted: this is what had been run by then")
+        yield row("stopped", "interrupted: this report is of the runs that had ended by then")
         if not outcome.totals.runs:
             return
     wrong = list(wrong_lines(outcome))
@@ -56,7 +56,7 @@ def lines(outcome: SweepOutcome) -> Iterator[Line]:
 
 
 def wrong_lines(outcome: SweepOutcome) -> Iterator[Line]:
-    """Yield what a person should look at."""
+    """Yield the problems: nondeterminism, failures, lost runs, missed demands."""
     totals = outcome.totals
     for key in sorted(totals.apart):
         yield BLANK
@@ -66,12 +66,12 @@ def wrong_lines(outcome: SweepOutcome) -> Iterator[Line]:
         yield from found_lines(found, totals.hits[found.fingerprint])
     yield from lost_rows(totals)
     if outcome.missed:
-        yield row("missed", f"{len(outcome.missed)} that so many runs must meet")
+        yield row("missed", f"{len(outcome.missed)} that so many runs must reach")
         yield from (row("", missed_line(each)) for each in outcome.missed)
 
 
 def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
-    """Yield what happened, and what never did."""
+    """Yield counts of what happened, and the kinds of faults that never struck."""
     totals = outcome.totals
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
     # unary + drops counts of zero
@@ -89,19 +89,19 @@ def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
 
 
 def failures(outcome: SweepOutcome) -> str:
-    """Return what is wrong, the most important first."""
+    """Summarise the problems, the most important first."""
     totals = outcome.totals
     found = f"{totals.failed} failed, in {plural(len(totals.found), 'way')}" if totals.found else ""
     still = len(outcome.still_failing)
     old = f"{plural(still, 'earlier failure')} still there" if still else ""
     missed = f"{len(outcome.missed)} missed" if outcome.missed else ""
-    unseen = f"planted bug {' and '.join(outcome.unseen)} not seen" if outcome.unseen else ""
+    unseen = f"planted bug {' and '.join(outcome.unseen)} not found" if outcome.unseen else ""
     nothing = "every promise kept" if totals.runs else "nothing was run"
     return ", ".join(filter(None, (*totals.doubts(), unseen, found, old, missed))) or nothing
 
 
 def shares(totals: Totals) -> Iterator[str]:
-    """Yield how much was reached of all that there is."""
+    """Yield how many of all possible events were reached."""
     steps, replies = reached.steps(totals.marks), reached.replies(totals.marks)
     yield f"{sum(bool(each.met) for each in steps)} of {len(steps)} workflow steps"
     for name, parts in (
@@ -114,10 +114,8 @@ def shares(totals: Totals) -> Iterator[str]:
 
 def describe_gate(totals: Totals) -> str:
     if not totals.gated:
-        return "none of these runs was made again: one seed in 20 is"
-    again = (
-        f"{plural(totals.gated, 'run')} made again in another process, from the record and with another draw"
-    )
+        return "none of these runs was repeated: one seed in 20 is"
+    again = f"{plural(totals.gated, 'run')} repeated in another process, from the record and with extra draws"
     return f"{again}: {len(totals.apart)} DIFFER" if totals.apart else f"{again}: the same traces"
 
 
@@ -141,7 +139,7 @@ def kept_rows(outcome: SweepOutcome) -> Iterator[ReportRow]:
     if not outcome.kept:
         return
     fixed = sum(class_of(each) == "passes" for each in outcome.kept)
-    # Readable, but of a run that was ended by force, with no items.
+    # Readable, but of a run that was ended by force and has no items.
     bare = sum(class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept)
     counts = {
         "still fail": len(outcome.still_failing), PASS_NOW: fixed,
@@ -155,7 +153,7 @@ def kept_rows(outcome: SweepOutcome) -> Iterator[ReportRow]:
 
 
 def earlier_rows(kept: CorpusFile) -> Iterator[ReportRow]:
-    """Yield what fails still; a bug that the file itself plants does so until the file is removed."""
+    """Yield the command and the failure of a file that still fails, and the bug that it plants, if any."""
     yield whole("", f"umi-sim replay {kept.path.as_posix()}")
     if kept.replayed and (failure := kept.replayed.verdict.failure):
         yield row("", cut(f"  {failure.named}: {failure.message}", MESSAGE_CHARS_MAX))
@@ -195,13 +193,13 @@ def in_order(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def kinds_of(files: Iterable[Scenario]) -> list[str]:
-    """The kinds of faults that these scenarios may have, in the order of the registry."""
+    """List the kinds of faults that these scenarios may have, in the order of the registry."""
     given = [file.faults for file in files]
     return [kind for kind in KINDS if any(may_strike(kind, faults) for faults in given)]
 
 
 def may_strike(kind: str, faults: Mapping[str, object] | None) -> bool:
-    """Return whether a kind may be on: as named itself, else as its group; any where nothing is said."""
+    """Return whether a kind may be on: by its own name, else by its group; without a table all are."""
     return faults is None or bool(faults.get(kind, faults.get(KINDS[kind].group)))
 
 
@@ -209,12 +207,12 @@ REACHED_COLUMN: Final = 26
 
 
 def reached_lines(outcome: SweepOutcome) -> Iterator[Line]:
-    """Yield what was reached, with counts; then the names of all that never was."""
+    """Yield all events with counts; then the names of those that never happened."""
     marks, judged = outcome.totals.marks, outcome.totals.rules
     steps, replies, rules = reached.steps(marks), reached.replies(marks), reached.rules(judged)
-    yield from put_title("STEPS of workflows, and what they met", map(part_row, steps))
+    yield from put_title("STEPS of workflows, with their answers and ends", map(part_row, steps))
     yield from put_title(
-        "REPLIES of the model: what parsers dropped, mended or decided", map(part_row, replies)
+        "REPLIES of the model: what parsers dropped, repaired or decided", map(part_row, replies)
     )
     counts = (row(name, str(rules.counts[name]), column=REACHED_COLUMN) for name in rules.met)
     yield from put_title("RULES, and how often each had something to judge", counts)
@@ -224,7 +222,7 @@ def reached_lines(outcome: SweepOutcome) -> Iterator[Line]:
     never = list(reached.never(marks, judged))
     lacking = (list_row(name, what or ["never"], column=REACHED_COLUMN) for name, what in never)
     yield from put_title(
-        "NEVER reached" + ("" if never else ": nothing, all that is possible was met"), lacking
+        "NEVER reached" + ("" if never else ": nothing, all that is possible was reached"), lacking
     )
 
 
@@ -283,7 +281,7 @@ def as_json(outcome: SweepOutcome) -> dict[str, object]:
 
 
 def with_seed(record: DivergentSeed | LostSeed) -> dict[str, object]:
-    """Its fields; a seed is a text, since readers of JSON may round large numbers."""
+    """Return the fields of a record; the seed as text, since readers of JSON may round large numbers."""
     return {**msgspec.to_builtins(record), "seed": str(record.seed)}
 
 

@@ -1,12 +1,10 @@
 """Source hunts: an edit of umi_core's source in a process of its own, and runs until one of them fails.
 
-An edit that no run shows is given to the tests of functions, tests/properties.
+An edit that no run finds is given to the tests of functions, tests/properties.
 
-Law 1. The edited text is all that the process knows of that file: oracle and world see it too, as they would
-       see a real bug.
-Law 2. Scenarios take turns, and no two runs have one seed, since a seed alone says what settings, faults and
-       equivalences are drawn, whatever the scenario. Those whose runs did not meet the edited line sit out
-       all turns but each fifth. So the base and the edit say which runs are lived.
+Law 1. The process has only the edited text of that file: oracle and world import it, too, like a real bug.
+Law 2. Scenarios take turns, and no two runs have the same seed. Scenarios whose runs did not execute the
+edited line have a run only in each fifth turn. So the base and the edit decide which runs are done.
 """
 
 import os
@@ -37,20 +35,20 @@ HOW: Final = {
     NO_START: "importing it raises",
     NO_END: "a run computed, or took memory, without end",
     NO_VERDICT: "the simulator itself raised",
-    TESTED: "no run shows it, and a test of functions fails",
+    TESTED: "no run finds it, and a test of functions fails",
 }
-"""How an edit is seen besides by a rule."""
+"""How an edit is found other than by a rule."""
 TESTS: Final = folders.PROJECT / TESTED
 TESTS_S_MAX: Final = 600
 PYTEST: Final = ("-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--import-mode=importlib")
 OF_ALL: Final = 5
-"""In one turn of so many every scenario has a run; in the others those that met the line in earlier runs."""
+"""In one turn of so many every scenario has a run; in the others those that executed the line before."""
 
 
 class SourceHunt(Data):
-    """The result of one edit: `how` it was seen, by a rule or otherwise, in which run; empty: it survived.
+    """The result of one edit: `how` it was found, by a rule or a key of HOW, in which run; empty: survived.
 
-    `met`: how many of the runs came by the edited line.
+    `met`: how many of the runs executed the edited line.
     """
 
     name: str
@@ -80,8 +78,7 @@ def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, run_cou
     with overlay_sources(edit) as folder:
         worker = Worker("plain", folder)
         try:
-            # `turns` looks at `met`, which this loop fills: a
-            # generator, so each run may change what comes next.
+            # `turns` is a generator that reads `met`, which this loop fills.
             for run, (source, seed) in enumerate(islice(turns(sources, base, met), run_count), 1):
                 how, is_met = run_edited(worker, source, seed, place)
                 met[source.name] += is_met
@@ -95,10 +92,10 @@ def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, run_cou
 
 
 def fails_a_test(overlay: str) -> bool:
-    """Return whether a unit test fails, or does not end, with the umi_core of this folder."""
+    """Return whether a test of functions fails, or does not end, with the umi_core of this folder."""
     if not TESTS.is_dir():
         return False
-    # a configuration of no file: that of the project would put its own umi_core before the edited one
+    # No configuration file: that of the project would put its own umi_core before the edited one.
     command = [sys.executable, *PYTEST, "-c", os.devnull, "--rootdir", str(folders.PROJECT), str(TESTS)]
     try:
         done = subprocess.run(
@@ -112,10 +109,10 @@ def fails_a_test(overlay: str) -> bool:
 def turns(
     sources: Sequence[ScenarioSource], base: str, met: Mapping[str, int]
 ) -> Iterator[tuple[ScenarioSource, int]]:
-    """The runs in their order; `met`: by scenario, how many of its runs met the line so far."""
+    """Yield the runs in order; `met`: by scenario, how many of its runs executed the line so far."""
     run = count()
     for turn in count():
-        # turns 0, 5, 10 ... try every scenario, the others only those in which the line was met so far
+        # Turns 0, 5, 10 ... try every scenario, the others only those that have executed the line.
         wanted = [it for it in sources if met.get(it.name)] if turn % OF_ALL else []
         for source in wanted or sources:
             yield source, fresh_seed(base, next(run))
@@ -124,12 +121,11 @@ def turns(
 def run_edited(
     worker: Worker, source: ScenarioSource, seed: int, place: WatchedLine | None
 ) -> tuple[str, bool]:
-    """Return how this run shows the edit, empty if it passes, and whether it met the line."""
+    """Return how this run finds the edit, empty if it passes, and whether it executed the line."""
     try:
         if worker.process is None:
             worker.start()
     except Died:
-        # An edit that breaks an import is met by every run.
         return NO_START, True
     try:
         answer = worker.ask(question(source, seed, place))

@@ -1,7 +1,7 @@
-"""Totals: what runs came to, as counts, least and greatest values, and unions.
+"""Totals: the results of runs as counts, least and greatest values, and unions.
 
 Law 1. Adding is commutative and associative: the order in which runs end changes nothing.
-Law 2. The smallest seed of a fingerprint is the one that is kept.
+Law 2. Of a fingerprint the smallest seed is kept.
 """
 
 from collections import Counter
@@ -38,9 +38,9 @@ Span = tuple[int, int]
 
 
 class FoundFailure(Data):
-    """One failure by the smallest seed that shows it. `text`: its seed file, unless it is too large for one.
+    """One failure, by its smallest seed. `text`: its seed file, unless it is too large for one.
 
-    `is_whole`: the file has the items of the run; one that was ended by force has none.
+    `is_whole`: the file has the items of the run; a run that was ended by force has none.
     """
 
     scenario: str
@@ -59,7 +59,7 @@ class FoundFailure(Data):
 
 
 class DivergentSeed(Data):
-    """One seed that came out in two ways: `rule` says which two; `lines` show the first difference."""
+    """One seed with two different traces: `rule` says in which ways; `lines` show the first difference."""
 
     scenario: str
     seed: Seed
@@ -78,10 +78,9 @@ class LostSeed(Data):
 class Totals(Mutable):
     """The results of many runs. `found` and `hits` by fingerprint, `summaries` by scenario.
 
-    `gated`: runs that ran again in
-    other ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run. `met`: for each
-    fault that struck, how many of its runs each rule judged, by the id of the rule. `longest`: steps of the
-    longest runs.
+    `gated`: how many runs were repeated in other ways; `apart`: those with another trace. `sizes`: least and
+    greatest of a run. `met`: for each fault that struck, how many of its runs each rule judged, by the id of
+    the rule. `longest`: steps of the longest runs.
     """
 
     runs: int = 0
@@ -105,7 +104,7 @@ class Totals(Mutable):
     longest: dict[tuple[str, Seed], int] = {}
 
     def add(self, other: "Totals") -> None:
-        """Add what other runs came to."""
+        """Add the results of other runs."""
         for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in (*COUNTS, "hits"):
@@ -121,12 +120,13 @@ class Totals(Mutable):
         for name, rules in other.met.items():
             self.met.setdefault(name, Counter()).update(rules)
         # The ten longest of two parts are among the ten longest of each, so keeping ten loses nothing.
-        self.longest = longest_of({**self.longest, **other.longest})
+        steps = {**self.longest, **other.longest}
+        kept = sorted(steps, key=lambda run: (-steps[run], run))[:LONGEST_COUNT]
+        self.longest = {run: steps[run] for run in kept}
 
     def keep(self, found: FoundFailure) -> None:
         best = self.found.get(found.fingerprint, found)
-        # The scenario breaks a tie of seeds: the minimum of a
-        # total order is the same in any order of adding (law 1).
+        # The scenario breaks a tie of seeds: a total order has the same minimum in any order (law 1).
         self.found[found.fingerprint] = min(best, found, key=lambda each: (each.seed, each.scenario))
 
     def widen(self, name: str, ends: Span) -> None:
@@ -134,34 +134,25 @@ class Totals(Mutable):
         self.sizes[name] = (min(low, ends[0]), max(high, ends[1]))
 
     def in_order(self) -> list[FoundFailure]:
-        """The failures, the most frequent first."""
+        """List the failures, the most frequent first."""
         return sorted(self.found.values(), key=lambda each: (-self.hits[each.fingerprint], each.fingerprint))
 
     def doubts(self) -> list[str]:
-        """Yield why these runs prove nothing, whatever they found."""
+        """List the reasons why these runs prove nothing."""
         doubts = []
         if self.apart:
-            doubts.append(f"{plural(len(self.apart), 'run')} came out otherwise when run again")
-        if is_over(len(self.lost), self.runs + len(self.lost), LOST_MAX):
-            doubts.append(f"{len(self.lost)} of {self.runs + len(self.lost)} runs lost, at most 1/100 may be")
+            doubts.append(f"{plural(len(self.apart), 'run')} differed when run again")
+        count, (n, d) = self.runs + len(self.lost), LOST_MAX
+        if len(self.lost) * d > count * n:
+            doubts.append(f"{len(self.lost)} of {count} runs lost, at most {n}/{d} may be")
         return doubts
 
 
 TOTALS: Final = of(Totals)  # for other processes, and for files
 
 
-def longest_of(steps: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-    kept = sorted(steps, key=lambda run: (-steps[run], run))[:LONGEST_COUNT]
-    return {run: steps[run] for run in kept}
-
-
-def is_over(count: int, of: int, share: tuple[int, int]) -> bool:
-    # count / of > n / d, in whole numbers.
-    return count * share[1] > of * share[0]
-
-
 class Swept(Owner):
-    """Which seeds of which scenarios were run: given ones, and fresh ones of which bases."""
+    """The scenarios and seeds that were run: given seeds, and fresh ones with their bases."""
 
     names: dict[str, None] = {}
     given: dict[int, None] = {}
@@ -182,7 +173,7 @@ class Swept(Owner):
 
 
 def span_of(seeds: Sequence[int]) -> str:
-    """Sorted seeds in few characters."""
+    """Write sorted seeds in few characters."""
     first, last = seeds[0], seeds[-1]
     if len(seeds) == 1:
         return str(first)
@@ -190,7 +181,7 @@ def span_of(seeds: Sequence[int]) -> str:
 
 
 class SweepOutcome(Data):
-    """The result of a sweep: `missed` is what it never met although its scenarios are for that.
+    """The result of a sweep. `missed`: demands of its scenarios that it did not meet.
 
     `kept`: files of earlier failures that were replayed first. `is_interrupted`: the user ended it (Ctrl-C).
     """
@@ -212,7 +203,7 @@ class SweepOutcome(Data):
 
     @property
     def unseen(self) -> list[str]:
-        """Return the planted bugs of these scenarios if nothing failed: others may be overlooked, too."""
+        """Return the planted bugs of these scenarios if no run failed."""
         if self.is_interrupted or self.totals.found or not self.totals.runs:
             return []
         return [str(file.mutant) for file in self.files.values() if file.mutant]
@@ -229,7 +220,7 @@ class SweepOutcome(Data):
 
     @property
     def severest_code(self) -> int:
-        """The code of the severest kind of failure."""
+        """Return the exit code of the severest kind of failure."""
         codes = [EXIT_CODES[found.kind] for found in self.totals.found.values()]
         codes += [EXIT_CODES[each.still_fails] for each in self.kept if each.still_fails]
         return severest([*codes, HARNESS] if self.missed or self.unseen or self.totals.doubts() else codes)
@@ -285,8 +276,7 @@ def found_in(name: str, verdict: Verdict) -> FoundFailure:
         text = seed_file.dumps(verdict)
     except seed_file.BadSeedFile:
         text = ""
-    # The note stands in the text of a file from which the
-    # schedule was left out: it replays only from the seed.
+    # With this note the schedule was left out of the file, so it replays only from the seed.
     is_whole = NO_SCHEDULE not in text
     return found_of(name, verdict.config.seed, verdict.failure, text, is_whole=is_whole)
 

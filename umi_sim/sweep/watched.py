@@ -1,10 +1,10 @@
-"""Watched: whether a run came by one line of the source.
+"""Watching: whether a run executed one line of the source.
 
-Law 1. A line belongs to the innermost function around it; what stands in none is met by every run, since
-       importing it does.
-Law 2. A line without code of its own, such as the second of a long text, counts with the last before it
-       that has some.
-Law 3. Nothing that is watched is changed: the trace of a run is the same.
+Law 1. A line belongs to the innermost function around it; a line outside of functions is executed at import,
+so by every run.
+Law 2. A line without code of its own, such as the second of a long text, counts as the last line before it
+that has some.
+Law 3. Watching does not change a run: its trace is the same.
 """
 
 import sys
@@ -18,7 +18,7 @@ from umi_core.data import Data, Owner
 
 
 class WatchedLine(Data):
-    """Where to look: a file by the end of its path, the first line of a function, its name, and the line."""
+    """The line to watch: the end of the path of its file, first line and name of its function, the line."""
 
     file: str
     first: int
@@ -33,7 +33,7 @@ class LineWatch(Owner):
 
 
 def place_of(text: str, file: str, line: int) -> WatchedLine | None:
-    """The place of a line of this text; None if every run meets it."""
+    """Find the function of a line of this text; None if every run executes the line."""
     around = [code for code in codes(compile(text, file, "exec", dont_inherit=True)) if line in span(code)]
     # Of nested functions the one that begins last; of two that begin on one line (a lambda) the shorter.
     inner = max(around, key=lambda code: (code.co_firstlineno, -len(span(code))), default=None)
@@ -63,13 +63,13 @@ def span(code: CodeType) -> range:
 
 @contextmanager
 def watching(place: WatchedLine) -> Iterator[LineWatch]:
-    """Within it runs are slower, until the line was met."""
+    """Watch a line until the block ends; runs are slower until they have executed it."""
     watch = LineWatch()
 
     def enter(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:
         code = frame.f_code
         is_named = code.co_firstlineno == place.first and code.co_name == place.function
-        # Lines are traced in this one function; in all others only calls are, which costs far less.
+        # Lines are traced only in this function: calls cost far less.
         return within if is_named and code.co_filename.endswith(place.file) else None
 
     def within(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:

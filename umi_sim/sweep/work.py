@@ -1,8 +1,8 @@
-"""A chunk: what an executor is asked to do, in whatever thread, process or machine it has.
+"""The work of an executor: one chunk, in any thread, process or machine.
 
 Law 1. A task and its result are plain data.
 Law 2. A seed whose process dies has one more chance, alone; then it is lost, and others are not.
-Law 3. One that comes to no end in its time has one more too: the machine may have slept meanwhile.
+Law 3. A seed that does not end in time has one more chance, too: the machine may have slept meanwhile.
 """
 
 import signal
@@ -34,15 +34,15 @@ def work(task: Mapping[str, Any]) -> Plain:
     totals = Totals()
     done: list[int] = []
     for seed in task["seeds"]:
-        totals.add(live_seed(task, seed))
+        totals.add(run_seed(task, seed))
         done.append(seed)
         if task["stop_first"] and totals.found:
             break
     return {"totals": TOTALS.write(totals), "count": len(done)}
 
 
-def live_seed(task: Mapping[str, Any], seed: int) -> Totals:
-    """Try one seed, again if its process dies; return its totals, also of one that is lost."""
+def run_seed(task: Mapping[str, Any], seed: int) -> Totals:
+    """Run one seed, again if its process dies; return its totals, also if it is lost."""
     name, why, broken = task["scenario"], "", None
     for _ in range(CHANCE_COUNT):
         try:
@@ -51,8 +51,7 @@ def live_seed(task: Mapping[str, Any], seed: int) -> Totals:
             why, broken = str(died), None
         except OutOfLimit as limit:
             broken = limit.args
-            # Memory that ran out once runs out again; time may
-            # have run out because the machine slept (law 3).
+            # Memory runs out again; time may have run out because the machine slept (law 3).
             if broken[0] != "time":
                 break
     if broken:
@@ -61,7 +60,7 @@ def live_seed(task: Mapping[str, Any], seed: int) -> Totals:
 
 
 def shrink_text(text: str) -> str:
-    """The seed file made small; empty if nothing came of it."""
+    """Shrink a seed file; empty if that fails."""
     try:
         smaller: str = ask_worker("plain", {"do": "shrink", "text": text, **LIMITS})["text"]
     except (Died, OutOfLimit):
@@ -75,7 +74,7 @@ def try_seed(task: Mapping[str, Any], seed: int) -> Totals:
     totals: Totals = TOTALS.read(answer["totals"])
     if task["gate"] and gate.is_gated(seed):
         totals.gated = 1
-        # The gate lives a run three times in one question.
+        # The gate does three runs in one question.
         longer = {**question, **{key: GATE_RUN_COUNT * task[key] for key in ("cpu_s_max", "wall_ms_max")}}
         for rule, lines in found_apart(longer, answer["trace"]):
             totals.apart[task["scenario"], seed, rule] = DivergentSeed(task["scenario"], seed, rule, lines)
@@ -83,7 +82,7 @@ def try_seed(task: Mapping[str, Any], seed: int) -> Totals:
 
 
 def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Which rules of the gate this run breaks, and where; what came to an end once can be run again."""
+    """Return the rules of the gate that this run breaks, and where."""
     why = ""
     for _ in range(CHANCE_COUNT):
         try:
@@ -102,9 +101,9 @@ def ask_worker(kind: Kind, question: Mapping[str, Any]) -> Plain:
 
 
 def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
-    """The ways in which this run has another trace. If the other process has one, that is told alone."""
+    """Yield the ways in which this run has another trace; `fresh` alone if the other process has one."""
     traces = ask_worker("gate", {"do": "gate", **question})["traces"]
-    # The other two would differ as well, for the same reason.
+    # The other two would differ for the same reason.
     if traces["fresh"] != expected:
         yield "fresh"
         return
@@ -114,7 +113,7 @@ def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
 def apart(
     first: tuple[Kind, Plain], second: tuple[Kind, Plain], names: tuple[str, str] = NAMES
 ) -> difference.FirstDifference | None:
-    """The first difference between two runs, each of which a worker lives again and writes to a file."""
+    """Return the first difference between two runs, each of which a worker repeats and writes to a file."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, name) for name in ("first.trace", "second.trace")]
         for (kind, question), path in zip((first, second), paths, strict=True):
@@ -123,7 +122,7 @@ def apart(
 
 
 def where_apart(question: Plain, way: Way) -> Iterator[str]:
-    """The first difference, found by running both ways again."""
+    """Yield lines about the first difference, found by running both ways again."""
     kind: Kind = "plain" if way == "fresh" else "gate"
     names = ("seed", way) if way != "fresh" else ("here", "elsewhere")
     fresh, other = ({"do": "trace", **question, "way": each} for each in ("fresh", way))

@@ -1,7 +1,7 @@
 """Workers: each has one child process, asks it one question at a time, and ends it when it breaks a limit.
 
-Law 1. A child that dies takes one question with it, and nothing else.
-Law 2. Children of the gate differ from others in all that must not matter.
+Law 1. When a child dies, one question is lost, and nothing else.
+Law 2. Children of the gate have an environment that differs in everything that must not matter.
 """
 
 import atexit
@@ -41,13 +41,13 @@ class Died(Exception):
 
 
 class OutOfLimit(Exception):
-    """A child broke a limit and was ended: `args` are which one, time or memory, and what it was."""
+    """A child broke a limit and was ended: `args` are "time" or "memory", and a message."""
 
 
 class Worker(Owner):
-    """A child, started when it is first needed; what a terminal sends to this process does not reach it.
+    """A child, started when it is first needed; signals of a terminal do not reach it.
 
-    `overlay`: a folder where it looks first for what it imports; then its last words are dropped.
+    `overlay`: the first folder of its import path; with one, its standard error is dropped.
     """
 
     kind: Kind
@@ -55,7 +55,7 @@ class Worker(Owner):
     process: "subprocess.Popen[bytes] | None" = None
 
     def ask(self, question: Mapping[str, Any]) -> Plain:
-        """Raises Died or OutOfLimit; then the child is gone, and the next question gets a new one."""
+        """Ask a question and return the answer. Raises Died or OutOfLimit; then a new child is started."""
         if self.process is None:
             self.start()
         assert self.process is not None
@@ -64,11 +64,11 @@ class Worker(Owner):
             self.process.stdin.write(json.dumps(question).encode() + b"\n")
             self.process.stdin.flush()
         except OSError:
-            raise self.report_death() from None
+            raise Died(self.end(by_force=False)) from None
         try:
             answer = self.answer(question["wall_ms_max"])
         except Died as died:
-            # The signal of the limit of computing: a finding about the run, not a child that died.
+            # This signal means that the run has computed for too long.
             if died.status == -signal.SIGXCPU:
                 raise OutOfLimit("time", f"no end after {question['cpu_s_max']} s of computing") from None
             raise
@@ -82,8 +82,7 @@ class Worker(Owner):
         folder = os.sep if self.kind == "gate" else None
         self.process = subprocess.Popen(
             [sys.executable, *COMMAND], cwd=folder, env=environment(self.kind, self.overlay),
-            # A process group of its own: Ctrl-C at the terminal reaches
-            # this process alone, which then ends its children in order.
+            # A process group of its own: Ctrl-C reaches this process alone, which then ends its children.
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0,
             stderr=subprocess.DEVNULL if self.overlay else None,
         )  # fmt: skip
@@ -93,29 +92,24 @@ class Worker(Owner):
             raise Died(-signal.SIGKILL) from None
 
     def answer(self, wall_ms_max: int) -> Plain:
-        """The next line of the child, which is killed if it comes to none in this time."""
+        """Read the next line of the child, which is killed if there is none in this time."""
         process = self.process
         assert process is not None
         assert process.stdout is not None
         pipe = select.poll()
         pipe.register(process.stdout, select.POLLIN)
-        # Waits for the first byte only: a child writes its answer
-        # in one piece, so the rest of the line follows at once.
+        # This waits for the first byte only: a child writes its answer in one piece.
         if not pipe.poll(wall_ms_max):
             self.end()
             raise OutOfLimit("time", f"no answer after {wall_ms_max // 1000} s")
         line = process.stdout.readline()
         if not line.endswith(b"\n"):
-            raise self.report_death()
+            raise Died(self.end(by_force=False))
         answer: Plain = json.loads(line)
         return answer
 
-    def report_death(self) -> Died:
-        status = self.end(by_force=False)
-        return Died(status)
-
     def end(self, *, by_force: bool = True) -> int:
-        """End the child; its status. Without force it has a moment to end by itself."""
+        """End the child and return its status. Without force it has a moment to end by itself."""
         process, self.process = self.process, None
         if process is None:
             return 0
@@ -130,7 +124,7 @@ class Worker(Owner):
 
 
 class Crew(Owner):
-    """The workers of this process: those that have nothing to do, and all that there are."""
+    """The workers of this process: the idle ones, and all."""
 
     idle: dict[Kind, list[Worker]] = msgspec.field(default_factory=lambda: defaultdict(list))
     all: list[Worker] = []
@@ -138,7 +132,7 @@ class Crew(Owner):
 
     @contextmanager
     def one(self, kind: Kind) -> Iterator[Worker]:
-        """A worker for this thread alone."""
+        """Give this thread a worker until the block ends. Raises Died if the sweep is over."""
         if not self.is_open:
             raise Died(-signal.SIGTERM)  # the sweep is over
         try:
@@ -153,6 +147,7 @@ class Crew(Owner):
             self.take_back(worker)
 
     def take_back(self, worker: Worker) -> None:
+        """Keep a worker for later, or end it if the crew was dismissed meanwhile."""
         if self.is_open:
             self.idle[worker.kind].append(worker)
         else:
@@ -177,7 +172,7 @@ atexit.register(CREW.dismiss)
 
 @contextmanager
 def keep_children() -> Iterator[None]:
-    """Children stay, from one plan to the next, until the end of the block."""
+    """Keep children from one plan to the next, until the block ends."""
     try:
         yield
     finally:
@@ -186,16 +181,16 @@ def keep_children() -> Iterator[None]:
 
 
 def environment(kind: Kind, overlay: str = "") -> dict[str, str]:
-    """Return the environment of a child: it imports from where this process does, say a changed umi_core.
+    """Return the environment of a child: with the import path of this process, behind the overlay.
 
     One thread for linear algebra, since there is a process for every core.
     """
     here = map(os.path.abspath, sys.path)  # the empty entry is the folder that this process is in
     path = os.pathsep.join(filter(None, (overlay, *here, str(folders.PROJECT))))
-    # The user's own number of threads wins over 1, our path over the user's: it holds what is tested.
+    # The user's own number of threads takes precedence over 1, but our path over the user's.
     around = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
     if kind == "gate":
         around |= ELSEWHERE
-        # Another one than this process has, even if the user has set 2.
+        # Another hash seed than that of this process.
         around["PYTHONHASHSEED"] = "2" if os.environ.get("PYTHONHASHSEED") != "2" else "1"
     return around

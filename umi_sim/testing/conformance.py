@@ -91,7 +91,7 @@ def try_all(check: Callable[[Subject, str], None], subject: Subject, how: settin
 
 
 def check_total(truth: Truth, text: str) -> None:
-    """Any text is a prompt of any task, lone surrogates included."""
+    """Check that any text, lone surrogates included, is accepted as a prompt of any task."""
     for task in TASKS:
         reply = truth(task, text)
         agree("the same question has the same answer", truth(task, text), reply)
@@ -99,19 +99,19 @@ def check_total(truth: Truth, text: str) -> None:
 
 
 def check_extract(truth: Truth, text: str) -> None:
-    text = make_acceptable(text)
-    reply = truth("extract", ask_extract(text))
-    parsed = parse_extraction(reply, text, Config())
+    said = make_acceptable(text)
+    reply = truth("extract", ask_extract(said))
+    parsed = parse_extraction(reply, said, Config())
     assert isinstance(parsed, Extraction), f"an extraction has its form, whatever the text says: {reply}"
     agree("a true extraction holds nothing malformed", parsed.partial, False)
 
 
 def check_route(truth: Truth, text: str) -> None:
-    text = make_acceptable(text)
-    asked = tuple(entity_of(f"e{n}", fact) for n, fact in enumerate(FACTS))
+    said = make_acceptable(text)
+    facts = tuple(entity_of(f"e{n}", fact) for n, fact in enumerate(FACTS))
     # The drawn text as a fact of its own: a name that looks like the end of a prompt must not end the prompt.
-    asked = (*asked, structs.replace(asked[0], id="told", name=text, content=text))
-    reply = truth("route", ask_route(asked, text))
+    asked = (*facts, structs.replace(facts[0], id="told", name=said, content=said))
+    reply = truth("route", ask_route(asked, said))
     parsed = parse_routes(reply, asked, Config())
     assert isinstance(parsed, Routes), f"a routing has its form, whatever the text says: {reply}"
     agree("a true routing has one sound row per entity", parsed.degraded, ())

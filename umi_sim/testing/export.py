@@ -45,7 +45,7 @@ from umi_sim.record.broken import Broken
 from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
-from umi_sim.runs.runner import begin_run, outcome_of
+from umi_sim.runs.runner import begin_run, finish_run
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.services.storage import SimStorage
@@ -92,7 +92,7 @@ class ExportedMemory(Owner):
     effects: list[tuple[Effect, ...]] = []  # of all inputs but one that failed
 
     def is_like(self, seen: Sequence["InputEffects"]) -> bool:
-        """Check whether a memory with other tables did the same: a world may change them in mid-life."""
+        """Check whether a memory with other tables did the same: a world may change tables during a run."""
         # `self.effects` may be one shorter: the input at which the run failed has none there.
         return all(it.effects == effects for it, effects in zip(seen, self.effects, strict=False))
 
@@ -150,7 +150,7 @@ class InputListener(Inspector):
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         memory = memory_of(machine)
         assert memory is not None
-        # A memory that has taken no step yet: the first life of its agent, or the next one after a restart.
+        # A memory without a step yet: the first incarnation of its agent, or the next one after a restart.
         if memory.state.phase == "new":
             life_count = sum(life.agent == agent for life in self.lives)
             life = ExportedMemory(agent, life_count + 1, memory.state.scope, memory.state.config)
@@ -178,11 +178,11 @@ class InputListener(Inspector):
         super().observe_step(agent, machine, storage, value, effects)
 
 
-# What the memories of a run were told, and what they should have done.
+# The inputs of the memories of a run, and the expected effects.
 
 
 def tests_of(seed: SeedFile) -> tuple[list[ExportedTest], Failure | None]:
-    """The tests that show a recorded failure, and the failure as it is today. Raises CannotShow."""
+    """Return the tests that show a recorded failure, and the present failure. Raises CannotShow."""
     if seed.config.target != PLAIN.target:
         raise CannotShow(f"it is a run of {seed.config.target}, and a test is of one memory: replay it")
     listener, failure = listen_to_run(seed)
@@ -223,14 +223,14 @@ def does_same(life: ExportedMemory, bug: str) -> bool:
 
 
 def listen_to_run(seed: SeedFile, *, is_deaf: bool = False) -> tuple[InputListener, Failure | None]:
-    """Live the run again with a listener; return the listener, and how the run failed."""
+    """Repeat the run with a listener; return the listener, and how the run failed."""
     listener = InputListener(seed.config, is_deaf=is_deaf)
     with begin_run(seed.config, seed.items, inspector=listener) as live:
-        return listener, outcome_of(live)
+        return listener, finish_run(live)
 
 
 def until(lives: Iterable[ExportedMemory], seed: SeedFile) -> list[ExportedMemory]:
-    """Return the lives as far as the failure that was once recorded."""
+    """Return the incarnations up to the recorded failure."""
     if seed.failure is None:
         return list(lives)
     end = seed.failure.step
@@ -239,7 +239,7 @@ def until(lives: Iterable[ExportedMemory], seed: SeedFile) -> list[ExportedMemor
 
 
 def export_life(life: ExportedMemory) -> ExportedTest:
-    """Return a test with all inputs of a life as they are."""
+    """Return a test with all inputs of an incarnation."""
     seen = list(live_again(life, make_memory(life, None)))
     if not life.is_like(seen):
         raise CannotShow("its workflows change in mid-run, which a memory alone does not")
@@ -267,7 +267,7 @@ def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
 
 
 def live_again(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
-    """Live the life again in a new memory; an exception is the last element."""
+    """Repeat the steps in a new memory; an exception is the last element."""
     for each in life.inputs:
         try:
             yield InputEffects(memory.step(each.now_ms, each.value), memory.deadline_ms())
@@ -280,13 +280,13 @@ def live_again(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
 
 
 def by_the_bug(lives: Sequence[ExportedMemory], bug: str) -> ExportedTest | None:
-    """Return a test of the life in which the bug shows first, with the effects of the code without it."""
+    """Return a test of the first incarnation that shows the bug, with the effects of the code without it."""
     found = [test for life in lives if (test := first_sign(life, bug))]
     return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def first_sign(life: ExportedMemory, bug: str) -> tuple[int, ExportedTest] | None:
-    """Find where the life parts from that of a memory without the bug; return the place and a test."""
+    """Find where a memory without the bug behaves differently; return the place and a test."""
     right, wrong = make_memory(life, None), make_memory(life, bug)
     with plant_mutant(bug, BUILT_IN):
         theirs = list(live_again(life, wrong))
@@ -309,7 +309,7 @@ def first_sign(life: ExportedMemory, bug: str) -> tuple[int, ExportedTest] | Non
 
 
 def make_memory(life: ExportedMemory, bug: str | None) -> Memory:
-    """Make the memory of a life with this planted bug, or none, before its first input."""
+    """Make the memory of an incarnation before its first input, with this planted bug or none."""
     with plant_mutant(bug, BUILT_IN) as registry:
         return Memory(life.scope, life.config, registry)
 
@@ -317,9 +317,9 @@ def make_memory(life: ExportedMemory, bug: str | None) -> Memory:
 def find_probe(
     life: ExportedMemory, right: Memory, wrong: Memory, bug: str
 ) -> tuple[int, Value, tuple[Effect, ...]] | None:
-    """Find a last request that tells the two memories apart: a read or a save; with the right effects.
+    """Find a last request in which the two memories differ: a read or a save; with the right effects.
 
-    Reads change neither of them; what a save packs, nothing else shows, and nothing comes after it.
+    Reads change neither of them; only a save shows what it packs, so it is the last request.
     """
     # What was set may be wrong in the working tier and read by none of the inputs.
     keys = dict.fromkeys((*(it.value.key for it in life.inputs if isinstance(it.value, Set)), *RESERVED))
@@ -337,7 +337,7 @@ def find_probe(
 
 
 class ExportedFile(Data):
-    """A test file: its text, how many inputs it tells, and what it shows."""
+    """A test file: its text, its number of inputs, and what it shows."""
 
     text: str
     input_count: int
@@ -345,7 +345,7 @@ class ExportedFile(Data):
 
 
 def source_of(seed: SeedFile) -> ExportedFile:
-    """The test file for a seed file. Raises CannotShow, and Unwritable for a value that has no literal."""
+    """Return the test file for a seed file. Raises CannotShow, or Unwritable for a value without literal."""
     tests, failure = tests_of(seed)
     failure = seed.failure or failure
     writer = LiteralWriter(scope=tests[0].life.scope)

@@ -94,7 +94,7 @@ class Manual:
         self._waiting.append(item)
 
     def arm(self, kind: str | None, after: int = 0, luck: int = 0) -> None:
-        """The event number `after`, from 0, that this kind can strike is struck; `luck` chooses how."""
+        """Let this kind strike event number `after`, from 0, of those it can strike; `luck` chooses how."""
         self.armed, self.after, self.luck = kind, after, luck
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
@@ -124,11 +124,11 @@ class Manual:
 
 
 class MemoryMachine(RuleBasedStateMachine):
-    """One agent's life, told by rules. Subclasses are made by `machine`."""
+    """The run of one agent, driven by rules. `machine` makes the subclasses."""
 
     config: RunConfig
     folder: Path = seed_file.EPHEMERAL
-    kept: dict[str, tuple[int, list[str]]]  # of each fingerprint: how many items, and how it is told
+    kept: dict[str, tuple[int, list[str]]]  # by fingerprint: number of items, and lines of the report
 
     def __init__(self) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.guard(lambda: self.world.run_until_quiet(self.world.step_count + self.config.steps_max))
 
     def guard(self, act: Callable[[], None]) -> None:
-        """Act; what breaks is kept as a seed file before Hypothesis sees it."""
+        """Act; save a failure as a seed file before Hypothesis sees it."""
         failure = failure_in(self, act)
         if failure is not None:
             self.has_failed = True
@@ -165,17 +165,16 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def report_failure(self, verdict: Verdict) -> str:
         """Return the layout of a failure; its seed file holds the smallest run that fails so."""
-        # A replay of the items in place of the run at hand: only
-        # what replays is worth a file, and it has the story.
+        # A replay of the items, if it fails, has the story and is worth a file.
         again = run(self.config, verdict.items)
-        verdict = again if again.failure else verdict
-        assert verdict.failure is not None
-        mark = fingerprint.of(verdict.failure)
+        shown = again if again.failure else verdict
+        assert shown.failure is not None
+        mark = fingerprint.of(shown.failure)
         if mark not in self.kept:
-            self.kept[mark] = small(corpus.keep_run(verdict, self.folder), verdict)
-        # Hypothesis may shrink all the same (another profile): its smaller example wins.
-        elif len(verdict.items) < self.kept[mark][0]:
-            self.kept[mark] = as_it_is(corpus.keep_run(verdict, self.folder), verdict)
+            self.kept[mark] = small(corpus.keep_run(shown, self.folder), shown)
+        # Hypothesis may shrink, too (another profile): its smaller example is kept.
+        elif len(shown.items) < self.kept[mark][0]:
+            self.kept[mark] = as_it_is(corpus.keep_run(shown, self.folder), shown)
         return "\n".join(self.kept[mark][1])
 
     @invariant()
@@ -193,7 +192,7 @@ class MemoryMachine(RuleBasedStateMachine):
         return reply.outcome.value if reply and isinstance(reply.outcome, Done) else None
 
     def wait_ms(self, when: When) -> int:
-        """A time, or that until just before, at or just after an instant that matters; 0 if there is none."""
+        """Draw a time, or that until just before, at or after an instant that matters; 0 without any."""
         if isinstance(when, int):
             return when
         which, by_ms = when
@@ -208,13 +207,13 @@ class MemoryMachine(RuleBasedStateMachine):
         try:
             if not self.has_failed:
                 self.source.arm(None)
-                self.guard(self.run_.live)
+                self.guard(self.run_.run_phases)
         finally:
             self.planting.__exit__(None, None, None)
 
 
 def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
-    """Shrink a failure that was kept; return how many items are left of it, and how it is told."""
+    """Shrink a failure that was saved; return how many items remain, and its description."""
     assert verdict.failure is not None
     try:
         done = shrink_whole(seed_file.read(path), seconds_max=SHRINK_SECONDS_MAX)
@@ -245,7 +244,7 @@ PROMISES: Final[dict[str, type[AssertionError]]] = {}
 
 
 def promise_of(mark: str) -> type[AssertionError]:
-    """One exception for each fingerprint: Hypothesis takes what is raised as another type for another bug."""
+    """Return an exception class per fingerprint, since Hypothesis tells bugs apart by their types."""
     return PROMISES.setdefault(mark, type(f"Broken_{mark}", (AssertionError,), {}))
 
 
@@ -374,7 +373,7 @@ def rule_for(name: str, config: RunConfig) -> Any:
 
 
 def moments(config: RunConfig) -> dict[str, Any]:
-    """Rules that are no requests, if the scenario has such faults."""
+    """Yield rules for faults of agents and clocks, if the scenario has such faults."""
     after, luck = st.integers(0, EVENTS_MAX), st.integers(0, LUCK_MAX)
     # Crashes get a rule of their own: among thirty kinds of faults one would hardly ever be drawn.
     crashes = [kind for kind in config.faults if issubclass(KINDS[kind], Down)]

@@ -1,4 +1,4 @@
-"""What the rules of the Hypothesis machine draw: when a request comes, and with which arguments.
+"""What the rules of the Hypothesis machine draw: the time of a request, and its arguments.
 
 Law 1. Arguments are of the classes of those of generated runs, few and close together, so that they meet.
 Law 2. How often one is hostile, or comes at an instant that matters, is as the scenario says.
@@ -27,7 +27,7 @@ When = int | tuple[int, int]  # so many ms from now; or which instant that matte
 
 
 def in_part(share: tuple[int, int], rare: Any, usual: Any) -> Any:
-    """Rare in this share. What is named twice in a `one_of` is no likelier, so the number is drawn."""
+    """Draw True in this share, by a number: repeated members of a strategy are not more likely."""
     part, whole = share
     # The rare ones at the upper end: Hypothesis shrinks numbers downwards, so it shrinks to the usual value.
     places = st.integers(1, whole)
@@ -35,7 +35,7 @@ def in_part(share: tuple[int, int], rare: Any, usual: Any) -> Any:
 
 
 def moments_of(config: RunConfig) -> Any:
-    """Return when a request of this scenario comes."""
+    """Return the strategy for the time of a request of this scenario."""
     return in_part(config.land, LANDINGS, st.sampled_from(ADVANCE_MS))
 
 
@@ -144,7 +144,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
 
 
 def strategies_of(name: str) -> dict[str, tuple[Any, bool]]:
-    """The arguments that a rule of this request draws, and which it must have. Raises Incomplete."""
+    """Return the arguments that a rule of this request draws, and which are required. Raises Incomplete."""
     found: dict[str, tuple[Any, bool]] = {}
     for argument in arguments_of(OF_MEMORY[name]):
         if argument.domain not in STRATEGIES:

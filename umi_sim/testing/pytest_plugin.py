@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Only if they were given: reading them imports the simulator,
     # which a project without such tests must not pay for.
     if config.getoption("umi_sim_seeds") != SEEDS_DEFAULT or config.getoption("umi_sim_base"):
-        seeds_of(config)  # a mistake is told before anything is collected
+        seeds_of(config)  # so that a mistake is reported before anything is collected
     if config.stash[REPLAYED]:
         must_be_seed_files(config.getoption("umi_sim_replay"))
         # In place of all other paths: this file and nothing else.
@@ -110,7 +110,7 @@ def is_below(path: Path, args: Iterable[str]) -> bool:
 
 
 def seeds_of(config: pytest.Config) -> list[int]:
-    """The pinned seeds, and as many fresh ones if there is a base."""
+    """Return the pinned seeds, and as many fresh ones if there is a base."""
     given, base = config.getoption("umi_sim_seeds"), config.getoption("umi_sim_base")
     first, _, last = given.partition("..")
     low, high = (seed_of("--umi-sim-seeds", text) for text in (first, last or first))
@@ -139,7 +139,7 @@ def seed_of(option: str, text: str) -> int:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A file of ours, in one of the folders or named on the command line."""
+    """Collect a file of ours in one of the folders or named on the command line."""
     kind = KINDS.get(file_path.suffix)
     if kind is None:
         return None
@@ -164,7 +164,7 @@ def is_ours(path: Path) -> bool:
 
 
 class SimulationItem(pytest.Item):
-    """A test of ours: named by what it runs, told without a line number."""
+    """A test of ours: named by its scenario or file, and reported without a line number."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -191,7 +191,7 @@ class ScenarioCollector(pytest.File):
 
 
 class RunItem(SimulationItem):
-    """One simulated life."""
+    """One simulated run."""
 
     def __init__(self, *, scenario: "Scenario", seed: int, **given: Any) -> None:
         super().__init__(**given)
@@ -235,7 +235,7 @@ class ReplayItem(SimulationItem):
             seed = seed_file.read(Path(show_path(self.path)))
         except seed_file.BadSeedFile as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        # A failure of an earlier run must be gone; a seed file of the project must come out as it says.
+        # A failure of an earlier run must be gone; a seed file of the project must have its expected result.
         must_pass = is_kept or self.path in self.config.stash[REPLAYED]
         # The code has changed since it was kept, so its hashes are out of date: only the failure counts.
         done = replay.replay(seed, relaxed=must_pass or self.config.getoption("umi_sim_relaxed"))
@@ -247,7 +247,7 @@ class ReplayItem(SimulationItem):
             return
         # An open bug with a ticket: expected, as pytest calls it.
         if done.what == "same failure" and seed.expect.result == "fail" and not must_pass:
-            pytest.xfail(open_bug(seed))  # with --runxfail this returns, and the failure is told
+            pytest.xfail(open_bug(seed))  # with --runxfail this returns, and the failure is reported
         fail(self.report_failure(seed, done))
 
     def report_failure(self, seed: "SeedFile", done: "Replayed") -> "Report":
@@ -279,7 +279,7 @@ def open_bug(seed: "SeedFile") -> str:
 
 
 def fail(report: "Report") -> NoReturn:
-    """The report, and no traceback."""
+    """Fail a test with the report and no traceback."""
     from umi_sim.kernel.report import laid_out
 
     pytest.fail("\n".join(laid_out(report)), pytrace=False)
@@ -295,7 +295,7 @@ def show_path(path: Path) -> str:
 
 @pytest.fixture
 def umi_run() -> None:
-    """Stand for the run that a test with the marker umi_program gets, a new one each time."""
+    """Provide the run of a test with the marker umi_program, a new one each time."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -350,7 +350,7 @@ def replay_of(path: Path) -> str:
 
 
 def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str) -> "Report | None":
-    """Shrink what is kept, once for each failure, and tell that; None if nothing can be shrunk."""
+    """Shrink a saved failure, once, and return what to report; None if nothing can be shrunk."""
     from umi_sim.explain import report
     from umi_sim.seedfile import files as seed_file
     from umi_sim.shrink import NothingToShrink, Shrunk, shrink_whole
@@ -379,7 +379,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """xdist: one look for all, since a worker that begins late would see more files."""
+    """Give all xdist workers the same list of files."""
     node.workerinput["umi_sim_kept"] = kept_names(node.config)
 
 
@@ -391,7 +391,7 @@ def kept_names(config: pytest.Config) -> list[str]:
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Failures of earlier runs go first, unless what is run was named file by file."""
+    """Put failures of earlier runs first, unless files were named."""
     # In a project without tests of ours nothing is put in front, and nothing is imported.
     if not any(isinstance(item, SimulationItem) and not session.isinitpath(item.path) for item in items):
         return

@@ -111,7 +111,7 @@ def bodies_of(kind: str) -> st.SearchStrategy[Body]:
 
 
 def writes_of(scopes: tuple[Scope, ...], kind: str) -> st.SearchStrategy[Write]:
-    """A row of this kind, under the id that its body names, or any."""
+    """Draw a row of this kind, under the id in its body, or any id."""
 
     def write(drawn: tuple[Scope, Body, str]) -> Write:
         scope, body, row_id = drawn

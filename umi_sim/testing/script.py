@@ -1,4 +1,4 @@
-"""A run made by calls: what a report prints under `script` runs as it stands.
+"""A run made by calls: the lines under `script` in a report run as they are printed.
 
 from umi_sim import Script
 
@@ -26,7 +26,7 @@ from umi_sim.seedfile.fields import PLAIN
 
 
 class Script:
-    """Collects items for a configuration; `finish` lives them and prints the verdict.
+    """Collects items for a configuration; `finish` runs them and prints the verdict.
 
     The configuration is what the seed draws, or a plain one. `agents` keeps only these of it; of a plain one
     they are these, each a name, or (name, user, agent, skew_ms). `latency` and `options` override it.
@@ -74,7 +74,7 @@ class Script:
 
 
 def agent_of(given: str | tuple[str, str, str, int]) -> AgentConfig:
-    """An agent as a script names it."""
+    """Return an agent as a script names it."""
     if isinstance(given, str):
         return usual_agent(given)
     name, user, agent, skew_ms = given

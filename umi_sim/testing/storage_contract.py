@@ -160,7 +160,7 @@ class StorageContract(RuleBasedStateMachine):
 
     @initialize(each=EACH, found=FOUND, batches=st.lists(WRITES, min_size=2, max_size=8))
     def fill(self, each: Writes, found: Writes, batches: list[Writes]) -> None:
-        """A script begins with rows of each kind, and a look for the two likeliest mistakes of a search."""
+        """Write rows of each kind, and check for the two likeliest mistakes of a search."""
         for writes in (each, found, *batches):
             self.flush(*self.send_commit(writes, []))
         self.search((), limit=3, least_ppm=0)  # ties
@@ -193,7 +193,7 @@ class StorageContract(RuleBasedStateMachine):
     @precondition(lambda self: self.first)
     @rule(which=st.integers(0, 9), writes=WRITES, guards=GUARDS)
     def repeat(self, which: int, writes: Writes, guards: Guards) -> None:
-        """A key of the last 24 hours, with another batch and perhaps expects that do not hold."""
+        """Send a key of the last 24 hours again, with another batch and perhaps expects that do not hold."""
         at_ms, key, first = self.first[which % len(self.first)]
         # Later the storage may have forgotten the key, and both answers are right.
         if self.now_ms < at_ms + RECEIPT_MS_MAX:
@@ -205,7 +205,7 @@ class StorageContract(RuleBasedStateMachine):
 
     @rule(ms=st.sampled_from((1, RECEIPT_MS_MAX // 2, RECEIPT_MS_MAX - 1)))
     def wait(self, ms: int) -> None:
-        """Receipts that a storage may delete by then are deleted before, so that no look is a guess."""
+        """Let time pass, and forget receipts that the storage may delete by then."""
         soon_ms = self.now_ms + ms - RECEIPT_MS_MAX
         old = [address for address, written_ms in self.receipts.items() if written_ms <= soon_ms]
         if old:
@@ -240,7 +240,7 @@ class StorageContract(RuleBasedStateMachine):
 
     @rule(query=COUNTS, limit=LIMITS, meanwhile=st.lists(WRITES, min_size=1, max_size=4))
     def walk(self, query: CountRows, limit: int, meanwhile: list[Writes]) -> None:
-        """Page after page, with a commit before each of the first few."""
+        """Read page after page, with a commit before each of the first few."""
         stayed, seen, cursor = self.keys(query), list[tuple[str, str]](), None
         # Commits before the first pages, then only pages: without
         # an end to the writes a walk need not end either.
@@ -333,7 +333,7 @@ class StorageContract(RuleBasedStateMachine):
 
 
 def searches(where: Where, limit: int, least_ppm: int, kind: str) -> Iterator[ByVector | ByWords]:
-    """Every phrase and direction, in both scopes."""
+    """Search every phrase and direction, in both scopes."""
     for scope in SCOPES:
         for phrase in PHRASES:
             yield ByWords(scope, phrase, where, limit, least_ppm, kind)

@@ -17,7 +17,7 @@ from umi_core.rows import FIELDS, Address, Body, Category, Entity, Reflection, R
 
 
 def agree(law: str, got: object, expected: object) -> None:
-    """Raises AssertionError with the law and both values."""
+    """Raise AssertionError with the law and both values unless they are equal."""
     assert got == expected, f"{law}\n  got       {got}\n  expected  {expected}"
 
 
@@ -27,7 +27,7 @@ class StorageTwin(Owner):
     rows: dict[Address, Row] = {}
 
     def version(self, address: Address) -> int:
-        """The version a commit may expect: 0 is absent."""
+        """Return the version that a commit may expect: 0 is absent."""
         row = self.rows.get(address)
         return 0 if row is None or row.body is None else row.version
 

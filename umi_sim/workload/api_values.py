@@ -1,4 +1,4 @@
-"""What users of an agent server give: names of blocks, messages, records; plain and hostile, by domain."""
+"""Values of users of an agent server: names of blocks, messages, records; plain and hostile, by domain."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -26,19 +26,15 @@ SEQS: Final = (1, 2, 3, 5, 8, 13, 21, 34)
 
 
 def block_name(user: User, stream: Stream) -> object:
-    """Draw a label in some spelling, or an id: mostly of a block that is there."""
+    """Draw a label in some spelling, or an id: mostly of an existing block."""
     key, label = block_of(user, stream)
     if stream.chance(1, 4):
         return key
     return label.upper() if stream.chance(1, 4) else label
 
 
-def block_key(user: User, stream: Stream) -> object:
-    return block_of(user, stream)[0]
-
-
 def block_of(user: User, stream: Stream) -> tuple[str, str]:
-    """Draw id and label of a block: of one that is there, three times in four."""
+    """Draw id and label of a block: in three of four cases one that exists."""
     known = user.known.blocks(user.agent)
     if known and stream.chance(3, 4):
         return stream.pick(known)[:2]
@@ -47,7 +43,7 @@ def block_of(user: User, stream: Stream) -> tuple[str, str]:
 
 
 def piece(user: User, stream: Stream) -> object:
-    """Draw mostly a word or the beginning of the text of a block that is there."""
+    """Draw mostly a word or the beginning of the text of an existing block."""
     texts = [text for _, _, text in user.known.blocks(user.agent) if text]
     if not texts or stream.chance(1, 3):
         return stream.pick(PIECES)
@@ -56,32 +52,23 @@ def piece(user: User, stream: Stream) -> object:
 
 
 def record_id(user: User, stream: Stream) -> object:
-    """Draw an id that this agent was told, or one of the first few."""
+    """Draw an id from a reply to this agent, or one of the first few."""
     known = user.known.record_ids(user.agent)
     return stream.pick(known) if known and stream.chance(7, 8) else log_id("archival", stream.between(1, 9))
 
 
 def messages(user: User, stream: Stream) -> object:
-    """Draw a turn of a conversation: what was said, and now and then the call of a tool."""
-    return tuple(message(stream) for _ in range(stream.pick(MESSAGE_COUNTS)))
+    """Draw messages of a conversation; one in six has the call of a tool."""
 
+    def message() -> object:
+        text = filled_in(stream, pools.TEMPLATES)
+        details = CALL if stream.chance(1, 6) else ()
+        return (("role", stream.pick(pools.ROLES)), ("content", text), *details)
 
-def message(stream: Stream) -> object:
-    text = filled_in(stream, pools.TEMPLATES)
-    details = CALL if stream.chance(1, 6) else ()
-    return (("role", stream.pick(pools.ROLES)), ("content", text), *details)
+    return tuple(message() for _ in range(stream.pick(MESSAGE_COUNTS)))
 
 
 USER: Final = (("role", "user"), ("content", "x"))
-
-
-def make_text(user: User, stream: Stream) -> object:
-    return filled_in(stream, pools.TEMPLATES)
-
-
-def moved_id(user: User, stream: Stream) -> object:
-    """Draw one of a few ids: the same are written, read and deleted again and again."""
-    return stream.pick(user.keys)
 
 
 HOSTILE_MESSAGES: Final[Pool] = {
@@ -115,7 +102,7 @@ MOVED: Final = ("blocks", "blocks", "blocks", "blocks", "messages", "messages", 
 HABITS: Final[Mapping[str, tuple[Any, ...]]] = {
     "api_label": (LABELS, HOSTILE_LABELS, ALWAYS),
     "block_name": (block_name, HOSTILE_NAMES, ALWAYS),
-    "block_key": (block_key, HOSTILE_NAMES, ALWAYS),
+    "block_key": (lambda user, stream: block_of(user, stream)[0], HOSTILE_NAMES, ALWAYS),
     "author": (("user", "user", "user", "model"), HOSTILE_WORDS, ALWAYS, True),
     "piece": (piece, {"size": pools.sizes(limits.TEXT_BYTES_MAX), "type": pools.NO_TEXTS}, ALWAYS),
     "description": (("", "to be done"), {"size": pools.sizes(limits.DESCRIPTION_BYTES_MAX)}, SOMETIMES),
@@ -132,10 +119,15 @@ HABITS: Final[Mapping[str, tuple[Any, ...]]] = {
     "moved_kind": (MOVED, HOSTILE_WORDS, ALWAYS),
     "moved_table": (("blocks", "blocks", "blocks", "blocks", "archival"), HOSTILE_WORDS, ALWAYS),
     "moved_log": (("messages",), HOSTILE_WORDS, ALWAYS),
-    "moved_id": (moved_id, {"strange": ("",), "type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
-    "content": (make_text, {"type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
+    "moved_id": (  # few ids, so that the same are written, read and deleted again and again
+        lambda user, stream: stream.pick(user.keys),
+        {"strange": ("",), "type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS,
+    ),
+    "content": (
+        lambda user, stream: filled_in(stream, pools.TEMPLATES),
+        {"type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS,
+    ),
     "phase": (PHASES, HOSTILE_WORDS, SELDOM),
     "kind_of_block": (BLOCK_KINDS, pools.HOSTILE_KINDS, SOMETIMES),
 }  # fmt: skip
-"""Of each domain: what users give, what hostile ones give, how often they give what may be left out, and
-whether it joined requests that were there before."""
+"""By domain: plain values, hostile values, how often an optional argument is given, and `Habit.is_late`."""

@@ -1,6 +1,6 @@
-"""Arguments of requests: for each domain what users give, plain and hostile, and how often at all.
+"""Arguments of requests: for each domain plain and hostile values, and how often an optional one is given.
 
-Law 1. What an argument may be follows from its domain alone: a new request with known domains needs no row.
+Law 1. The values of an argument follow from its domain alone: a new request with known domains needs no row.
 Law 2. At most one argument of a request is hostile, so that none hides another.
 """
 
@@ -30,20 +30,11 @@ SELDOM: Final[Ratio] = (1, 8)
 FIRST: Final = 3  # the first argument is so many times as likely to be the hostile one
 
 
-def plain_maker(values: Maker | Sequence[object]) -> Maker:
-    return values if callable(values) else lambda user, stream: stream.pick(values)
-
-
-def hostile_maker(pool: Maker | Pool) -> Maker:
-    classes = () if callable(pool) else tuple(pool.values())
-    return pool if callable(pool) else lambda user, stream: stream.pick(stream.pick(classes))
-
-
 class Habit(Data):
-    """The values that users give for a domain; `share`: how often they give what may be left out.
+    """The values that users give for a domain; `share`: how often they give an optional argument.
 
-    `is_late`: it joined requests that were there before. Nothing else is drawn otherwise because of it: it is
-    the last that is drawn, and hostile in a draw of its own.
+    `is_late`: it was added to requests that existed before. It changes no other draw: whether it is hostile
+    is a draw of its own.
     """
 
     plain: Maker
@@ -52,7 +43,7 @@ class Habit(Data):
     is_late: bool = False
 
     def bad(self, domain: str, user: User, stream: Stream) -> object:
-        """Draw now and then a value on a limit of this domain, or one beyond; else a hostile one."""
+        """Draw a value on or beyond a limit of this domain in a share `user.edges`; else a hostile one."""
         edges = pools.EDGES.get(domain, ()) if user.edges[0] else ()
         return stream.pick(edges) if edges and stream.chance(*user.edges) else self.hostile(user, stream)
 
@@ -61,7 +52,12 @@ def habit(
     plain: Maker | Sequence[object], hostile: Maker | Pool, share: Ratio = ALWAYS, is_late: bool = False
 ) -> Habit:
     """Return a habit of functions that draw, or of values that one is drawn from."""
-    return Habit(plain_maker(plain), hostile_maker(hostile), share, is_late)
+    classes = () if callable(hostile) else tuple(hostile.values())
+    return Habit(
+        plain if callable(plain) else lambda user, stream: stream.pick(plain),
+        hostile if callable(hostile) else lambda user, stream: stream.pick(stream.pick(classes)),
+        share, is_late,
+    )  # fmt: skip
 
 
 HABITS: Final[dict[str, Habit]] = {
@@ -96,7 +92,7 @@ HABITS: Final[dict[str, Habit]] = {
     "category_name": habit(User.category, pools.HOSTILE_KINDS),
     "listed_kind": habit(LISTED, pools.HOSTILE_KINDS),
     "cursor": habit(pools.CURSORS, pools.HOSTILE_CURSORS, SELDOM),
-    "flag": habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # what is on unless it is said
+    "flag": habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # options that are on by default
     "wish": habit((True,), pools.HOSTILE_FLAGS, SOMETIMES, is_late=True),
     "time": habit(User.instant, pools.HOSTILE_TIMES, SOMETIMES),
     "metadata": habit(pools.METADATA, pools.HOSTILE_METADATA, SELDOM),
@@ -144,13 +140,12 @@ def habits_of(name: str) -> tuple[tuple[Argument, Habit], ...]:
 
 
 def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
-    """Draw the arguments of a request by name; what is left out has its default."""
+    """Draw the arguments of a request by name; those left out have their default."""
     table = habits_of(name)
     struck = struck_argument(table, stream) if stream.chance(*user.adversarial) and table else None
     args: dict[str, object] = {}
     for argument, habit in table:
-        # A draw of its own, behind all others: requests from
-        # before the argument came are drawn as they were.
+        # A draw of its own, behind all others, so that an added argument does not change the draws before it.
         if habit.is_late and struck is None and stream.chance(*user.adversarial):
             struck = argument if stream.chance(*SELDOM) else None
         if argument is struck:
@@ -164,7 +159,7 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
 
 def struck_argument(table: Sequence[tuple[Argument, Habit]], stream: Stream) -> Argument:
     """Draw the argument that is hostile."""
-    # four arguments: six places, of which 0, 4 and 5 are the first argument
-    table = [each for each in table if not each[1].is_late]
-    at = stream.below(len(table) + FIRST - 1)
-    return table[at if at < len(table) else 0][0]
+    candidates = [each for each in table if not each[1].is_late]
+    # Four arguments have six places, of which 0, 4 and 5 are the first argument.
+    at = stream.below(len(candidates) + FIRST - 1)
+    return candidates[at if at < len(candidates) else 0][0]

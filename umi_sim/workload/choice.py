@@ -1,13 +1,13 @@
-"""Which request comes next: a table of slots, of which each request has as many as its weight says.
+"""Which request comes next: a table of slots, of which each request has a share by its weight.
 
-The hash of a slot with a request's name says whether the request takes it from those declared before. So
-one that is added takes a few slots from all others, and any other slot has the same request as before:
+The hash of a slot with a request's name decides whether the request takes it from those declared before. So
+an added request takes a few slots from all others, and any other slot has the same request as before:
 
     slot          1    2    3    4    5    6    7    8
     set, get      get  set  get  get  set  set  get  set
     and touch     get  set  TOU  get  set  set  get  TOU
 
-Besides each request has some slots for itself, however rare it is: what is on has a share of 1/256 at least.
+In addition each request with a weight has some slots for itself: its share is at least 1/256.
 """
 
 from bisect import bisect_left
@@ -55,7 +55,7 @@ def slots_of(items: tuple[tuple[str, int], ...]) -> Sequence[str]:
 
 @cache
 def order_of(name: str) -> tuple[list[int], list[int]]:
-    """Return the words of a request for all slots, least first, and the slots in that order."""
+    """Return the hashes of a request for all slots, least first, and the slots in that order."""
     count = SLOT_COUNT // WORDS_PER_DIGEST
     digests = b"".join(blake2b(f"slot/{name}/{n}".encode()).digest() for n in range(count))
     words = unpack(f"<{SLOT_COUNT}H", digests)

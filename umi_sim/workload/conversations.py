@@ -1,4 +1,4 @@
-"""A conversation of the user's own in place of drawn requests: told whole, or the report says how much was.
+"""A conversation of the user in place of drawn requests; the report says how much of it a run covers.
 
 Law 1. Unless the number of operations is given, there are as many as the conversation needs.
 """
@@ -23,11 +23,11 @@ def with_conversation(config: RunConfig, path: str) -> RunConfig:
 
 
 def whole(config: RunConfig) -> RunConfig:
-    """With operations for all turns, those between them, and repeated ones; and with steps for these."""
+    """Return the configuration with enough operations and steps for all turns."""
     line_count = max(len(list(transcript_lines(config, agent.name))) for agent in config.agents)
     (n, d), (made, all_made) = config.repeat, GENERATED
-    # A quarter of all requests is invented beside the lines (GENERATED), and n of d repeat the one before:
-    # 90 lines and no repeats need 120 operations. Half as many again, as chance may need more.
+    # A quarter of all requests is invented in addition (GENERATED), and n of d repeat the one before: 90
+    # lines without repeats need 120 operations. Half as many again are added, since these are averages.
     usual = line_count * all_made * d // ((all_made - made) * max(1, d - n))
     count = min(usual * 3 // 2 + SPARE_COUNT, OPERATION_COUNT_MAX)
     agent_count = len(config.agents)
@@ -37,23 +37,23 @@ def whole(config: RunConfig) -> RunConfig:
 
 
 def remark(config: RunConfig, items: Sequence[Item]) -> str:
-    """Return a line for the report if an agent was not told all turns; empty if each of them was."""
-    held, turns = min(count_turns(config, items, agent.name) for agent in config.agents)
-    if held == turns:
+    """Return a line for the report if an agent did not get all turns; empty if all did."""
+    given, turns = min(count_turns(config, items, agent.name) for agent in config.agents)
+    if given == turns:
         return ""
-    what = f"{held} of {plural(turns, 'turn')}, in {plural(config.operations_max, 'operation')}"
+    what = f"{given} of {plural(turns, 'turn')}, in {plural(config.operations_max, 'operation')}"
     if config.operations_max == OPERATION_COUNT_MAX:
-        return f"{what}, and more there cannot be: give a part of the conversation"
+        return f"{what}, the most that a run may have: give a part of the conversation"
     return f"{what}: leave --set workload.operations out, or set it to more"
 
 
 def count_turns(config: RunConfig, items: Sequence[Item], agent: str) -> tuple[int, int]:
-    """Count the turns among the items, in order, and those that there are."""
+    """Count the turns that an agent got, and all turns of the conversation."""
     asked = [(item.name, item.args) for item in items if isinstance(item, Op) and item.agent == agent]
-    held = turns = 0
+    given = turns = 0
     rest = iter(asked)
     for _, line in transcript_lines(config, agent):
-        is_told = line in rest  # `in` reads the iterator up to the line, so the next one is sought behind it
+        is_given = line in rest  # `in` reads the iterator up to the line, so the next one is sought behind it
         if line[0] == "set":
-            held, turns = held + is_told, turns + 1
-    return held, turns
+            given, turns = given + is_given, turns + 1
+    return given, turns

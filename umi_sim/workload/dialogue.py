@@ -1,7 +1,7 @@
 """Dialogue: what a listener asks after a part of a conversation, and the turns that go with the question.
 
-Law 1. A question is asked with what was said before it, never with what answers it. Some are asked about a
-short talk of their own, in which people, places and things stand beside each other.
+Law 1. A question comes with turns before it, never with its answer. Some questions are about a short talk of
+their own, with people, places and things close to each other.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from umi_sim.services.model.languages import language_of
 from umi_sim.workload.pools import some_words
 
 RECENT_COUNT: Final = 5  # last turns of which a question is asked once more
-ASKED: Final = (1, 2)  # of the recalls of a talk are questions, and of these in one that was asked in it
-OF_SCENES: Final = (1, 3)  # of the recalls of a talk ask about a short one of their own
+ASKED: Final = (1, 2)  # share of recalls that are questions, and of questions that were asked in the talk
+OF_SCENES: Final = (1, 3)  # share of recalls that are about a scene
 ABOUT_COUNT: Final = 3  # last turns that give a question its language
 QUESTION_MARKS: Final = ("?", "？", "؟")
 ASKING: Final = {  # each means something only after what was said
@@ -60,7 +60,7 @@ SCENES: Final = (
 
 
 def turns_of(spoken: Sequence[TurnLine]) -> tuple[Turn, ...]:
-    """Return turns as a memory is shown them: the speaker who opened a session is its user."""
+    """Return turns as a memory gets them: the first speaker of a session is its user."""
     openers = dict[str | None, str]()
     for line in spoken:
         openers.setdefault(line.session, line.speaker)
@@ -69,16 +69,12 @@ def turns_of(spoken: Sequence[TurnLine]) -> tuple[Turn, ...]:
 
 
 def make_question(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, object]:
-    """Return a query after so many turns: words of one, a question of the talk, or a frozen one.
-
-    The talk is given whole: a copy of the turns so far would be as long as the talk, each time.
-    """
+    """Return a query after the first `count` turns: words of one, a question of the talk, or a frozen one."""
     shown_count = stream.between(0, TURN_COUNT_MAX)
     earlier = some_words(stream, talk[stream.below(count)].text)
     if not stream.chance(*ASKED):
         return {"query": earlier, "turns": last_turns(talk, count, shown_count)}
-    # The newest turn that asks: its answer, if there is
-    # one, is not among the turns that go with it (law 1).
+    # The newest turn that asks; its answer, if any, is not among the turns that go with it (law 1).
     recent = range(count - 1, max(0, count - RECENT_COUNT) - 1, -1)
     at = next((at for at in recent if talk[at].text.rstrip().endswith(QUESTION_MARKS)), None)
     if stream.chance(*ASKED) and at is not None:
@@ -88,12 +84,9 @@ def make_question(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str,
 
 
 def make_recall(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, object]:
-    """Return a query after so many turns of a talk, or one about a scene."""
-    return ask_about_scene(stream) if stream.chance(*OF_SCENES) else make_question(talk, count, stream)
-
-
-def ask_about_scene(stream: Stream) -> dict[str, object]:
-    """Return a query about a short talk of its own."""
+    """Return a query after the first `count` turns of a talk, or one about a scene."""
+    if not stream.chance(*OF_SCENES):
+        return make_question(talk, count, stream)
     spoken, asked = stream.pick(SCENES)
     roles = ("user", "assistant", "user")
     scene = tuple(Turn(role, text) for role, text in zip(roles, spoken, strict=True))
@@ -101,5 +94,5 @@ def ask_about_scene(stream: Stream) -> dict[str, object]:
 
 
 def last_turns(talk: Sequence[Turn], end: int, count: int) -> tuple[Turn, ...]:
-    """Before the turn number `end`, so many at most."""
+    """Return at most `count` turns before the turn number `end`."""
     return tuple(talk[max(0, end - count) : end])

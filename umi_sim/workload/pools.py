@@ -1,7 +1,7 @@
 """Pools: the values that users give, plain ones and hostile ones.
 
 Law 1. A record can hold each value: text, bytes, flag, None, number of 64 bits, turn, or a tuple of these.
-Law 2. A hostile pool has named classes, each as likely as the next; of some of its values nothing is wrong.
+Law 2. A hostile pool has named classes of equal probability; some of its values are valid.
 Law 3. Sizes are exact: one under, at and one over a limit, in characters of one to four bytes.
 """
 
@@ -37,7 +37,7 @@ def sizes(limit: int) -> tuple[str, ...]:
 
 
 def fill_bytes(size_bytes: int, unit: str) -> str:
-    """Return exactly so many bytes: of this character, and of x before it for the rest."""
+    """Return exactly `size_bytes` bytes: as many units as fit, and x before them for the rest."""
     count, rest = divmod(size_bytes, len(unit.encode()))
     return "x" * rest + unit * count
 
@@ -49,7 +49,7 @@ def prose(size_bytes: int) -> str:
 
 
 def numbers(low: int, high: int) -> Pool:
-    """Return numbers around the ends of a range, famous ones, and what is no number."""
+    """Return numbers around the ends of a range, well-known ones, and values of other types."""
     return {"bounds": (low - 1, low, low + 1, high - 1, high, high + 1), "famous": FAMOUS, "type": NO_NUMBERS}
 
 
@@ -59,7 +59,7 @@ NO_TEXTS: Final = (None, 7, True, b"x")
 NO_FLAGS: Final = (None, 0, 1, "false", "")
 SURROGATES: Final = ("\ud800", "a\udfffb", "Alice \udc80 works at Acme.")
 
-# The cast: few, so that they are told about again and again; some facts change, and return.
+# The cast: few members, so that many texts are about the same ones; some facts change, and change back.
 
 WORDS: Final = (  # small ones, of which most decide whether a word beside them refers to something
     "I it he she they there that this those these the a an any some my our i'm who which what why how when "

@@ -1,7 +1,6 @@
-"""Users: what a person may give for an argument: a name of the cast, something told before, or a known id.
+"""Users: what a person may give for an argument: a name of the cast, an earlier text, or a known id.
 
-Law 1. A user knows ids, sessions and live keys as the oracle knows them, and what it said itself; it never
-looks into a memory.
+Law 1. A user knows ids, sessions and live keys from the oracle, and its own texts; it never reads a memory.
 """
 
 import json
@@ -61,7 +60,7 @@ BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
 
 
 class UserKnowledge(Protocol):
-    """Ids and keys that a user may know: also forgotten entities, and sessions and agents of this user."""
+    """Ids and keys that a user may know, including forgotten entities, and sessions and other agents."""
 
     def entity_ids(self, agent: str) -> Sequence[str]: ...
     def session_ids(self, agent: str) -> Sequence[str]: ...
@@ -87,11 +86,6 @@ NAMED: Final[Mapping[str, Callable[[UserKnowledge, str], Sequence[object]]]] = {
 """By request, what of its kind is known."""
 
 
-def lists_of(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return what a fact may be put into: each category by itself, and the first with the last, twice."""
-    return (*((name,) for name in names), (names[0], names[-1], names[0]))
-
-
 class User:
     """The user of one agent, with the pools that depend on the configuration."""
 
@@ -99,7 +93,9 @@ class User:
         memory = Config.of(config.memory)
         self.agent = agent
         self.categories = tuple(all_categories(config))
-        self.category_lists = pools.CATEGORY_LISTS if not config.categories else lists_of(self.categories)
+        first, last = self.categories[0], self.categories[-1]
+        own_lists = (*((name,) for name in self.categories), (first, last, first))
+        self.category_lists = own_lists if config.categories else pools.CATEGORY_LISTS
         self.scope = next(it.scope for it in config.agents if it.name == agent)
         self.known = known
         self.start_ms = config.start_ms
@@ -132,8 +128,7 @@ class User:
 
     def key(self, stream: Stream) -> object:
         """Draw a key of the action set; in one of eight cases one that lives."""
-        # One draw decides both: the first eighth stands for
-        # a key that lives, and the rest for one of the pool.
+        # One draw decides both: its first eighth means a key that lives, the rest a key of the pool.
         at = stream.below(8 * len(self.keys))
         live = self.known.keys(self.agent) if at < len(self.keys) else ()
         return stream.pick(live) if live else self.keys[at % len(self.keys)]

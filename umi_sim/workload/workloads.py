@@ -1,8 +1,9 @@
 """Workloads: what the user of one agent asks, request by request.
 
-Law 1. A request follows from seed, agent, its number and what is known; an extra draw in one moves no other.
-Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript. A user who knows
-of no block, record, text, fact or session that a request could name mostly asks for something else.
+Law 1. A request follows from seed, agent, its number and what is known; an extra draw in one changes no
+other.
+Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript. A user that knows
+no block, record, text, fact or session that a request could name mostly draws another request.
 """
 
 from collections import deque
@@ -20,12 +21,12 @@ from umi_sim.workload.pools import nearly, nearly_turns
 from umi_sim.workload.users import User, UserKnowledge
 
 Drawn = tuple[str, dict[str, object]]
-Line = tuple[int | None, Drawn]  # when, if that is told, and what
+Line = tuple[int | None, Drawn]  # the time of the request, if it is given, and the request
 
 # Blocks of eight words: no request draws as many, so sections never meet.
 SECTION_BLOCKS: Final = 2**32
 GENERATED: Final = (1, 4)  # beside a transcript
-CHOICE_COUNT: Final = 3  # how often a user who has nothing to name asks for something else
+CHOICE_COUNT: Final = 3  # how often a user that has nothing to name draws another request
 BATCH_COUNTS: Final = (1, 8)  # turns that are remembered together
 RECALL_EVERY: Final = 5
 VARIED: Final = ("text", "content", "query")
@@ -101,7 +102,7 @@ class Workload:
         return name, args
 
     def _vary(self, stream: Stream) -> Drawn:
-        """Return an earlier request with one small change of what it says, and without its key."""
+        """Return an earlier request with one small change of a text or of turns, and without its key."""
         name, earlier = stream.pick(self._varied)
         part = stream.pick(parts_to_vary(earlier))
         args = {key: value for key, value in earlier.items() if key != "request_key"}
@@ -119,7 +120,7 @@ class Workload:
 
 
 def parts_to_vary(args: Mapping[str, object]) -> list[str]:
-    """Arguments that say something in plain words: not a list of messages, and no payload."""
+    """List the arguments with plain words: no list of messages, and no payload."""
     texts = {key: it for key in VARIED if isinstance(it := args.get(key), str) and it}
     plain = [key for key, text in texts.items() if not text.startswith(UNVARIED)]
     turns = args.get("turns")
@@ -128,12 +129,12 @@ def parts_to_vary(args: Mapping[str, object]) -> list[str]:
 
 
 class Sections(Stream):
-    """A stream with a section per request: how much one draws moves no other."""
+    """A stream with a section per request: draws of one request do not change those of others."""
 
     __slots__ = ()
 
     def begin(self, index: int) -> None:
-        """Go to where a section starts; cheaper than a stream of its own."""
+        """Go to the start of a section; this is cheaper than a stream of its own."""
         self._block = index * SECTION_BLOCKS
         self._words.clear()
 
@@ -147,7 +148,7 @@ def transcript_lines(config: RunConfig, agent: str) -> Iterator[Line]:
 
 
 def play_conversation(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
-    """Tell a conversation in batches, ask about it every few turns, save whenever its session ends."""
+    """Yield requests that remember a conversation in batches, ask about it, and save its sessions."""
     batch_count, untold, talk = stream.pick(BATCH_COUNTS), list[TurnLine](), turns_of(spoken)
     yield None, ("create_session", {})
     for number, turn in enumerate(spoken, 1):
@@ -170,13 +171,10 @@ def minutes(spoken: Sequence[TurnLine]) -> dict[str, object]:
     return {"text": "\n".join(f"{turn.speaker}: {turn.text}" for turn in spoken)}
 
 
-def script_lines(config: RunConfig, agent: str) -> Iterator[Line]:
-    """Return the ops of this agent."""
-    return ((op["at_ms"], (op["name"], dict(op["args"]))) for op in config.script if op["agent"] == agent)
-
-
 LINES: Final[Mapping[str, Callable[[RunConfig, str], Iterator[Line]]]] = {
     "generated": lambda config, agent: iter(()),
     "transcript": transcript_lines,
-    "script": script_lines,
+    "script": lambda config, agent: (
+        (op["at_ms"], (op["name"], dict(op["args"]))) for op in config.script if op["agent"] == agent
+    ),
 }

@@ -26,9 +26,8 @@ from umi_sim.services.calls import Call, Flush
 from umi_sim.services.storage import SimStorage
 from umi_sim.world import moments
 
-# A machine that does nothing and wants to be woken for the same instant
-# again stops the time of the world: that instant is always the next one that
-# is due. Without this limit such a run would end only at its step limit.
+# A machine that does nothing and wants to be woken for the same instant again stops the time of the world, as
+# that instant is always the next one. Without this limit such a run would end only at its step limit.
 SPIN_MAX: Final = 3
 
 
@@ -54,15 +53,15 @@ class Judge(Protocol):
 
 
 class Agent(Owner):
-    """One machine with its clock and what it is about to do. `held`: what came while it paused."""
+    """One machine with its clock and what it is about to do. `held`: what arrived while it paused."""
 
-    is_old: ClassVar[bool] = False  # whether another life has its place
+    is_old: ClassVar[bool] = False  # whether another incarnation has replaced it
     name: str
     config: AgentConfig
     clock: SimClock
     machine: Machine | None = None
     life: int = 0
-    recovery_crash_count: int = 0  # of the last lives, in a row
+    recovery_crash_count: int = 0  # of the last incarnations, in a row
     wake_ms: int | None = None
     pending: deque[Op | ClockMove] = msgspec.field(default_factory=deque)
     # id of an operation to the name of its request: "o7" -> "remember"
@@ -77,9 +76,8 @@ class Agent(Owner):
 
     def wants_items(self) -> bool:
         """Return True if it is up and no operation is pending; the end of a clock's window still may be."""
-        # A pending item that is no op is the end of a clock's window (a thaw,
-        # say), which may lie a minute ahead: the user does not wait for it.
-        # Nearly always the first item is an op, so the scan is the exception.
+        # A pending item that is no op is the end of a clock's window, such as a thaw. It may be a minute
+        # ahead, and the user does not wait for it. Nearly always the first item is an op.
         pending = self.pending
         is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
         return self.machine is not None and not is_busy
@@ -89,7 +87,7 @@ class Agent(Owner):
         return self.machine is not None and self.machine.awaits(answer.request_id, reading_ms)
 
     def must_not_spin(self, idle_ms: int | None) -> None:
-        """Count wake-ups for nothing. Raises Broken at the third in a row.
+        """Count wake-ups without effect. Raises Broken at the third in a row.
 
         `idle_ms`: the deadline that it was woken for, if it did nothing and wants the same once more.
         """
@@ -100,21 +98,18 @@ class Agent(Owner):
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """Take items to begin, in order of their times, then of the record."""
         # Sorting is stable, so items of one instant stay in the order of the record: a move before its op.
-        if self.pending or len(items) > 1:
-            items = sorted((*self.pending, *items), key=lambda item: item.at_ms)
-        self.pending = deque(items)
+        self.pending = deque(sorted((*self.pending, *items), key=lambda item: item.at_ms))
 
     def pause(self, now_ms: int, for_ms: int, *, clock_stands: bool) -> None:
         """Let nothing reach it for a while. Its clock runs on, or stands and then catches up."""
         self.resume_ms = now_ms + for_ms
-        # A clock that a freeze has stopped already belongs to
-        # that fault: its own thaw ends it, not this pause.
+        # A clock that a freeze has stopped already is ended by the thaw of that fault, not by this pause.
         if clock_stands and not self.clock.is_frozen:
             self.clock.freeze(now_ms)
             self.is_clock_held = True
 
     def resume(self, now_ms: int) -> list["NetworkMessage | Op"]:
-        """Go on; return what came meanwhile, in order."""
+        """End the pause; return what arrived meanwhile, in order."""
         if self.is_clock_held:
             self.clock.thaw(now_ms, catch_up=True)
         self.resume_ms, self.is_clock_held = None, False
@@ -123,7 +118,7 @@ class Agent(Owner):
 
 
 class NetworkMessage(Data):
-    """Something on its way: a call to its service, its flush, or its answer back; or a copy of one."""
+    """A message on its way: a call to its service, its flush, or its answer back; or a copy of one."""
 
     event: str  # "o7/commit#2" on its way up; with "/flush" or "/answer" behind it from then on
     call: Call
@@ -145,21 +140,20 @@ def is_busy(agent: Agent) -> bool:
     """Return whether the agent does more by itself than background work.
 
     Work in flight without an alarm does not count: only a message can continue it, and messages count by
-    themselves. An old life whose clock stands still waits like this until the world heals. If it counted, the
-    background work of its successor would run, and fail, for years of world time.
+    themselves. A replaced incarnation whose clock stands still waits so until the world heals. If it counted,
+    the background work of its successor would run, and fail, for years of world time.
     """
-    # A restart and the end of a pause count as work: what was in flight, or held, still has to go on.
+    # A restart and the end of a pause count as work: what was in flight, or held, must still continue.
     if agent.pending or agent.machine is None or agent.resume_ms is not None:
         return True
     return agent.wake_ms is not None and (bool(agent.in_flight) or agent.machine.is_working)
 
 
 def must_be_quiet(agents: Iterable[Agent]) -> None:
-    """Check that, when nothing is due, nothing waits, but for a clock that stands until the world heals."""
+    """Check that no agent waits in a quiet world, unless its clock stands until the world heals."""
     for agent in agents:
-        # Its deadline is at no world time at all while the clock stands
-        # (SimClock.world_at is None), so nothing is due although the operation
-        # waits. The heal thaws the clock, and the drain after it demands the reply.
+        # Its deadline is at no world time while the clock stands (SimClock.world_at is None), so the world is
+        # quiet although the operation waits. The heal thaws the clock, and the drain then demands the reply.
         if agent.clock.is_frozen:
             continue
         if agent.in_flight:
@@ -178,12 +172,6 @@ def wake_name(agent: Agent) -> str:
     )
 
 
-def place_in_record(agent: Agent) -> int:
-    """Return the number of the next item: ops are numbered in the order of the record, and so are moves."""
-    # "o12" -> 12
-    return int(agent.pending[0].id[1:])
-
-
 class Tally(Owner):
     """Counts of what happened in a run, by name."""
 
@@ -197,7 +185,7 @@ class Tally(Owner):
     marks: Counter[str] = msgspec.field(default_factory=Counter)
 
     def mark(self, names: Iterable[str]) -> None:
-        """Count marks one by one: mostly there are none, and letting the table count costs tenfold."""
+        """Count marks one by one: mostly there are none, and `Counter.update` costs ten times as much."""
         for name in names:
             self.marks[name] += 1
 
@@ -215,8 +203,5 @@ class Tally(Owner):
 
 
 OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {
-    Done: "done",
-    Refused: "refused",
-    Failed: "failed",
-    Unknown: "unknown",
-}
+    Done: "done", Refused: "refused", Failed: "failed", Unknown: "unknown"
+}  # fmt: skip

@@ -17,12 +17,11 @@ class ChangeContext(network.NetworkContext, Protocol):
 
 
 def revise(world: ChangeContext, op_id: str) -> None:
-    """Workflows may change before an op; what is in flight ends on the revision it began with."""
-    # Lives without a machine need no new tables: the next one begins with those that hold then.
+    """Give the workflows a new revision if one is due; operations in flight end on their own revision."""
+    # An agent without a machine needs no new tables: its next incarnation begins with the latest ones.
     if world.target.revise(op_id, (it.machine for it in world.lives if it.machine)):
         world.trace.add(Tag.MARK, f"new revisions before {op_id}")
-        # Only a change below an operation in flight shows whether
-        # old revisions live on; between two it is harmless.
+        # Only a change during an operation in flight shows whether old revisions still work.
         busy_count = sum(bool(agent.in_flight) for agent in world.lives)
         world.tally.marks["revision: under an operation"] += busy_count
 
@@ -33,7 +32,7 @@ def heal(world: ChangeContext) -> None:
 
 
 def tamper(world: ChangeContext, op_id: str) -> None:
-    """Change rows before an op, if any are due; tell the judge, which has no other way to know."""
+    """Change rows before an op, if a change is due, and inform the judge."""
     what = world.tampering.tamper_before(op_id, world.services.storage, world.now_ms)
     if what:
         world.trace.add(Tag.MARK, f"{what} before {op_id}")

@@ -1,4 +1,4 @@
-"""Moves of an agent's clock, made when their time comes.
+"""Moves of an agent's clock, made at their time.
 
 Law 1. A move that lasts is two moves: its end is drawn with it, and has an item and a time of its own.
 Law 2. A landing (a pause until a deadline) only goes forward, and skips nothing that would happen meanwhile.
@@ -9,15 +9,14 @@ from typing import Final
 from umi_sim.faults.clock import ClockFault
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import SimClock
-from umi_sim.record.items import ClockMove
+from umi_sim.record.items import MOVES, ClockMove
 from umi_sim.world.agent import Tally
 
-MOVES: Final = ("jump", "drift", "freeze", "thaw", "land")
 CLOCK_FAULTS: Final = tuple(kind for kind in KINDS.values() if issubclass(kind, ClockFault))
 
 
 def make(clock: SimClock, item: ClockMove, now_ms: int, free_ms: int, tally: Tally) -> bool:
-    """Move the clock and count what that is; False if it is a landing that comes too late or goes too far.
+    """Move the clock and count the fault that it is; False for a landing that is too late or too far.
 
     A move has the name of a method of the clock. `free_ms`: how long nothing else happens.
     """

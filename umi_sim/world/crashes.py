@@ -10,10 +10,12 @@ from umi_sim.world import takeovers
 from umi_sim.world.agent import Agent
 
 
-def life_of(world: takeovers.TakeoverContext, agent: Agent, is_recovering: bool) -> AgentEvent:
+def event_of(world: takeovers.TakeoverContext, agent: Agent, is_recovering: bool) -> AgentEvent:
+    """Return what a fault of an agent is drawn from, and what it may do."""
+
     def crash(down_ms: int, entry_count_max: int | None) -> None:
         if world.target.limit_entries(agent.name, entry_count_max):
-            takeovers.end_all(world, agent)  # it would read a core that does not fit into its own limit
+            takeovers.end_all(world, agent)  # one would read a core that does not fit into its own limit
         world.crash(agent, down_ms)
 
     def pause(for_ms: int, clock_stands: bool) -> None:
@@ -32,14 +34,14 @@ def life_of(world: takeovers.TakeoverContext, agent: Agent, is_recovering: bool)
 def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
     """Take the machine from an agent, which starts again after `down_ms`."""
     world.trace.add(Tag.LIFE, "crash", agent.name)
-    # A reply dies with the machine, so these operations may end without one; each other one must be answered.
+    # A reply is lost with the machine, so these operations may end without one; all others must be answered.
     world.tally.excused["crashed"] += len(agent.in_flight)
     world.tally.marks.update(marks_of(agent.machine))
     is_again = agent.machine is not None and agent.machine.is_recovering
     agent.recovery_crash_count = agent.recovery_crash_count + 1 if is_again else 0
     agent.in_flight.clear()
-    # The end of a pause, for its clock alone: what the pause held (answers, ops) dies with this life. Only a
-    # wipe of the store crashes a paused agent; no event that could be struck reaches it.
+    # The end of a pause, for its clock alone: held answers and ops are lost with this incarnation. Only a
+    # wipe of the store crashes a paused agent; no other event reaches it.
     agent.resume(world.now_ms)
     agent.machine = agent.wake_ms = None
     agent.restart_ms = world.now_ms + down_ms
@@ -47,7 +49,7 @@ def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
 
 
 def marks_of(machine: Machine | None) -> Iterator[str]:
-    """Yield the rare instants at which this crash has come."""
+    """Yield marks of the rare instants at which this crash happens."""
     if machine is not None and machine.is_recovering:
         yield "crash: during recovery"
     if machine is not None and machine.is_committing:

@@ -31,12 +31,14 @@ ACTIVE_SITES: Final = 4  # a kind of fault is active at one site in so many
 Active = tuple[str, Keyed, int, int]  # a kind of fault, its luck at a site, its rate
 
 
-class Watched(UserKnowledge, Protocol):
-    """The part of the world that the generator may know: instants that matter, on an agent's own clock.
+class Watched(Protocol):
+    """What the generator may know: what users know, and instants that matter on an agent's own clock.
 
-    `lapses`: when rewrites of questions run out.
+    `lapses`: when rewrites of questions expire.
     """
 
+    @property
+    def users(self) -> UserKnowledge: ...
     def deadlines(self, agent: str) -> Sequence[int]: ...
     def lapses(self, agent: str) -> Sequence[int]: ...
     def clock(self, agent: str) -> SimClock: ...
@@ -52,17 +54,17 @@ class Generator:
         self._dice = Dice(config.seed, config.faults, is_everywhere=config.everywhere)
         self._schedule = policy_of(config)
         names = [agent.name for agent in config.agents]
-        self._workloads = {name: Workload(config, name, known) for name in names}
+        self._workloads = {name: Workload(config, name, known.users) for name in names}
         self._pauses = {name: Stream(config.seed, "agent", name, "pause") for name in names}
         self._done: dict[str, bool] = {}  # agents whose workload has ended: it is not asked again
-        # Ids go on after the record, for all letters from the same number: new
-        # items must not take an id that a recorded one has, and gaps do no harm.
+        # Ids continue after the record, for all letters from the same number: no new item may take the id of
+        # a recorded one, and gaps do no harm.
         numbers = [int(item.id[1:]) for item in record]
         self._counts = dict.fromkeys("ofsc", max(numbers, default=0))
         self._is_transcript = config.workload == "transcript"
         self._origins: dict[str, int] = {}  # when the transcript began; its turns keep their distances
         self._windows = {name: Window() for name in names}  # of clocks
-        self._landings: dict[str, int] = {}  # readings that the next op must see, and time alone would skip
+        self._landings: dict[str, int] = {}  # readings that the next op must see and time alone would skip
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
         if in_flight >= self._config.in_flight_max or agent in self._done:
@@ -71,8 +73,7 @@ class Generator:
         if drawn is None:
             self._done[agent] = True
             return ()
-        # Time first, then the moves: a landing that the time
-        # could not reach exactly becomes a move of the clock.
+        # Time first, then the moves: a landing that no time reaches exactly becomes a move of the clock.
         at_ms = self._next_at(agent, now_ms)
         op = Op(self._next_id("o"), at_ms, agent, *drawn)
         moves = self._moves(agent, op)
@@ -83,8 +84,8 @@ class Generator:
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self._dice.find_fault(verb, site, data)
         args = make_args(kind, self._dice.luck(kind, site, data)) if kind else None
-        # The kind strikes here, but its arguments find nothing to change (no list to cut, a batch of one
-        # row): then there is no fault, and the record needs no item for it.
+        # Without arguments the kind would change nothing here (no list to cut, a batch of one row): then
+        # there is no fault, and no item in the record.
         if kind is None or args is None:
             return None
         fault = Fault(self._next_id("f"), kind, event, args)
@@ -93,7 +94,7 @@ class Generator:
 
     def choose(self, ready: Sequence[str]) -> int:
         index = self._schedule.choose(ready)
-        # What fifo would do is not recorded: a record without deviations is a run in the order of sending.
+        # The order of fifo is not recorded: a record without deviations is a run in the order of sending.
         if index:
             self.record.append(Deviation(self._next_id("s"), ready[index], ready[0]))
         return index
@@ -103,13 +104,13 @@ class Generator:
         return f"{letter}{self._counts[letter]}"
 
     def _next_at(self, agent: str, now_ms: int) -> int:
-        """World time of the next op: as script or transcript say, a landing, at once, or after a pause."""
-        stream, told_ms = self._pauses[agent], self._workloads[agent].at_ms
-        if told_ms is not None:
+        """Return the time of the next op: as script or transcript say, a landing, now, or after a pause."""
+        stream, given_ms = self._pauses[agent], self._workloads[agent].at_ms
+        if given_ms is not None:
             # A transcript has times of the year it was written in: its first turn is moved to the start of
             # the run. Times of a script count from the start as they are.
-            origin_ms = self._origins.setdefault(agent, told_ms if self._is_transcript else 0)
-            return max(now_ms, told_ms - origin_ms)
+            origin_ms = self._origins.setdefault(agent, given_ms if self._is_transcript else 0)
+            return max(now_ms, given_ms - origin_ms)
         lapses = self._known.lapses(agent) if self._workloads[agent].is_again else ()
         if lapses and stream.chance(*PATIENT):
             return self._land_near(agent, now_ms, stream.pick(lapses))
@@ -143,8 +144,7 @@ class Generator:
             return ()
         if kind is not None:
             moment, luck = self._moment(agent, op.at_ms), self._dice.luck(kind, CLOCK_SITE, op.id)
-            # A Counter for the bin: moves count what had no effect
-            # when they are made (clock_moves.make), not here.
+            # The Counter is thrown away: `clock_moves.make` counts moves that had no effect.
             args = KINDS[kind].args_for(moment, luck, Counter())
             moves += () if args is None else KINDS[kind](**args).befall(moment)
         return tuple(
@@ -159,7 +159,7 @@ class Generator:
 
 
 class Dice:
-    """Decides which kinds strike which events. The same event has the same luck whatever else happens.
+    """Decides which kinds strike which events. The draws of an event depend on nothing else that happens.
 
     A kind is active at a site or not, once per run; at an active site each event decides by its own name. A
     world with faults everywhere has them at every site: only there do several meet in one operation often.
@@ -187,9 +187,8 @@ class Dice:
     def _active(self, verb: str, site: str) -> Iterator[Active]:
         for name, (n, d) in self._rates.items():
             kind = KINDS[name]
-            # All kinds at all sites would give each run the same thin mixture
-            # of everything. With one site in four, a run has a few sites that
-            # fail often and many that never do, which is how real outages look.
+            # All kinds at all sites would give each run the same thin mixture. With one site in four, a run
+            # has a few sites that fail often and many that never do, as in real outages.
             share = 1 if self._is_everywhere or kind.place.has_one_site else ACTIVE_SITES
             if kind.is_at(verb) and Keyed(stream_key(self._seed, ("site", name))).draw(site) % share == 0:
                 yield name, Keyed(stream_key(self._seed, ("fault", name, site))), n, d

@@ -1,4 +1,4 @@
-"""Rare moments, by name: what a world sees of a run that no reply and no step of a memory tells by itself."""
+"""Marks of rare moments that a world sees and neither replies nor steps of a memory show."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -15,28 +15,27 @@ ENDS: Final = (I64_MIN, I64_MAX)
 
 def of_request(machine: Machine | None, request: Request) -> Sequence[str]:
     """Return marks of the moment in which a request is handed over."""
-    is_beside = machine is not None and isinstance(request, CoreRead) and machine.is_committing
-    # Such a read must show the core before the commit: the
-    # batch may still fail, so nothing of it may show yet.
-    return ("core is read: a commit is on its way",) if is_beside else ()
+    is_during = machine is not None and isinstance(request, CoreRead) and machine.is_committing
+    # Such a read must show the core before the commit, since the batch may still fail.
+    return ("core is read: a commit is on its way",) if is_during else ()
 
 
-def of_unheard(machine: Machine | None, reading_ms: int) -> Iterator[str]:
-    """Yield a mark if an answer that is taken no more comes in the millisecond of a deadline."""
+def of_late_answer(machine: Machine | None, reading_ms: int) -> Iterator[str]:
+    """Yield a mark if an answer that comes too late comes in the millisecond of a deadline."""
     # The edge between an answer in time and a late one: `<` in place of `<=` shows only here.
     if machine is not None and machine.deadline_ms() == reading_ms:
         yield "an answer comes in the millisecond of a deadline"
 
 
 def of_hooks(notes: Iterable[HookNote]) -> Sequence[str]:
-    """Return marks of interceptors that have answered in place of the world."""
+    """Return marks of interceptors that have answered in place of the world, from their notes."""
     behind = (f"turned away behind a commit: {note.what}" for note in notes if note.name == BEHIND)
     usher = ("turned away: made do" for note in notes if note.name == USHER)
     return (*(f"turned away: {note.what}" for note in notes if note.name == DOORKEEPER), *usher, *behind)
 
 
 def of_value(value: object) -> Sequence[str]:
-    """Return the rare things that a reply tells."""
+    """Return marks of the rare events that a reply shows."""
     # Only `incr` replies with a bare number that can reach either end of 64 bits; bools have another class.
     if value.__class__ is int:
         return ("incr: the last number that there is",) if value in ENDS else ()

@@ -1,9 +1,9 @@
-"""The network: messages between agents and services, the links they travel over, what becomes of a call.
+"""The network: messages between agents and services, the links they travel over, and the calls at services.
 
-Law 1. An effect has a name: its owner, the row that asks, and how often this owner asked there.
+Law 1. An effect has a name: its owner, the step that asks, and how often this owner asked there.
 Law 2. Oldest first among what is due at the same time, unless a link says otherwise.
-Law 3. What happens to a message is decided when it is sent: it arrives never, once or twice.
-Law 4. A window strikes a whole link. A copy and the answers to it meet no fault of their own.
+Law 3. The fate of a message is decided when it is sent: it arrives never, once or twice.
+Law 4. A window affects a whole link. A copy and the answers to it meet no fault of their own.
 Law 5. A definite failure is a promise about every copy of a request: one that arrives later is turned away.
 """
 
@@ -62,13 +62,13 @@ class Links:
     def __init__(self, config: RunConfig, strike: Strike, *, may_strike: bool) -> None:
         self.delay_ms = latency_of(config)
         self.may_strike = may_strike
-        self.copied: dict[str, str] = {}  # what became of requests that come twice
+        self.copied: dict[str, str] = {}  # by request that comes twice: sent, arrived or failed
         self._strike = strike
         self._windows: defaultdict[Lane, Window] = defaultdict(Window)
         self._order = Keyed(stream_key(config.seed, ("release",)))
 
     def trips(self, message: NetworkMessage, ready_ms: int, now_ms: int) -> Trips:
-        """Decide the deliveries, none to two, of a message that sets out in `ready_ms` from now."""
+        """Decide the deliveries, none to two, of a message that is sent in `ready_ms` from now."""
         event, usual_ms = message.event, self.delay_ms(message.event)
         if not self.may_strike:
             return (Trip(ready_ms + usual_ms),)
@@ -76,8 +76,8 @@ class Links:
         window, verb = self._windows[lane], "link.up" if lane[2] else "link.down"
         passage = Passage(window, now_ms, ready_ms, usual_ms, was_copied)
         struck: tuple[Trips] | None = None
-        # An open window decides for everything on the link, copies too: a cut cable asks nothing. Otherwise
-        # one fault at most strikes a message, and a copy none (law 4), or copies of copies might never end.
+        # An open window decides for everything on the link, copies included. Otherwise at most one fault
+        # strikes a message, and none a copy (law 4), or copies of copies might never end.
         if window.is_open(now_ms):
             struck = (window.fault.strike(passage),)
         elif not message.is_copy:
@@ -85,12 +85,12 @@ class Links:
         return struck[0] if struck else (Trip(passage.delay_ms),)
 
     def release_order(self, event: str) -> int:
-        """Return where a message stands among those that are released with it."""
+        """Return the place of a message among those that are released with it."""
         # 24 bits: `post` shifts them by 32, and the sum stays a small number that fits any record.
         return self._order.draw(event) >> 40
 
     def heal(self) -> None:
-        """End all slowness and all strikes."""
+        """End all delays and faults."""
         self.delay_ms = no_delay
         self.may_strike = False
 
@@ -122,7 +122,7 @@ class Network(Owner):
         return self.queue[0][0] if self.queue else None
 
     def due(self, due_ms: int) -> Iterator[Entry]:
-        """Yield all that is due by then, oldest first."""
+        """Return all entries that are due by then, oldest first."""
         return iter(sorted(entry for entry in self.queue if entry[0] <= due_ms))
 
     def take_first(self) -> NetworkMessage:
@@ -134,7 +134,7 @@ class Network(Owner):
         return entry[2]
 
     def post(self, delay_ms: int, message: NetworkMessage, before: int = 0) -> Entry:
-        """Queue a message so much later, after what is due then; `before`: before it, the highest first."""
+        """Queue a message behind all that is due at its time; if `before` is set, in front, highest first."""
         self.sent_count += 1
         # numbers below zero come first at their instant: before = 6 is -6 * 2**32 + sent_count
         entry = (self.world.now_ms + delay_ms, self.sent_count - (before << 32), message)
@@ -142,17 +142,17 @@ class Network(Owner):
         return entry
 
     def commits_of(self, agent: str) -> Iterator[Commit]:
-        """The commits of an agent that are on their way to storage, or back."""
+        """Yield the commits of an agent that are on their way to storage, or back."""
         effects = (message.call.effect for _, _, message in self.queue if message.call.agent == agent)
         return (effect for effect in effects if isinstance(effect, Commit))
 
     def heal(self) -> None:
-        """End all slowness; what a link held is due."""
+        """End all delays; held messages are due now."""
         self.links.heal()
         now_ms = self.world.now_ms
         self.queue = sorted(
-            # A place below zero marks what a clog holds: its wait was the
-            # fault, and faults end now. What is merely slow keeps its time.
+            # A place below zero marks a message that a clog holds: its wait ends. A slow message keeps its
+            # time.
             (min(due_ms, now_ms) if place < 0 else due_ms, place, message)
             for due_ms, place, message in self.queue
         )
@@ -160,7 +160,7 @@ class Network(Owner):
     # Over a link.
 
     def carry(self, message: NetworkMessage, ready_ms: int = 0) -> None:
-        """The message sets out in `ready_ms` from now; it may come never, once or twice."""
+        """Send a message in `ready_ms` from now; it may arrive never, once or twice."""
         trips = self.links.trips(message, ready_ms, self.world.now_ms)
         for trip in trips:
             self.travel(message, trip)
@@ -174,8 +174,7 @@ class Network(Owner):
                 self.links.copied[message.call.event] = "sent"
         before = 1 + self.links.release_order(message.event) if trip.is_released else 0
         entry, lane = self.post(trip.delay_ms, message, before), lane_of(message)
-        # First this message lets an earlier slow one pass, then it may become the
-        # slow one itself. In the other order it would be overtaken by itself.
+        # In this order, or a slow message would overtake itself.
         self.let_pass(lane, entry)
         if trip.is_overtaken:
             self.slow[lane] = entry
@@ -208,10 +207,10 @@ class Network(Owner):
         self.carry(NetworkMessage(event, call, UP))
 
     def owner_of(self, agent: Agent, origin: Origin) -> str:
-        """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
+        """Return the request's item, or agent:workflow:k for the k-th background operation of its kind."""
         if origin.op_id is not None:
             return origin.op_id
-        # Each life numbers its operations from the start, so the number alone would name two operations.
+        # Each incarnation numbers its operations from the start, so a number alone may name two operations.
         key = (agent.config.name, agent.life, origin.number)
         if key not in self.owners:
             kind = f"{agent.config.name}:{origin.workflow}"
@@ -222,10 +221,9 @@ class Network(Owner):
     # At the service.
 
     def arrive(self, message: NetworkMessage) -> None:
-        """The call reaches its service, where a fault may be waiting."""
+        """Deliver a call to its service, where a fault may strike it."""
         call = message.call
-        # Absent for a call without a copy, and "sent" until
-        # the first of two arrives: this one is then the first.
+        # Absent for a call without a copy; "sent" until the first of two arrives.
         if self.links.copied.get(call.event, "sent") != "sent":
             self.arrive_again(message)
             return
@@ -234,19 +232,17 @@ class Network(Owner):
             services.register_arrival(call, world.now_ms),
             partial(Arrival, call, call.effect, services),
         )
-        # A service that is away strikes every call already;
-        # a second fault on top would have nothing to change.
+        # A service that is away fails every call already.
         if not world.is_healed and not services.is_away(call, world.now_ms):
             struck = world.strike((call.verb, call.site, call.event, luck), here)
         handled = struck[0] if struck else services.handle(call, world.now_ms)
-        # sent -> arrived -> failed: once the caller may know for sure that nothing happened, its copy must
-        # not make it happen after all
+        # sent -> arrived -> failed: once the caller may know that nothing happened, its copy must not happen.
         if call.event in self.links.copied:
             self.links.copied[call.event] = "arrived"
         self.send_result(message, handled)
 
     def arrive_again(self, message: NetworkMessage) -> None:
-        """A service that failed the first copy for sure, or is away, does not even look at the second."""
+        """Deliver the second copy, unless the first one has failed for sure or the service is away."""
         call, services, now_ms = message.call, self.world.services, self.world.now_ms
         services.turn_to(now_ms)
         if self.links.copied[call.event] == "arrived" and not services.is_away(call, now_ms):
@@ -261,8 +257,7 @@ class Network(Owner):
     def flush(self, message: NetworkMessage, flush: Flush) -> None:
         """Make a batch durable, unless its other copy has failed for sure."""
         world, call = self.world, message.call
-        # The other copy was refused for sure while this batch
-        # waited for its flush: law 5 forbids that it lands.
+        # The other copy failed for sure while this batch waited for its flush, so law 5 forbids it.
         if self.links.copied.get(call.event) == "failed":
             world.services.drop_batch(call, flush)
         else:
@@ -279,18 +274,17 @@ class Network(Owner):
 
 
 def is_definite(call: Call, later: Later) -> bool:
-    """Check that an answer says that nothing happened, and that nothing will."""
-    # A time-out of a question to the model says that no answer comes; a
-    # time-out of a commit says nothing about the batch, which may be durable.
+    """Return whether an answer says that nothing happened, and that nothing will."""
+    # A time-out of a commit says nothing about the batch, which may be durable.
     is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
     return isinstance(later.answer, EffectFailed) and not is_in_doubt
 
 
-# Delays where no fault strikes, drawn by the name of a message, so that they stay with its operation.
+# Delays without faults, drawn by the name of a message, so that they stay with its operation.
 
 
 def latency_of(config: RunConfig) -> Callable[[str], int]:
-    """Delay of a message by its event name."""
+    """Return the function from event names to delays."""
     if config.latency == "instant":
         return no_delay
     keyed = Keyed(stream_key(config.seed, ("latency",)))

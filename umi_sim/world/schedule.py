@@ -1,7 +1,7 @@
-"""Schedules: which of several events that are due at the same instant is delivered first.
+"""Schedules: which of several events of the same instant is delivered first.
 
-Law 1. A policy sees the names of what is ready, oldest first, and nothing else.
-Law 2. What it takes before the oldest is recorded as a deviation, so a replay needs no policy.
+Law 1. A policy sees only the names of the ready events, oldest first.
+Law 2. An event that it takes before the oldest is recorded as a deviation, so a replay needs no policy.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,34 +17,34 @@ DECISIONS_PER_OPERATION: Final = 8  # an estimate: only so far apart are the tur
 
 
 class SchedulingPolicy(Protocol):
-    """An order of what is ready."""
+    """An order of ready events."""
 
     def choose(self, ready: Sequence[str]) -> int:
-        """Which of the ready events, oldest first, is delivered; 0 is what fifo takes."""
+        """Return the index of the ready event to deliver; they are oldest first, so fifo returns 0."""
         ...
 
 
 def policy_of(config: RunConfig) -> SchedulingPolicy:
-    """The policy that the configuration names."""
+    """Make the policy that the configuration names."""
     return MAKERS[config.policy](config.seed, config.operations_max * len(config.agents))
 
 
 class Fifo:
-    """The oldest first."""
+    """Takes the oldest first."""
 
     def choose(self, ready: Sequence[str]) -> int:
         return 0
 
 
 class Lifo:
-    """The newest first."""
+    """Takes the newest first."""
 
     def choose(self, ready: Sequence[str]) -> int:
         return len(ready) - 1
 
 
 class Uniform:
-    """Each as likely as the next."""
+    """Takes each with the same probability."""
 
     def __init__(self, seed: int) -> None:
         self._stream = Stream(seed, "schedule")
@@ -54,11 +54,11 @@ class Uniform:
 
 
 class Pct:
-    """Probabilistic concurrency testing: every lane has a priority, and at depth - 1 decisions the lane that
-    would run falls below all others.
+    """Probabilistic concurrency testing: every lane has a priority.
 
-    A bug that needs `depth` events in a certain order shows at least once in lanes * decisions^(depth - 1)
-    runs, however many others there are (Burckhardt et al., ASPLOS 2010).
+    At depth - 1 decisions the lane that would run falls below all others. A bug that needs `depth` events in
+    a certain order shows at least once in lanes * decisions^(depth - 1) runs, however many others there are
+    (Burckhardt et al., ASPLOS 2010).
     """
 
     def __init__(self, seed: int, depth: int, operation_count: int) -> None:
@@ -74,12 +74,10 @@ class Pct:
     def choose(self, ready: Sequence[str]) -> int:
         lanes = [lane_of(event) for event in ready]
         if self._count in self._turns:
-            # Words of Keyed are never negative, so -1 - count is below all
-            # of them; of two fallen lanes the one that fell later is lower.
+            # Draws of Keyed are never negative; of two fallen lanes the one that fell later is lower.
             self._fallen[max(lanes, key=self._priority)] = -1 - self._count
         self._count += 1
-        # `ready` is oldest first, so `index` finds the oldest
-        # event of the winning lane: within a lane order is kept.
+        # `ready` is oldest first, so `index` finds the oldest event of the winning lane.
         return lanes.index(max(lanes, key=self._priority))
 
     def _priority(self, lane: str) -> int:

@@ -1,4 +1,4 @@
-"""Where a run's items come from: drawn from a seed, or read from a record. The world cannot tell them apart.
+"""Sources of a run's items: drawn from a seed, or read from a record. The world cannot tell them apart.
 
 Law 1. Generating is: draw the next item, append it to the record, execute it.
 Law 2. A replay executes a record. An item whose event does not happen in the replay is skipped and counted.
@@ -13,7 +13,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 
-At = tuple[str, str, str, str]  # what a fault may strike: verb, site, event, and what its luck is drawn by
+At = tuple[str, str, str, str]  # what a fault may strike: verb, site, event, and the data of its draws
 
 
 class Source(Protocol):
@@ -22,15 +22,15 @@ class Source(Protocol):
     record: list[Item]
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
-        """Return what this agent does next, in order; empty while it has nothing to do."""
+        """Return the next items of this agent, in order; empty while it has nothing to do."""
         ...
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
-        """The fault that strikes this event."""
+        """Return the fault that strikes this event, if any."""
         ...
 
     def choose(self, ready: Sequence[str]) -> int:
-        """Which of the ready events is delivered; 0 is what fifo takes."""
+        """Return the index of the ready event to deliver; 0 is the oldest."""
         ...
 
 
@@ -54,8 +54,8 @@ class Replay:
             self._queues[item.agent].append(item)
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
-        # Everything at once: the record has the times, and the agent waits for them. A generator gives one op
-        # at a time, since what it draws next depends on the replies so far.
+        # All at once: the record has the times, and the agent waits for them. A generator gives one op at a
+        # time, since its next draw depends on the replies so far.
         return tuple(self._queues.pop(agent, ()))
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
@@ -69,15 +69,14 @@ class Replay:
 
     def choose(self, ready: Sequence[str]) -> int:
         for deviation in self._deviations.get(ready[0], ()):
-            # After items were removed, what it wanted to take may
-            # not be ready: then the oldest goes first, as in fifo.
+            # After items were removed, the event to take may not be ready: then the oldest goes first.
             if deviation.take in ready:
                 self._deviations[ready[0]].remove(deviation)
                 return ready.index(deviation.take)
         return 0
 
     def count_unused(self) -> Mapping[str, int]:
-        """Count the items whose moment never came, by kind."""
+        """Count the items whose event has not happened, by kind."""
         faults = sum(map(len, self._faults.values()))
         deviations = sum(map(len, self._deviations.values()))
         counts = {"fault": faults, "schedule": deviations}
@@ -85,7 +84,7 @@ class Replay:
 
 
 def is_fifo(config: RunConfig, source: Source) -> bool:
-    """Return whether the oldest always comes first: by the policy, and no item. A script has no policy."""
+    """Return whether the oldest event always comes first: the policy is fifo, and there is no deviation."""
     return config.policy == "fifo" and not any(isinstance(item, Deviation) for item in source.record)
 
 

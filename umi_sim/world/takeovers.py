@@ -1,12 +1,12 @@
-"""Takeovers: an agent has a new life while the old one still runs, and does not know that it was replaced.
+"""Takeovers: an agent has a new incarnation while the old one still runs, unaware of its replacement.
 
-    old life   asked . . . . . asleep . . . . . . . wakes up, hears its answers, asks on: the epoch is 8
-    new life                   claims epoch 8 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
+    old   asked . . . . . asleep . . . . . . . wakes up, gets its answers, goes on asking: the epoch is 8
+    new                   claims epoch 8 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
 
-Law 1. An old life wakes up only when the new one has recovered. If that takes too long, it is gone; so it is
-       when it has nothing to hear, a day after it was replaced, and when there are too many of them.
-Law 2. It has a clock of its own from then on, and no further fault strikes the agent that it is.
-Law 3. Answers to what it asked reach it, and what it asks reaches the services.
+Law 1. The old one wakes up only when the new one has recovered. It ends if that takes too long, if it wakes
+       with nothing in flight more than a day after it was replaced, or if there are too many of them.
+Law 2. It has a clock of its own from then on, and no further fault of agents strikes it.
+Law 3. Answers to its questions reach it, and its questions reach the services.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ OLD_COUNT_MAX: Final = 4  # of one agent
 
 
 class ReplacedAgent(Agent, kw_only=True):
-    """A life that goes on beside the one that took its place. It gets the next `ask_count` operations."""
+    """An old incarnation that goes on beside its successor. It gets the next `ask_count` operations."""
 
     is_old: ClassVar[bool] = True
     successor: Agent
@@ -43,7 +43,7 @@ class TakeoverContext(network.NetworkContext, Protocol):
 
 
 def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int) -> None:
-    """The agent begins a new life at once; the one that it had falls asleep."""
+    """Begin a new incarnation of an agent at once; the old one sleeps for `for_ms`."""
     old = ReplacedAgent(
         name=old_name(agent.name, agent.life), config=agent.config, clock=copy(agent.clock),
         machine=agent.machine, life=agent.life, in_flight=agent.in_flight, successor=agent,
@@ -51,11 +51,10 @@ def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int)
     )  # fmt: skip
     old.pause(world.now_ms, for_ms, clock_stands=False)
     agent.machine = agent.wake_ms = None
-    # A new dict, since the old life has taken this one with it: it still owes these replies.
+    # A new dict: the old incarnation keeps this one, as it still owes these replies.
     agent.in_flight = {}
     others = [it for it in old_lives(world.lives) if it.successor is agent]
-    # The eldest go, so that with the new one there are four:
-    # of four others [:-3] is the first one, of three none.
+    # With the new one there are at most four: of four others [:-3] is the first, of three none.
     for surplus in others[: 1 - OLD_COUNT_MAX]:
         end(world, surplus)
     world.lives.append(old)
@@ -65,17 +64,16 @@ def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int)
 
 
 def sleeps_on(world: TakeoverContext, life: Agent) -> bool:
-    """Put an old life to sleep again, twice as long each time. Return whether it still had to sleep."""
+    """Put an old incarnation to sleep again, twice as long each time; return whether it had to sleep."""
     if not isinstance(life, ReplacedAgent):
         return False
     machine = life.successor.machine
-    # Before the new life has claimed its epoch, storage accepts
-    # what the old one commits: a takeover that would show nothing.
+    # Before the new one has claimed its epoch, storage accepts commits of the old one, which would show
+    # nothing.
     if machine is not None and not machine.is_recovering:
         world.judge.old_life_woke(life.name)
         return False
-    # Doubled, so that a recovery that faults hold up costs
-    # few wake-ups: 1 ms grows past a minute in 16 of them.
+    # Doubled, so that a slow recovery costs few wake-ups: 1 ms grows past a minute in 16 of them.
     life.sleep_ms = max(1, 2 * life.sleep_ms)
     if life.sleep_ms > WINDOW_MS_MAX:
         end(world, life)
@@ -84,8 +82,8 @@ def sleeps_on(world: TakeoverContext, life: Agent) -> bool:
     return True
 
 
-def has_had_its_day(world: TakeoverContext, life: Agent) -> bool:
-    """Return whether it wakes by itself, with nothing in flight, long after it was replaced; it ends then."""
+def end_if_idle(world: TakeoverContext, life: Agent) -> bool:
+    """End an old incarnation with nothing in flight more than a day after its replacement; return if so."""
     if not isinstance(life, ReplacedAgent) or life.in_flight or world.now_ms - life.replaced_ms <= DAY_MS:
         return False
     end(world, life)
@@ -93,13 +91,13 @@ def has_had_its_day(world: TakeoverContext, life: Agent) -> bool:
 
 
 def end(world: TakeoverContext, old: ReplacedAgent) -> None:
-    """End an old life; the replies of what it had in flight never arrive."""
+    """End an old incarnation; its operations in flight get no replies."""
     world.tally.excused["taken over"] += len(old.in_flight)
     world.lives[:] = [life for life in world.lives if life is not old]
 
 
 def end_all(world: TakeoverContext, successor: Agent | None = None) -> None:
-    """End old lives, of this agent alone if one is given."""
+    """End all old incarnations, or those of `successor`."""
     for old in list(old_lives(world.lives)):
         if successor is None or successor is old.successor:
             end(world, old)
@@ -110,23 +108,23 @@ def old_lives(lives: list[Agent]) -> Iterator[ReplacedAgent]:
 
 
 def asker(lives: list[Agent], call: Call) -> Agent | None:
-    """The life that asked, if it still runs."""
-    # A call bears the name under which it was sent, "alice"; since then its life may have become "alice~2".
-    # The number of the life tells it from its successor, which is called "alice" now.
+    """Return the incarnation that asked, if it still runs."""
+    # A call has the name under which it was sent, "alice"; since then the asker may have become "alice~2".
+    # Its number distinguishes it from its successor, which is called "alice" now.
     names = (call.agent, call.old_asker)
     found = (it for it in lives if it.name in names and it.life == call.life and it.machine is not None)
     return next(found, None)
 
 
 def hold(lives: list[Agent], message: NetworkMessage) -> None:
-    """Take what comes for an incarnation that sleeps, perhaps only just; no other one hears it."""
+    """Keep an answer for the incarnation that asked, if it sleeps; else drop the answer."""
     life = asker(lives, message.call)
     if life is not None and life.resume_ms is not None:
         life.held.append(message)
 
 
 def addressee(lives: list[Agent], agent: Agent) -> Agent:
-    """Return the life that gets the next operation of this agent's user: an old one that is up and known."""
+    """Return the incarnation that gets the next operation of this agent's user: at first an old one."""
     for old in lives:
         if (
             isinstance(old, ReplacedAgent)
@@ -134,7 +132,6 @@ def addressee(lives: list[Agent], agent: Agent) -> Agent:
             and old.resume_ms is None
             and old.ask_count
         ):
-            # Its user still knows the old address for so many operations.
-            old.ask_count -= 1
+            old.ask_count -= 1  # its user still sends so many operations to the old address
             return old
     return agent

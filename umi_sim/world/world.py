@@ -43,14 +43,12 @@ from umi_sim.world.agent import (
     Tally,
     is_busy,
     must_be_quiet,
-    place_in_record,
     wake_name,
 )
 from umi_sim.world.network import Entry, Network
 from umi_sim.world.source import At, Source, is_fifo, names_group
 
-# The digest of a large state costs more than a step, so only
-# some steps have one; the trace has every effect anyway.
+# The digest of a large state costs more than a step, and the trace has every effect anyway.
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64  # a multiple of STATE_EVERY: the digest is at hand then
 STORY_COUNT_MAX: Final = 400
@@ -65,7 +63,7 @@ class OutOfSteps(Exception):
 
 
 class World(Owner):
-    """One run in progress. `judge` sees everything from outside; `source` supplies items, luck and order."""
+    """One run in progress. `judge` observes it from outside; `source` supplies items, faults and order."""
 
     config: RunConfig
     source: Source
@@ -73,7 +71,7 @@ class World(Owner):
     target: Target
     keep_story: bool = False
     agents: dict[str, Agent] = {}
-    lives: list[Agent] = []  # agents, and lives that were taken over
+    lives: list[Agent] = []  # agents, and their replaced incarnations
     lone: Agent = SET_LATER  # the last agent; the only one if there is one
     services: Services = SET_LATER
     tampering: Tampering = SET_LATER
@@ -106,7 +104,7 @@ class World(Owner):
         self.network = Network(self)
 
     def begin(self) -> None:
-        """Begin the first life of every agent."""
+        """Begin the first incarnation of every agent."""
         self.trace.add(Tag.RUN, self.config.scenario, self.config.version, str(self.config.seed))
         for agent in self.agents.values():
             self.start(agent)
@@ -130,10 +128,9 @@ class World(Owner):
                     agent.take_items(items)
 
     def deliver_lone_item(self) -> bool:
-        """The short way for the commonest case: one agent, nothing under way or due before its next item."""
-        # `deliver_next` would do the same after building a list of what is ready.
-        # Wake-ups come before items of the same instant (law 2), hence no alarm
-        # may be set, not even a later one: comparing times is what this saves.
+        """Deliver the next item in the commonest case: one agent, and nothing under way or due before it."""
+        # `deliver_next` would do the same, after building a list of ready events. Wake-ups come before items
+        # of the same instant (law 2), so no alarm may be set; comparing its time is what this saves.
         agent = self.lone
         is_alone = not self.network.queue and len(self.lives) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None:
@@ -152,8 +149,7 @@ class World(Owner):
             must_be_quiet(self.lives)
             return False
         self.set_time(due_ms)
-        # Messages come before wake-ups and items (law 2), and
-        # the heap has the oldest on top: no list is needed.
+        # Messages come before wake-ups and items (law 2), and the heap has the oldest on top.
         if self.is_fifo and self.network.next_due() == due_ms:
             self.deliver_message(self.network.take_first())
             return True
@@ -174,7 +170,7 @@ class World(Owner):
         self.now_ms = self.trace.world_ms = now_ms
 
     def next_due(self, is_awake: bool | None = None) -> int | None:
-        """The time of the next event; None when only idle agents are left."""
+        """Return the time of the next event; None when only idle agents are left."""
         dues, is_awake = [self.network.next_due()], self.is_busy() if is_awake is None else is_awake
         for agent in self.lives:
             dues += self.wake_at(agent, is_awake), self.item_at(agent)
@@ -190,7 +186,8 @@ class World(Owner):
                 yield wake_name(agent), partial(self.deliver_wake, agent)
         with_item = [agent for agent in self.agents.values() if self.item_at(agent) == due_ms]
         if len(with_item) > 1:
-            with_item.sort(key=place_in_record)
+            # By the numbers of the ids: ops are numbered in the order of the record, and so are moves.
+            with_item.sort(key=lambda agent: int(agent.pending[0].id[1:]))
         for agent in with_item:
             yield agent.pending[0].id, partial(self.deliver_item, agent)
 
@@ -226,8 +223,8 @@ class World(Owner):
             self.deliver_op(agent, item)
 
     def deliver_op(self, agent: Agent, op: Op) -> None:
-        # A strike that pauses holds the op; one that crashes leaves no machine
-        # (next branch); a takeover has put a new life in place, which gets the op.
+        # A fault that pauses holds the op; one that crashes leaves no machine (next branch); after a takeover
+        # the new incarnation gets the op.
         if self.may_crash and self.is_struck(agent, op.id) and agent.resume_ms is not None:
             agent.held.append(op)
         # Perhaps because it has just crashed at this very event: `is_struck` above did it.
@@ -267,7 +264,7 @@ class World(Owner):
             return
         agent.wake_count += 1
         event = f"{agent.name}/wake#{agent.wake_count}"
-        if not (takeovers.has_had_its_day(self, agent) or self.is_struck(agent, event)):
+        if not (takeovers.end_if_idle(self, agent) or self.is_struck(agent, event)):
             self.wake(agent, agent.machine, event)
 
     def wake(self, agent: Agent, machine: Machine, event: str) -> None:
@@ -288,24 +285,24 @@ class World(Owner):
     def deliver_answer(self, message: NetworkMessage) -> None:
         call, answer, event = message.call, message.answer, message.event
         assert answer is not None
-        # None if the life that asked has crashed since: nothing of it is left that could take an answer.
+        # None if the incarnation that asked has crashed since.
         agent = takeovers.asker(self.lives, call)
         if agent is None:
             return
-        # `hold` looks for the life that asked once more: after a pause or takeover it sleeps and keeps the
-        # answer; after a crash it is gone, and the answer with it.
+        # `hold` looks for the asker once more: after a pause or takeover it sleeps and gets the answer later;
+        # after a crash it is gone, and the answer with it.
         if agent.resume_ms is not None or self.is_struck(agent, event):
             takeovers.hold(self.lives, message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
         self.trace.add(ANSWER, event, *answer_fields(answer))
         self.trace.add(STEP, agent.name, reading_ms, type(answer).__name__, event)
-        # To a machine that has stopped waiting, an answer is only the news that it is later now.
+        # A machine that has stopped waiting learns from an answer only that time has passed.
         if agent.awaits(answer, reading_ms):
             self.judge.observe_answer(call, answer, reading_ms)
         else:
             self.judge.woken(agent.name, reading_ms)
-            self.tally.mark(moments.of_unheard(agent.machine, reading_ms))
+            self.tally.mark(moments.of_late_answer(agent.machine, reading_ms))
         if self.keep_story:
             self.tell(event, short(answer), of_next=True)
         self.give(agent, answer, reading_ms)
@@ -313,11 +310,10 @@ class World(Owner):
     # Steps and effects.
 
     def give(self, agent: Agent, value: Value, reading_ms: int) -> int:
-        """Step a machine and send what it asks; how many effects there were."""
+        """Step a machine, send its replies and questions, and return the number of effects."""
         machine = agent.machine
         assert machine is not None
         self.step_count += 1
-        # Before the step: afterwards the state that the input met is gone.
         self.judge.stepping(agent.name, machine, value, reading_ms)
         effects = step(machine.step, reading_ms, value, self.target.fence)
         for effect in effects:
@@ -340,10 +336,10 @@ class World(Owner):
         agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
 
     def restore(self, agent: Agent, machine: Machine, digest: bytes) -> None:
-        """Go on with a copy made from bytes: no operation in flight may notice."""
+        """Replace a machine by a copy made from bytes, which must be the same memory. Raises Broken."""
         if (copy := machine.make_copy()) is None:
             return
-        # Even with the rule switched off the copy takes over, so that switching a rule off changes no trace.
+        # The copy takes over even if the rule is off, so that switching a rule off changes no trace.
         agent.machine = copy
         if (rule := rules.COPIED_STATE_CONTINUES).name not in self.config.off:
             message = f"{agent.name} restored from its snapshot is another memory"
@@ -377,17 +373,17 @@ class World(Owner):
         return (KINDS[fault.fault](**fault.args).befall(here()),)
 
     def is_struck(self, agent: Agent, event: str) -> bool:
-        """An agent may crash or pause before any event that would reach it."""
-        # An old life is spared (law 2 of takeovers.py): its crash
-        # would bring it back as a new life beside its successor.
+        """Let a fault strike an agent before an event reaches it; return whether one did."""
+        # A replaced incarnation is spared (law 2 of takeovers.py): a restart would give it a second
+        # successor.
         if not self.may_crash or self.is_healed or agent.machine is None or agent.is_old:
             return False
         place = "recovery" if agent.machine.is_recovering else "life"
-        life = partial(crashes.life_of, self, agent, place == "recovery")
-        return self.strike(("agent.event", f"agent.event.{place}", event, event), life) is not None
+        here = partial(crashes.event_of, self, agent, place == "recovery")
+        return self.strike(("agent.event", f"agent.event.{place}", event, event), here) is not None
 
     def resume(self, agent: Agent) -> None:
-        """End a pause. What came meanwhile is delivered at once: it was ready before, and is not again."""
+        """End a pause, and deliver at once what arrived meanwhile."""
         if takeovers.sleeps_on(self, agent):
             return
         self.trace.add(Tag.LIFE, "resume", agent.name)
@@ -401,7 +397,7 @@ class World(Owner):
                 self.deliver_answer(each)
 
     def start(self, agent: Agent) -> None:
-        """Begin a new life, which recovers from what storage holds."""
+        """Begin a new incarnation, which recovers from storage."""
         stored = InitialStorage(self.services, partial(self.network.commits_of, agent.name))
         agent.machine = self.target.begin(agent.name, agent.config.scope, stored)
         agent.life += 1
@@ -431,10 +427,9 @@ class World(Owner):
             self.set_alarm(agent, agent.machine)
 
     def free_ms(self, agent: Agent) -> int:
-        """Return for how long nothing happens but what this agent's user does."""
+        """Return for how long nothing happens but items of this agent."""
         others = (self.item_at(other) for other in self.lives if other is not agent)
-        # This agent's own alarm counts, too: a landing must
-        # not skip a wake-up of the agent whose clock it moves.
+        # This agent's own alarm counts, too: a landing must not skip its wake-up.
         wakes = (self.wake_at(other, True) for other in self.lives)
         dues = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
         return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
@@ -455,9 +450,8 @@ class World(Owner):
             if agent.machine is None:
                 self.start(agent)
             assert agent.machine is not None
-            # A memory keeps the latest time it has seen. After a jump back by 30
-            # days its clock would need 30 days until a deadline comes near, and
-            # the drain would wait for them: so the clock is set to that time.
+            # A memory keeps the latest time it has seen. After a jump back by 30 days the drain would wait 30
+            # days for a deadline, so the clock is set to that time.
             behind_ms = agent.machine.seen_ms - agent.clock.reading(self.now_ms)
             if behind_ms > 0:
                 agent.clock.jump(self.now_ms, behind_ms)
@@ -470,6 +464,5 @@ class World(Owner):
         self.run_until_quiet(step_max)
 
     def tell(self, event: str, what: str, *, of_next: bool = False) -> None:
-        """Add an event to the story. `of_next`: it is of the step that takes it, which is still to come."""
-        # With `of_next`: a request is told before `give` counts the step that takes it.
+        """Add an event to the story. `of_next`: it belongs to the next step, which `give` counts later."""
         self.story.append(Event(self.step_count + of_next, self.now_ms, event, what))

@@ -12,7 +12,7 @@ from umi_sim.faults.edits import ReplyEdit
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
-from umi_sim.kernel.prng import Stream, draw_keyed, stream_key
+from umi_sim.kernel.prng import Keyed, Stream, stream_key
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.model import truth
 from umi_sim.workload import pools
@@ -59,7 +59,7 @@ CALL: Final = Arrival(
 
 
 def luck(n: int) -> Luck:
-    return lambda label, below: draw_keyed(KEY, f"{n}/{label}") % below
+    return lambda label, below: Keyed(KEY).draw(f"{n}/{label}") % below
 
 
 def spoiled(reply: str, faults: list[tuple[type[ReplyEdit], int]]) -> str:

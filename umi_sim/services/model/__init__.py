@@ -2,19 +2,19 @@
 
 Law 1. Pure: the same task and prompt have the same answer in every seed, process and order.
 Law 2. Total: any prompt, in any script, is answered in the form its task asks for.
-Law 3. Nothing inside an input chooses the task, and no parser of the memory finds anything to drop.
+Law 3. Nothing inside an input chooses the task, and no parser of the memory drops a part of an answer.
 Law 4. The tables are frozen: a changed cue changes recorded runs.
 
   prompts    prompts read, answers written
-  cast, cues, languages    frozen tables: names and nouns that are known, what phrases tell, small words
+  cast, cues, languages    frozen tables: known names and nouns, what phrases mean, small words
   names, nouns, mentions, references    what a text names, and what a query refers to
-  extraction, routing, evolution, expansion, rewriting, memories, segmentation, summaries    one file per task
-  descriptions    what an image, an audio or a video holds
-  naming    what to call a group of facts
+  extraction, routing, evolution, expansion, rewriting, memories, segmentation    one file per task
+  summaries    summaries, reflections, and names of groups of facts
+  descriptions    the content of an image, an audio or a video
   decisions    whether anything is needed, whether it is enough, and which of it helps most
 
-The workload knows its own cast, so what it tells about is looked up, in any language, and not parsed. Of
-another text only looks are known: quotes, capitals inside a sentence, a few cues; else nothing is told.
+The cast of the workload is looked up, in any language, and not parsed. In any other text only quotes,
+capitals inside a sentence and a few cues show names and relations; without them the answer is empty.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from umi_sim.services.model.prompts import Inputs, inputs
 __all__ = ["truth"]
 
 
-@lru_cache(maxsize=256)  # a shrinker asks the same again and again
+@lru_cache(maxsize=256)  # shrinking asks the same again and again
 def truth(task: str, prompt: str) -> str:
     """Return the truthful answer; an empty array for a task that has none."""
     answer = answer_of(task)
@@ -53,7 +53,7 @@ def answer_of(task: str) -> Callable[[Inputs], str] | None:
         case "reflect":
             from umi_sim.services.model.summaries import reflect as answer
         case "name_subcategory":
-            from umi_sim.services.model.naming import name_subcategory as answer
+            from umi_sim.services.model.summaries import name_subcategory as answer
         case "decide_need":
             from umi_sim.services.model.decisions import decide_need as answer
         case "decide_enough":

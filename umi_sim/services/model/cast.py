@@ -1,13 +1,13 @@
-"""The cast: the names and nouns of what workloads tell, in the languages in which they tell it.
+"""The cast: the names and nouns in texts of workloads, in the languages of these texts.
 
-Law 1. What stands here is known in any text; of all else only the looks are.
+Law 1. These words are known in any text; any other word is judged by its form.
 Law 2. The tables are frozen: a changed word changes recorded runs.
 """
 
 from functools import cache
 from typing import Final
 
-# Names, and words that tell what a name is: `Kestrel Labs` is an organization. By type and gender.
+# Names, and words that show the type of a name: `Kestrel Labs` is an organization. By type and gender.
 NAME_ROWS: Final = (
     ("person", "m",
      "adam adrián ahmed alberto alex andrés arthur arturo ben bernardo bernd bob brian bruno carlos chris "

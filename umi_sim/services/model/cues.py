@@ -1,4 +1,4 @@
-"""Cues: phrases that tell what the names beside them are, and how they are linked; frozen tables."""
+"""Cues: phrases that show the types of the names beside them, and their relation; frozen tables."""
 
 from typing import Final
 
@@ -72,7 +72,7 @@ CUE_ROWS: Final = (
 
 
 class Cue(Data):
-    """A phrase that tells the types of the names beside it; with a relation, what links them."""
+    """A phrase that shows the types of the names before and behind it, and their relation if it has one."""
 
     phrase: str
     relation: str
@@ -103,7 +103,7 @@ assert len(CUES) == sum(len(row[3].split(", ")) for row in CUE_ROWS)  # each cue
 
 
 def placed_cues(text: str) -> list[PlacedCue]:
-    """Yield every cue of a text in order; where two begin, the longer is first."""
+    """Return every cue of a text in order; where two begin, the longer is first."""
     matches = list(word_matches(lower(text)))
     words = [match[0] for match in matches]
     found: list[PlacedCue] = []

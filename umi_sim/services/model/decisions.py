@@ -1,6 +1,5 @@
-"""Tasks decide_need, decide_enough, rank: what is needed, whether it is there, and what helps most."""
+"""Tasks decide_need, decide_enough and rank: is anything needed, is it found, which candidate helps most."""
 
-from collections.abc import Iterable, Sequence
 from typing import Final
 
 from umi_core.language.words import content, words
@@ -13,7 +12,7 @@ NO: Final = "<decision>NO_RETRIEVE</decision>"
 
 
 def decide_need(given: Inputs) -> str:
-    """Decide that nothing is needed for a greeting. The words of the query show what the turns tell."""
+    """Decide that nothing is needed for a greeting, and rewrite the query by the turns."""
     query = text_of(given.get("query"))
     words_of = content(words(query))
     is_needed = any(word not in GREETINGS for word in words_of)
@@ -21,7 +20,7 @@ def decide_need(given: Inputs) -> str:
 
 
 def decide_enough(given: Inputs) -> str:
-    """Decide that it is enough if each telling word of the query was found; else ask for what is missing."""
+    """Decide that it is enough if each content word of the query was found; else ask for more."""
     query = text_of(given.get("query"))
     rows = [it for it in as_list(given.get("found")) if isinstance(it, dict)]
     found = [text_of(it.get("text")) for it in rows]
@@ -29,25 +28,21 @@ def decide_enough(given: Inputs) -> str:
     wanted = content(words(query)) or words(query)
     is_there = all(word in there for word in wanted)
     new = [word for text in found for word in content(words(text)) if word not in wanted]
-    other = " ".join((query, *new[:1]))  # what was found may tell where the rest is
+    other = " ".join((query, *new[:1]))  # a word of what was found may lead to the rest
     return f"{NO if is_there else YES}\n<rewritten_query>{query if is_there else other}</rewritten_query>"
 
 
 def rank(given: Inputs) -> str:
-    """Order candidates by common words, one more than was asked for; those without any are left out."""
+    """Order candidates by words in common with the query, one more than asked for, and none without any."""
     wanted = frozenset(content(words(text_of(given.get("query")))))
     rows = [it for it in as_list(given.get("candidates")) if isinstance(it, dict)]
-    shares = {str(it.get("id")): count_wanted(wanted, words(text_of(it.get("text")))) for it in rows}
+    texts = {str(it.get("id")): words(text_of(it.get("text"))) for it in rows}
+    shares = {alias: sum(word in there for word in wanted) for alias, there in texts.items()}
     # stable: candidates with equally many words keep the order in which the memory showed them
     order = sorted((alias for alias in shares if shares[alias]), key=lambda alias: -shares[alias])
     count = given.get("count")
     limit = int(getattr(count, "text", "0"))
     return '{"ids":[' + ",".join(map(quote_json, order[: limit + 1])) + "]}"
-
-
-def count_wanted(wanted: Iterable[str], there: Sequence[str]) -> int:
-    """Count the words that are wanted."""
-    return sum(word in there for word in wanted)
 
 
 def text_of(value: object) -> str:

@@ -1,7 +1,7 @@
-"""Tasks describe_image, transcribe_audio, describe_video: what a payload holds, and its first sentence.
+"""Tasks describe_image, transcribe_audio, describe_video: the content of a payload, and its first sentence.
 
-A stand-in for a payload says itself what is to be seen or heard: `data:image/x-said,Alice%20likes%20tea.`. Of
-any other, a mark is told that it alone has.
+A stand-in for a payload contains its own description: `data:image/x-said,Alice%20likes%20tea.`. Any other
+payload is described by a digest.
 """
 
 from hashlib import blake2b
@@ -18,15 +18,15 @@ CAPTION_CHARS_MAX: Final = 200
 
 def describe(given: Inputs) -> str:
     payload = given.get("payload")
-    held = held_by(whole(payload) if isinstance(payload, str) else "")
-    first = next(iter(sentences(held)), held)
-    # models do not always keep to the case of a tag, so one answer in four does not
-    content, caption = ("CONTENT", "Caption") if len(held) % 4 == 0 else ("content", "caption")
-    return f"<{content}>{held}</{content}><{caption}>{first[:CAPTION_CHARS_MAX]}</{caption}>"
+    text = content_of(whole(payload) if isinstance(payload, str) else "")
+    first = next(iter(sentences(text)), text)
+    # Models do not always keep the case of a tag, so one answer in four does not.
+    content, caption = ("CONTENT", "Caption") if len(text) % 4 == 0 else ("content", "caption")
+    return f"<{content}>{text}</{content}><{caption}>{first[:CAPTION_CHARS_MAX]}</{caption}>"
 
 
-def held_by(payload: str) -> str:
-    """Return what a payload holds, without brackets, which would be taken for tags."""
+def content_of(payload: str) -> str:
+    """Return the content of a payload, without `<`, which would begin a tag."""
     kind, is_stand_in, content = payload.partition(STAND_IN)
     text = unquote(content).replace("<", "(").strip() if is_stand_in and kind.startswith("data:") else ""
     return (

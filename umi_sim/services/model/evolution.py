@@ -1,4 +1,4 @@
-"""Task evolve: what a new statement does to an old one, by five frozen predicates in four languages."""
+"""Task evolve: the relation of a new statement to an old one, by five frozen predicates in four languages."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ PREDICATE_ROWS: Final = (
     ("is", "is, am, are, was, were, ist, bin, sind, war, waren, es, soy, está, era", "是"),
 )  # fmt: skip
 EXCLUSIVE: Final = ("works at", "lives in", "is")  # one value at a time; one may like and own several things
-# Phrases that end what these predicates say of what follows: `Alice left Acme`.
+# Phrases that end these predicates for the value behind them: `Alice left Acme`.
 ENDING_ROWS: Final = (
     (
         ("works at", "lives in"),
@@ -81,7 +81,7 @@ PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES, *ENDINGS)))
 
 
 class Assertion(Data):
-    """A predicate with its value, said or denied. `is_ended`: it was true until now; the value goes on."""
+    """A predicate with its value, asserted or denied. `is_ended`: it was true until now."""
 
     predicate: str
     value: str
@@ -90,14 +90,14 @@ class Assertion(Data):
 
 
 class ParsedStatement(Data):
-    """A statement read: its key, its lines and facts, its names, and whether it tells a change."""
+    """A statement as it is read: its key, lines, facts and names, and whether it reports a change."""
 
     name: str
     lines: tuple[str, ...]
     facts: tuple[Assertion, ...]
     names: tuple[str, ...]
     is_change: bool
-    is_added: bool = False  # beside what was true
+    is_added: bool = False  # in addition to what was true
 
 
 NOTHING: Final = ParsedStatement("", (), (), (), False)
@@ -129,7 +129,7 @@ def statements(value: object) -> dict[str, ParsedStatement]:
 
 
 def parse_statement(element: Mapping[str, object]) -> ParsedStatement:
-    """Read one element of `new` or `old`: its name, lines, facts and names."""
+    """Read one element of the inputs `new` or `old`: its name, lines, facts and names."""
     name, content = element.get("name"), element.get("content")
     text = content if isinstance(content, str) else ""
     lines = tuple(line for part in text.split("\n") if (line := key(part)))
@@ -169,8 +169,7 @@ def verdict(
 
 def conflict(new: ParsedStatement, old: ParsedStatement) -> str:
     """Return the predicate of which both cannot be true; empty if there is none."""
-    # What both say cannot conflict: "works at Acme, likes
-    # tea" and "works at Acme, likes coffee" share the first.
+    # Common facts cannot conflict: "works at Acme, likes tea" and "works at Acme, likes coffee".
     fresh = [fact for fact in new.facts if fact not in old.facts]
     stale = [fact for fact in old.facts if fact not in new.facts]
     found = (one.predicate for one in fresh for other in stale if excludes(one, other, new.is_added))

@@ -83,7 +83,7 @@ def entity(group: list[Mention]) -> str:
 
 
 def own_element(speaker: str, found: list[Sentence]) -> list[str]:
-    """Return the element of a speaker: their sentences with a cue and a word such as `I`; empty without."""
+    """Return the element of a speaker: the sentences with a cue and a word such as `I`; none without any."""
     own = [it.text for it in found if it.cues and not OWN_WORDS.isdisjoint(tokens(it.text))]
     content = "\n".join(dict.fromkeys(own))[:CONTENT_CHARS_MAX]
     row = (
@@ -97,7 +97,7 @@ def name_of(mention: Mention) -> str:
 
 
 def type_of(mention: Mention) -> str:
-    """Return the type that the name tells, else a cue beside it, else the first cue of its sentence."""
+    """Return the type by a word of the name, else a cue beside it, else the first cue of its sentence."""
     sentence, at = mention
     selves = [cue for cue in sentence.cues if cue.before == "self"]
     own = [KNOWN[word][0] for word in known_words(sentence.names[at])]
@@ -110,7 +110,7 @@ def type_of(mention: Mention) -> str:
 
 
 def confidence(cue_count: int) -> str:
-    """0.60 and 0.05 per cue, at most 0.95."""
+    """Return 0.60 plus 0.05 per cue, at most 0.95."""
     return f"0.{min(95, 60 + 5 * cue_count)}"
 
 

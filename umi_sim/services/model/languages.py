@@ -51,7 +51,7 @@ HAN: Final = "[\u3400-\u4dbf\u4e00-\u9fff]"  # a text: `re` makes the pattern wh
 
 
 def language_of(text: str) -> str:
-    """zh if it has a Chinese character; else the language of which it has most small words, English first."""
+    """Return zh if there is a Chinese character, else the language with most small words, English first."""
     if not text.isascii() and re.search(HAN, text):
         return "zh"
     if "¿" in text or "¡" in text:

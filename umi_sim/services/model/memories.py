@@ -13,7 +13,7 @@ LITERAL_EVERY: Final = 4
 # By the length of the text, not by chance: the same prompt has the same answer in every run (law 1).
 UNLISTED_EVERY: Final = 8
 MEMORIES_BYTES_MAX: Final = 32_000
-TYPE_OF_CUE: Final = {  # by what a cue says of the names beside it
+TYPE_OF_CUE: Final = {  # by the types that a cue gives to the names beside it
     "preference": "behavior", "task": "event", "event": "event", "organization": "knowledge",
     "project": "knowledge", "topic": "knowledge",
 }  # fmt: skip
@@ -24,7 +24,7 @@ BOTH: Final = ("facts", "context")  # where a fact with several names belongs
 
 
 def memories(given: Inputs) -> str:
-    """Answer with one memory for each sentence with a cue, of the type that its first cue tells."""
+    """Answer with one memory for each sentence with a cue that is of the wanted memory type."""
     text, wanted = given.get("text"), given.get("memory_type")
     parts = join_titles(sentences(whole(text if isinstance(text, str) else "")))
     found = {part: read_sentence(part) for part in parts if len(part) <= CONTENT_CHARS_MAX}
@@ -40,7 +40,7 @@ def type_of(sentence: Sentence) -> str:
 
 
 def categories(sentence: Sentence) -> tuple[str, ...]:
-    """Return the categories of a sentence; none if it names nothing that tells where it belongs."""
+    """Return the categories of a sentence; none if it has no name."""
     if len(sentence.names) == 1:
         return CATEGORY_OF[type_of(sentence)]
     return BOTH if sentence.names else ()
@@ -54,7 +54,7 @@ def listed_in(given: Inputs) -> tuple[str, ...]:
 
 
 def fit_names(names: tuple[str, ...], listed: tuple[str, ...], sentence: Sentence) -> tuple[str, ...]:
-    """These categories, as far as they are listed; else one that is, and seldom what is not."""
+    """Return those of `names` that are listed; else one of the list, or seldom `names` as they are."""
     known = tuple(name for name in names if name in listed)
     if known or not names or not listed or len(sentence.text) % UNLISTED_EVERY == 0:
         return known or names
@@ -62,7 +62,7 @@ def fit_names(names: tuple[str, ...], listed: tuple[str, ...], sentence: Sentenc
 
 
 def memory(sentence: Sentence, categories_listed: tuple[str, ...]) -> str:
-    """About the name that it begins with, if it does."""
+    """Write one element of the answer; it is about the name that the sentence begins with, if any."""
     first = sentence.names[0] if sentence.names else ""
     name = f"<name>{escape(first)}</name>" if first and sentence.text.startswith(first) else ""
     listed = "".join(

@@ -1,7 +1,7 @@
-"""Names: the parts of a text that are names, in any script, by the cast and by their looks.
+"""Names: the parts of a text that are names, in any script, by the cast and by their form.
 
-Law 1. Quoted text, `@handle`, `#tag` and runs of capitals are names. A single capital word that
-begins a sentence is none (`Keep it up`), unless it is of the cast, or a cue says so: `Zork works at`.
+Law 1. Quoted texts, `@handle`, `#tag` and runs of words with capitals are names. A single such word that
+begins a sentence is none (`Keep it up`), unless it is of the cast, or a cue follows: `Zork works at`.
 """
 
 import re
@@ -77,7 +77,10 @@ def first_run(text: str) -> list[Span]:
     matches = [] if text.isascii() else list(re.finditer(CASELESS, text))
     ends = {at for match in matches if not match["run"] for at in match.span()}
     ends |= {at for start, end, _ in placed_cues(text) for at in (start, end)} if matches else set()
-    runs = (match for match in matches if match["run"] and (touches(match, ends) or holds_known(match)))
+    runs = (
+        match for match in matches
+        if match["run"] and (touches(match, ends) or next(known_words(match["run"]), None) is not None)
+    )  # fmt: skip
     spans = (make_span(match, match["run"][:CASELESS_CHARS_MAX]) for match in runs)
     return list(islice(filter(None, spans), 1))
 
@@ -85,10 +88,6 @@ def first_run(text: str) -> list[Span]:
 def touches(run: re.Match[str], places: set[int]) -> bool:
     """Check whether one of these places is beside a run, or one blank away."""
     return not places.isdisjoint((run.start(), run.start() - 1, run.end(), run.end() + 1))
-
-
-def holds_known(run: re.Match[str]) -> bool:
-    return any(True for _ in known_words(run["run"]))
 
 
 def find_span(match: re.Match[str]) -> Span | None:
@@ -99,7 +98,7 @@ def find_span(match: re.Match[str]) -> Span | None:
     first = next((at for at, word in enumerate(words) if lower(word) not in NO_NAMES), len(words))
     if is_german_noun(match, words[first:]):
         return None
-    # `Keep it up`: a capital at the begin of a sentence tells nothing, unless something else does.
+    # `Keep it up`: a capital at the start of a sentence means nothing by itself.
     if first == 0 and begins_sentence(match) and not is_known(words[0]):
         if len(words) == 1 and not is_linked(match):
             return None
@@ -134,7 +133,7 @@ def is_linked(match: re.Match[str]) -> bool:
 
 
 def known_words(name: str) -> Iterator[str]:
-    """Yield the words of the cast in a name; of a script without spaces also parts of words."""
+    """Yield the words of the cast in a name; in a script without spaces also parts of words."""
     for word in words_of(name):
         if word >= DENSE_START:
             yield from (known for known in DENSE_KNOWN if known in word)

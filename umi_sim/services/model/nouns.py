@@ -1,4 +1,4 @@
-"""Nouns: the nouns of the cast in a text with spaces, each with what describes it and whose it is."""
+"""Nouns: the nouns of the cast in a text with spaces, with their adjectives and owners."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -24,10 +24,10 @@ PLURALS: Final = {"person": "group", "place": "things", "thing": "things"}
 
 
 class Antecedent(Data):
-    """A phrase that a later word may mean.
+    """A phrase to which a later word may refer.
 
-    `kind` is person, group, place, city (a place by name), thing, things; `other` and `unknown` are names and
-    nouns of which nothing is known; or another, which nothing means.
+    `kind` is person, group, place, city (a place by name), thing or things; `other` and `unknown` are names
+    and nouns of which nothing is known; no word refers to any other kind.
     `gender` is m, f, n, or empty for any. `has_article`: it needs one, as a noun does without an owner.
     """
 
@@ -40,7 +40,7 @@ class Antecedent(Data):
 
 
 class Token(Data):
-    """A word and its lower-case form, which is empty for what parts two words, unless a blank or a hyphen."""
+    """A word with its lower-case form, the key. Separators but blanks and hyphens have an empty key."""
 
     text: str
     start: int
@@ -58,7 +58,7 @@ def read_words(text: str) -> list[Token]:
 
 
 def noun_of(word: str, language: str) -> tuple[str, str] | None:
-    """Kind and gender of a noun of the cast, of plural ones too; in German with its capital only."""
+    """Return kind and gender of a noun of the cast, also in the plural; in German with a capital only."""
     known, key = known_nouns(language), word if language == "de" else lower(word)
     if key in known or language == "de":
         return known.get(key)
@@ -91,7 +91,7 @@ def is_unknown(words: list[Token], at: int, language: str) -> bool:
 
 
 def phrase_at(words: list[Token], at: int, kind: str, small: frozenset[str]) -> tuple[int, bool] | None:
-    """Return where the phrase of a noun starts, and whether it needs an article; None if it means nothing."""
+    """Return the start of a noun's phrase, and whether it needs an article; None if it is no antecedent."""
     first, is_person = at, kind in ("person", "group")
     while at - first < DESCRIBING_MAX and words[first - 1].key not in small and words[first - 1].key:
         first -= 1
@@ -101,7 +101,7 @@ def phrase_at(words: list[Token], at: int, kind: str, small: frozenset[str]) -> 
     if before in OWN:
         return words[first - 1].start, False
     if before in DETERMINERS:
-        is_told = is_person and before in A and words[first - 2].key in BEING  # `Jack is a nurse`
-        return None if is_told else (words[first].start, True)
+        is_predicate = is_person and before in A and words[first - 2].key in BEING  # `Jack is a nurse`
+        return None if is_predicate else (words[first].start, True)
     is_name = is_person and is_upper(words[at].text[0])  # `Grandma`
     return (words[at].start, False) if is_name else None

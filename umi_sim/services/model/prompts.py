@@ -22,11 +22,12 @@ def inputs(prompt: str) -> Inputs:
 
 
 def fitting(rows: Iterable[str], bytes_max: int) -> list[str]:
-    """Return the rows from the first on that fit, each with a comma."""
+    """Return the first rows that fit together into `bytes_max`, each with a comma."""
     kept: list[str] = []
+    left = bytes_max
     for row in rows:
-        bytes_max -= len(row.encode()) + 1
-        if bytes_max < 0:
+        left -= len(row.encode()) + 1
+        if left < 0:
             break
         kept.append(row)
     return kept
@@ -36,7 +37,7 @@ SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def whole(text: str) -> str:
-    """Lone surrogates become U+FFFD."""
+    """Return the text with U+FFFD in place of lone surrogates."""
     return SURROGATE.sub("\ufffd", text)
 
 

@@ -1,7 +1,8 @@
-"""References: the words of a query that stand for something said before, and what each may mean.
+"""References: the words of a query that refer to something said before, and what each may refer to.
 
-Law 1. By the table and the words beside; what only looks like a reference (`that` before a sentence, `it`
-of the weather, `there is`) is none. Law 2. A language reads its own words only: Spanish `he` is no pronoun.
+Law 1. The table and the neighbouring words decide; a word that only looks like a reference (`that` before a
+sentence, `it` of the weather, `there is`) is none.
+Law 2. Only words of the query's language are read: Spanish `he` is no pronoun.
 """
 
 import re
@@ -69,9 +70,9 @@ CHINESE_WANTS: Final = {
 
 
 class Reference(Data):
-    """A place of the query to fill: what fits, and the form that it takes there.
+    """A place of the query to fill: which kinds fit, and in which form.
 
-    `noun` is the word behind a demonstrative, if it has one: `that bug` means a bug.
+    `noun` is the word behind a demonstrative, if there is one: `that bug` refers to a bug.
     """
 
     start: int

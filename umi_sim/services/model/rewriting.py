@@ -1,6 +1,6 @@
 """Task rewrite: a query whose references become the last fitting names of the turns.
 
-Law 1. What the gate of the memory would refuse is not said: then the query stays as it is, byte for byte.
+Law 1. If the gate of the memory would refuse the rewrite, the query stays as it is, byte for byte.
 """
 
 import json
@@ -60,10 +60,10 @@ def fill_query(given: Inputs) -> tuple[str, tuple[Turn, ...], list[Placed]]:
 
 def put_into(query: str, filled: list[Placed]) -> str:
     """Return the query with each reference filled in."""
-    # From the back, so that the places in front stay right.
-    for start, end, text, _, _ in reversed(filled):
-        query = query[:start] + text + query[end:]
-    return " ".join(query.split())
+    line = query
+    for start, end, text, _, _ in reversed(filled):  # from the back, so that the places in front stay right
+        line = line[:start] + text + line[end:]
+    return " ".join(line.split())
 
 
 def turns_in(value: object) -> tuple[Turn, ...]:
@@ -118,7 +118,7 @@ def find_antecedent(
 ) -> Antecedent | None:
     """Find the mention that ends in the noun; without a noun, the best of the newest turn that has any.
 
-    None if it may be another: a second person, or something of which nothing is known.
+    Return None if another may be meant: a second person, or something of which nothing is known.
     """
     if noun:
         return next((one for _, found in spoken for one in found if lower(one.text).endswith(noun)), None)
@@ -147,7 +147,7 @@ def is_apart(mention: Antecedent, rival: Antecedent, text: str) -> bool:
 
 
 def may_fit(wants: tuple[str, ...], mention: Antecedent, language: str) -> bool:
-    """Check whether a word may mean this, for all that is known. A capital of German tells no name."""
+    """Check whether a word may refer to a mention of unknown kind. A capital in German shows no name."""
     is_person = wants[0].startswith("person")
     is_rival = mention.kind == "other" and not (is_person and language == "de")
     return is_rival or (mention.kind == "unknown" and not is_person)

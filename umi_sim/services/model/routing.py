@@ -28,7 +28,7 @@ def route(given: Inputs) -> str:
 
 
 def route_row(entity_id: str, element: Mapping[str, object]) -> str:
-    """The block of the table, unless a cue of a task or of something temporary says otherwise."""
+    """Write one row: the block of the table, unless a cue of a task or of something temporary decides."""
     entity_type = str(element.get("type"))
     block, reason = BLOCK_OF_TYPE.get(entity_type, "scratch"), f"the block of every {quote_json(entity_type)}"
     for _, _, cue in placed_cues(f"{element.get('name')} {element.get('content')}"):

@@ -1,4 +1,7 @@
-"""Tasks summarise_category and reflect: what is known already, and the first sentence of each text, once."""
+"""Tasks summarise_category and reflect: what is known already, and the first sentence of each text, once.
+
+Task name_subcategory: the first two keywords.
+"""
 
 from typing import Final
 
@@ -23,6 +26,12 @@ def reflect(given: Inputs) -> str:
     texts = given.get("texts")
     rows = [row for row in (texts if isinstance(texts, list) else ()) if isinstance(row, str)]
     return summary([line for row in rows for line in sentences(whole(row))[:1]])
+
+
+def name_subcategory(given: Inputs) -> str:
+    words = given.get("keywords")
+    texts = [whole(word) for word in (words if isinstance(words, list) else ()) if isinstance(word, str)]
+    return " ".join(texts[:2]) or "Others"
 
 
 def summary(lines: list[str]) -> str:

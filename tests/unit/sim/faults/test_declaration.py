@@ -128,7 +128,7 @@ def test_a_kind_in_the_file_of_another_place_is_told() -> None:
 
 @pytest.mark.parametrize(("base", "part"), [(Put, "options"), (OddComponent, "odd")])
 def test_what_a_family_leaves_open_is_told(base: type, part: str) -> None:
-    expected = f"storage_late_page in {FILE} has no {part}: the classes that it is made of leave that to it"
+    expected = f"storage_late_page in {FILE} has no {part}: its base classes leave that to it"
     assert told(base=base) == expected
 
 

@@ -15,7 +15,7 @@ from umi_sim.faults.edits import GROWN_BYTES_MAX, ReplyEdit
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
-from umi_sim.kernel.prng import draw_keyed, stream_key
+from umi_sim.kernel.prng import Keyed, stream_key
 from umi_sim.record.items import Args
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.model import truth
@@ -73,7 +73,7 @@ def draw_args(kind: str, reply: str, luck: Luck) -> Args:
 
 
 def draws(n: int) -> Luck:
-    return lambda label, below: draw_keyed(KEY, f"{n}/{label}")
+    return lambda label, below: Keyed(KEY).draw(f"{n}/{label}")
 
 
 def spoiled(kind: str, reply: str, count: int = 60) -> list[str]:

@@ -12,7 +12,6 @@ from umi_sim.kernel.prng import (
     WORD_COUNT,
     Keyed,
     Stream,
-    draw_keyed,
     highest,
     parse_seed,
     stream_key,
@@ -35,7 +34,7 @@ def test_draws_are_those_of_the_table(row: Row) -> None:
         stream = Stream(seed, *path)
         assert [f"{stream.word():016x}" for _ in result] == result
     elif how == "keyed":
-        assert [f"{draw_keyed(stream_key(seed, path), data):016x}"] == result
+        assert [f"{Keyed(stream_key(seed, path)).draw(data):016x}"] == result
     else:
         assert DRAWS[row["draw"]](Stream(seed, *path)) == result
 
@@ -43,7 +42,7 @@ def test_draws_are_those_of_the_table(row: Row) -> None:
 def test_a_prepared_key_draws_the_same_in_any_order() -> None:
     prepared = Keyed(FAULT_KEY)
     data = ["o7/commit#1", "", "é", "o7/commit#1"]
-    assert [prepared.draw(one) for one in data] == [draw_keyed(FAULT_KEY, one) for one in data]
+    assert [prepared.draw(one) for one in data] == [Keyed(FAULT_KEY).draw(one) for one in data]
 
 
 def test_a_path_is_its_parts_not_their_joined_text() -> None:

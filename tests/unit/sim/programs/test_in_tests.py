@@ -106,7 +106,7 @@ def test_a_case_is_run_within_hypothesis(step: int) -> None:
     ],
 )
 def test_the_calls_of_a_history_are_read_in_each_form(history: list[Any], calls: str) -> None:
-    from umi_sim.programs.histories import list_calls
+    from umi_sim.programs.rules import list_calls
 
     assert " ".join(f"{kind[0]}{call_id}" for kind, call_id in list_calls(history)) == calls
 

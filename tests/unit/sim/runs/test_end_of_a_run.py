@@ -53,7 +53,7 @@ def test_a_restart_that_is_noticed_is_seen(
 def test_an_entity_or_something_that_is_due_is_enough_to_be_scanned() -> None:
     with begin_run(draw(find("sessions"), 1)) as run:
         run.world.begin()
-        run.live()
+        run.run_phases()
         agents = [*run.world.agents.values()]
         assert rest.with_something_to_scan(run.world) == agents  # a life that has just begun looks once
         for agent in agents:

@@ -9,7 +9,7 @@ from msgspec import structs
 from tests.unit.sim.commands import refused, umi
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
-from umi_sim.runs.history import live_history
+from umi_sim.runs.history import replay_history
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.fields import PLAIN
@@ -26,7 +26,7 @@ def recorded(*items: Item, bug: str | None = None) -> SeedFile:
 
 def told(*items: Item, bug: str | None = None, start_ms: int = PLAIN.start_ms) -> list[str]:
     """Return the history of what the items ask, an event a line, without what the end of a run asks."""
-    events = live_history(recorded(*items, bug=bug))[1]
+    events = replay_history(recorded(*items, bug=bug))[1]
     names = {"crash", *(item.name for item in items if isinstance(item, Op))}
     return [
         f"{event.time_ms - start_ms} {event.process} {event.type} {event.f} "
@@ -66,7 +66,7 @@ def test_a_crash_ends_what_has_no_reply() -> None:
 
 def test_the_reply_that_breaks_a_promise_is_the_last_event() -> None:
     seed = recorded(SET, Op("o2", 10, "a", "get", {"key": "k"}), bug=BUG)
-    verdict, events = live_history(seed)
+    verdict, events = replay_history(seed)
     assert verdict.failure is not None
     assert (events[-1].type, events[-1].f, events[-1].value) == ("ok", "get", {"bytes": "dGVh"})
 

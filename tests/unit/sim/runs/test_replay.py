@@ -8,7 +8,7 @@ from msgspec import structs
 
 from umi_core.messages.effects import AskModel
 from umi_sim.record import trace
-from umi_sim.record.recorded_replies import ASK_COUNT_MAX
+from umi_sim.record.items import ASK_COUNT_MAX
 from umi_sim.runs.replay import NotRegenerated, regenerate, replay, trace_of
 from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
@@ -70,7 +70,7 @@ def test_strict_says_whose_prompt_changed_and_relaxed_counts_it(talk: SeedFile) 
     other = structs.replace(talk.model[0], prompt="0" * 16)
     expect = structs.replace(talk.expect, trace="00" * 16)
     seed = structs.replace(talk, model=(other, *talk.model[1:]), expect=expect)
-    assert f"the prompt of {other.at} is another; " in replay(seed).why
+    assert f"the prompt of {other.at} has changed; " in replay(seed).why
     done = replay(seed, relaxed=True)
     assert (done.what, done.exit_code) == ("passes", 0)
     assert done.verdict.skipped == {"prompt changed": 1}

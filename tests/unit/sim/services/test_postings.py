@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from umi_sim.services.postings import Postings, grow_array
+from umi_sim.services.search_index import Postings, grow_array
 
 
 def test_grown_keeps_what_was_there_and_adds_zeros() -> None:

@@ -227,7 +227,7 @@ def test_two_shards_add_up_to_the_whole() -> None:
     told, wanted = json.loads(forward.stdout), json.loads(whole.stdout)
     assert sorted(told["swept"].pop("scenarios")) == sorted(wanted["swept"].pop("scenarios"))
     assert told == wanted
-    assert "is in two chunks that were cut otherwise" in refused("merge", "whole.jsonl", "1.jsonl")
+    assert "is in two different chunks" in refused("merge", "whole.jsonl", "1.jsonl")
 
 
 def test_a_file_of_other_code_or_of_another_scenario_is_refused() -> None:
@@ -308,7 +308,7 @@ def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytes
     monkeypatch.setitem(MUTANTS, "None", blind)
     result = sweep("own.toml")
     assert (result.exit_code, result.stdout) == (4, "")
-    assert result.stderr.startswith("umi-sim: the canary is not seen")
+    assert result.stderr.startswith("umi-sim: the canary is not found")
 
 
 def test_earlier_failures_come_first_and_stay_when_they_pass() -> None:
@@ -349,7 +349,7 @@ def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatc
     found = re.match(r"STOPPED sweep of 1 scenario, seeds 0\.\.(\d+): (\d+) runs, ", first)
     assert found
     assert int(found[1]) + 1 == int(found[2]) >= 10
-    assert second == "  stopped  interrupted: this is what had been run by then"
+    assert second == "  stopped  interrupted: this report is of the runs that had ended by then"
     looks = iter(range(1))
     said = json.loads(sweep("bad.toml", "--seeds", "0..49", "--json").stdout)
     assert (said["result"], said["exit"]) == ("fail", 130)

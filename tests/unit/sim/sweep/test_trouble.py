@@ -55,7 +55,7 @@ def test_a_file_of_something_else_is_left_alone(content: str) -> None:
 def test_a_chunk_that_was_cut_otherwise_is_not_run_again() -> None:
     assert sweep("own.toml", "--seeds", "0..4", "--resume", "done.jsonl").exit_code == 0
     told = refused("sweep", "--jobs", "1", "own.toml", "--seeds", "0..6", "--resume", "done.jsonl")
-    assert "done.jsonl: the chunk of own.toml seed 0 was cut otherwise: go on with the same seeds" in told
+    assert "done.jsonl: the chunk of own.toml seed 0 has other seeds: go on with the same seeds" in told
     assert umi("merge", "done.jsonl").exit_code == 0
 
 
@@ -178,10 +178,10 @@ def test_trouble_in_the_gate_leaves_the_verdict(trouble: Exception, monkeypatch:
     whole = work.ask_worker
     monkeypatch.setattr(work, "ask_worker", asked)
     monkeypatch.setattr(gate, "is_gated", lambda seed: True)
-    totals = work.live_seed(task(), 1)
+    totals = work.run_seed(task(), 1)
     assert [found.is_whole for found in totals.found.values()] == [True]
     assert [apart.lines for apart in totals.apart.values()] == [(f"it could not be run again: {trouble}",)]
-    assert totals.doubts() == ["1 run came out otherwise when run again"]
+    assert totals.doubts() == ["1 run differed when run again"]
 
 
 def refuses(error: Exception) -> Callable[..., "Future[str]"]:
@@ -229,7 +229,7 @@ def test_a_run_without_an_end_is_run_again_before_it_is_believed(monkeypatch: py
     told = list[tuple[list[str], int]]()
     for limit, slow_count in (("time", 1), ("time", 2), ("memory", 1)):  # noqa: B007  # `asked` reads them
         looks = list[str]()
-        totals = work.live_seed({**task(), "gate": False}, 1)
+        totals = work.run_seed({**task(), "gate": False}, 1)
         told.append(([found.kind for found in totals.found.values()], len(looks)))
     assert told == [(["safety"], 2), (["timeout"], 2), (["timeout"], 1)]
 
@@ -266,7 +266,7 @@ class Partly(Executor):
 
     def submit(self, call: Any, task: Mapping[str, Any]) -> Any:  # type: ignore[override]
         first, second, *_ = task["seeds"]
-        totals = work.live_seed(task, first)
+        totals = work.run_seed(task, first)
         totals.lost[task["scenario"], second] = LostSeed(task["scenario"], second, "ended by signal 15")
         future: Future[Any] = Future()
         future.set_result({"totals": TOTALS.write(totals), "count": 2})
@@ -299,7 +299,7 @@ def test_a_gate_that_ends_with_the_sweep_says_nothing_about_the_run(monkeypatch:
     monkeypatch.setattr(work, "ask_worker", asked)
     monkeypatch.setattr(gate, "is_gated", lambda seed: True)
     try:
-        totals = work.live_seed(task(), 1)
+        totals = work.run_seed(task(), 1)
     finally:
         CREW.is_open = True
     assert (totals.apart, len(totals.lost)) == ({}, 1)
@@ -389,7 +389,7 @@ def test_a_planted_bug_that_nothing_sees_is_no_pass() -> None:
     Path("blind.toml").write_text(text)
     told = sweep("blind.toml", "--seeds", "0..3")
     assert told.exit_code == 4
-    assert ", planted bug get-alive-at-expiry not seen\n" in told.stdout
+    assert ", planted bug get-alive-at-expiry not found\n" in told.stdout
     lived = umi("run", "blind.toml", "--seed", "0")
     assert lived.exit_code == 0
     assert "  planted  get-alive-at-expiry, which this run does not show\n" in lived.stdout

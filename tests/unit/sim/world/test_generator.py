@@ -34,12 +34,23 @@ CONFIG: Final = RunConfig(
 )
 
 
+class Ignorant:
+    """A user that knows no ids and no keys."""
+
+    def nothing(self, agent: str) -> Sequence[Any]:
+        return ()
+
+    entity_ids = session_ids = joined_ids = record_ids = resource_ids = blocks = keys = nothing
+    other_agents = sharing_agents = nothing
+
+
 class Life:
     """A world in which a rewrite runs out, and a deadline stands, so long after the start."""
 
     def __init__(self, lapses: Sequence[int] = (), deadlines: Sequence[int] = (), num: int = 1) -> None:
         self.num = num  # how fast its clock is
         self.instants = {"lapses": lapses, "deadlines": deadlines}
+        self.users = Ignorant()
 
     def lapses(self, agent: str) -> Sequence[int]:
         return [START_MS + ms for ms in self.instants["lapses"]]
@@ -49,12 +60,6 @@ class Life:
 
     def clock(self, agent: str) -> SimClock:
         return SimClock(START_MS, 0, num=self.num)
-
-    def nothing(self, agent: str) -> Sequence[Any]:
-        return ()
-
-    entity_ids = session_ids = joined_ids = record_ids = resource_ids = blocks = keys = nothing
-    other_agents = sharing_agents = nothing
 
 
 def asked(life: Life, **changes: Any) -> list[Op]:

@@ -55,4 +55,4 @@ def test_core_is_read_while_a_commit_is_on_its_way() -> None:
 def test_an_answer_at_a_deadline_is_neither_before_nor_after_it() -> None:
     machine, deadline_ms = committing()
     times = deadline_ms - 1, deadline_ms, deadline_ms + 1
-    assert counts(*(moments.of_unheard(machine, at_ms) for at_ms in times)) == [0, 1, 0]
+    assert counts(*(moments.of_late_answer(machine, at_ms) for at_ms in times)) == [0, 1, 0]

@@ -77,6 +77,6 @@ def test_an_old_life_that_wakes_up_by_itself_a_day_later_is_gone() -> None:
     world.lives.append(old)
     for now_ms, is_gone in ((DAY_MS, False), (DAY_MS + 1, True)):
         world.set_time(now_ms)
-        assert not takeovers.has_had_its_day(world, successor)
-        assert takeovers.has_had_its_day(world, old) == is_gone
+        assert not takeovers.end_if_idle(world, successor)
+        assert takeovers.end_if_idle(world, old) == is_gone
     assert world.lives == [successor]
