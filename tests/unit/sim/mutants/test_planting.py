@@ -130,7 +130,7 @@ def test_the_old_text_is_there_exactly_once_or_the_bug_its_file_and_the_text_are
         (
             "from umi_core import errors, limits\n",
             "from umi_core import errors\n",
-            "when it was imported: limits",
+            "when it was imported: from umi_core import errors, limits",
         ),
         ("class CoreWrite(Data):", "class CoreWrite:", "stands around CoreWrite"),
         (
