@@ -18,11 +18,7 @@ from umi_core.engine.middleware import Interceptors
 from umi_core.errors import Conflict
 from umi_core.limits import PPM, RECALL_LIMIT_MAX
 from umi_core.messages import requests
-from umi_core.messages.effects import (
-    Done,
-    Failed,
-    Outcome,
-)
+from umi_core.messages.effects import Done, Failed, Outcome
 from umi_core.messages.requests import CreateEntity, EndSession, ForgetResource
 from umi_core.messages.results import Listed, SessionCreated
 from umi_core.rows import Address, Category, Core, Ended, Entity, Membership, Reflection, Resource, Vector

@@ -10,17 +10,7 @@ from typing import Final
 
 from umi_core.conditions import Condition
 from umi_core.limits import PPM
-from umi_core.messages.effects import (
-    AskModel,
-    ByIds,
-    ByVector,
-    ByWords,
-    Commit,
-    Effect,
-    Expect,
-    Query,
-    Read,
-)
+from umi_core.messages.effects import AskModel, ByIds, ByVector, ByWords, Commit, Effect, Expect, Query, Read
 from umi_core.rows import BODIES, Address
 from umi_core.shapes import anything
 from umi_core.values import Scope

@@ -9,14 +9,7 @@ from collections.abc import Mapping
 
 from umi_core import limits
 from umi_core.conversations import NORMALISERS
-from umi_core.ids import (
-    category_id,
-    membership_id,
-    reflection_id,
-    resource_id,
-    segment_id,
-    text_hash,
-)
+from umi_core.ids import category_id, membership_id, reflection_id, resource_id, segment_id, text_hash
 from umi_core.rows import Category, Entity, Resource
 from umi_sim.judge.invariants.groups import check_groups
 from umi_sim.judge.invariants.relations import StoredRows

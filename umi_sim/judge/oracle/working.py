@@ -424,11 +424,7 @@ class SessionsModel(Owner):
                 break
         else:
             message = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
-            demand(
-                False,
-                rules.SESSION_VERSIONS,
-                f"{message}, made from another version, or never saved",
-            )
+            demand(False, rules.SESSION_VERSIONS, f"{message}, made from another version, or never saved")
 
     def list_possible(self, session_id: str, version: int) -> list[SavedTwin]:
         """List saves without an answer that may have become this version."""

@@ -12,22 +12,12 @@ from umi_core.kelpie import results as told
 from umi_core.kelpie.errors import NotFound
 from umi_core.messages import requests, results
 from umi_core.messages.effects import Done, Outcome, Refused
-from umi_core.messages.requests import (
-    CreateEntity,
-    EvolveCategory,
-    Request,
-    Summarise,
-    UpdateEntity,
-)
+from umi_core.messages.requests import CreateEntity, EvolveCategory, Request, Summarise, UpdateEntity
 from umi_core.migration import requests as moves
 from umi_core.rows import Ended, Entity
 from umi_core.shapes import anything, shape_of
 from umi_core.text import show_value
-from umi_core.values import (
-    Block,
-    RoutingDecision,
-    Scope,
-)
+from umi_core.values import Block, RoutingDecision, Scope
 
 # Filters: their errors, the levels and kinds of which they leave rows, and which rows, as H9 says.
 

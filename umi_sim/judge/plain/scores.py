@@ -9,17 +9,22 @@ from umi_core.rows import Category, Reflection, Resource
 
 
 def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...] | None:
-    """Return the vectors of an embedder, None for each unfit one; None if they are too few or too many."""
+    """Return the vectors of an embedder, None for each bad one; None if they are too few or too many."""
     if not isinstance(vectors, tuple | list) or len(vectors) != count:
         return None
-    return tuple(tuple(vector) if is_sound(vector, dims) else None for vector in vectors)
+    return tuple(None if fault_of(vector, dims) else tuple(vector) for vector in vectors)
 
 
-def is_sound(vector: Any, dims: int) -> bool:
-    """Return True for `dims` whole numbers in -127..127, not all of them 0."""
+def fault_of(vector: object, dims: int) -> str:
+    """Return why a vector is bad; empty for `dims` whole numbers in -127..127, not all of them 0."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
-        return False
-    return all(type(it) is int and -127 <= it <= 127 for it in vector) and any(vector)
+        return "wrong_length"
+    # Not isinstance: True is an int to Python, and no component.
+    if {*map(type, vector)} != {int}:
+        return "not_whole"
+    if max(map(abs, vector)) > 127:
+        return "out_of_range"
+    return "" if any(vector) else "zero"
 
 
 # Lists of hits.

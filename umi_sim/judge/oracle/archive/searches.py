@@ -34,15 +34,7 @@ from umi_core.language.terms import split_query, split_terms
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent, Recall
-from umi_core.messages.results import (
-    Hit,
-    LevelHit,
-    LevelTried,
-    Recalled,
-    Resolution,
-    Retrieved,
-    StopReason,
-)
+from umi_core.messages.results import Hit, LevelHit, LevelTried, Recalled, Resolution, Retrieved, StopReason
 from umi_core.policies.ranking import united_ppm
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.policies.term_scores import score_rows
