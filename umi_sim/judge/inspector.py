@@ -6,25 +6,30 @@ in which it is broken, and nothing else.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import wraps
 from typing import Final, ParamSpec
 
 from msgspec import structs
 
+from umi_core.config import Config
 from umi_core.language.reasoning import strip_reasoning
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
-from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Outcome, Reply
-from umi_core.messages.requests import Request, is_working
+from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Outcome, Read, Reply
+from umi_core.messages.requests import Len, Request, is_working
+from umi_core.workflows import BUILT_IN
 from umi_sim.judge.equivalences import create_recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
-from umi_sim.judge.invariants.beginnings import check_beginning
-from umi_sim.judge.invariants.groups import check_dues
+from umi_sim.judge.invariants.asked import ServiceQuestions
+from umi_sim.judge.invariants.core_shown import CoreShown
+from umi_sim.judge.invariants.divisions import Divisions
+from umi_sim.judge.invariants.lacks import Lacks
 from umi_sim.judge.invariants.store import check_leaving, check_opening
-from umi_sim.judge.invariants.upkeep import check_upkeep
+from umi_sim.judge.invariants.two_stores import TwoStores
+from umi_sim.judge.invariants.upkeep import UpkeepSchedule, check_upkeep
+from umi_sim.judge.invariants.written import RowBytes, StatedTexts, WrittenRows
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle, check_reply
 from umi_sim.judge.state import (
     StateSnapshot,
@@ -34,8 +39,9 @@ from umi_sim.judge.state import (
     check_tables,
     check_whole_step,
 )
+from umi_sim.record import rules
 from umi_sim.record.answer_shapes import is_due
-from umi_sim.record.broken import Broken
+from umi_sim.record.broken import Broken, demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.storage import SimStorage
@@ -56,6 +62,28 @@ JUDGES: Final = (
 )  # fmt: skip
 NO_SNAPSHOT: Final[tuple[Memory | None, StateSnapshot | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
+
+
+def is_forged(config: RunConfig) -> bool:
+    """Return True if rows or answers may be others than were committed."""
+    return config.revise_every > 0 or config.tamper_every > 0
+
+
+OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
+    "umi_core": (
+        lambda config: Divisions(Config.of(config.memory)),
+        lambda config: UpkeepSchedule(Config.of(config.memory), is_forged=is_forged(config)),
+        lambda config: StatedTexts(config.revise_every > 0),
+        lambda config: RowBytes(),
+        lambda config: WrittenRows(),
+        lambda config: ServiceQuestions(),
+        # With revisions, interceptors answer some questions, and the world does not know what they said.
+        lambda config: Lacks(Config.of(config.memory), is_sole=not config.revise_every),
+        lambda config: CoreShown(),
+    ),
+    "migrator": (lambda config: TwoStores(), lambda config: WrittenRows()),
+}
+"""By name of the target (umi_sim/target/table.py)."""
 
 
 class Inspector:
@@ -217,7 +245,6 @@ class Inspector:
         has_recovered = before is not None and is_over and is_beginning(before)
         if has_recovered and self.oracle.tampered is None:  # else it has read what was there then
             check_recovered(storage, memory.state)
-            check_dues(storage, memory.state, is_sure=not self._is_spoilt)
             check_upkeep(storage, memory.state, is_sure=not self._is_spoilt)
         if self._count % CHECK_EVERY == 0 and not is_old:
             self.check(machine, storage)
@@ -234,6 +261,18 @@ class Inspector:
             check_store(storage, memory.state, has_lied=has_lied)
             for observer in () if self._is_spoilt else self._observers:
                 observer.observe_rows(storage.live_rows(memory.state.scope))
+
+
+def check_beginning(memory: Memory) -> None:
+    """Demand that a request of the working tier is answered at once, and that recovery begins."""
+    state = memory.state
+    try:
+        asked = Memory(state.scope, state.config, BUILT_IN).step(0, Len("first"))
+    except Exception:
+        return
+    got = [type(effect).__name__ for effect in asked]
+    due = [Read.__name__, Reply.__name__]
+    demand(sorted(got) == due, rules.PROGRESS, "a memory that is given a request first", due, got)
 
 
 def is_beginning(before: StateSnapshot) -> bool:

@@ -22,7 +22,7 @@ from umi_core.rows import Address, Row
 from umi_core.tiers.session import RESERVED
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import equivalences
-from umi_sim.judge.coverage import with_equivalences
+from umi_sim.judge.equivalences import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.progress import NOW
 from umi_sim.record import rules

@@ -17,7 +17,8 @@ Law 2. A comparison that never happens proves nothing: each is counted, and the 
 Law 3. Which are on is drawn with the configuration; a life is recorded only if one is.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from umi_sim.kernel.prng import Stream
@@ -71,3 +72,11 @@ def choose_equivalences(given: Sequence[str] | None, seed: int, mode: str) -> tu
         # can expect at all times: a restart changes nothing.
         return (RESTORE,) if mode == "plain" else ()
     return tuple(name for name in NAMES if Stream(seed, "config", f"run.equivalences.{name}").chance(1, 8))
+
+
+def with_equivalences(judged: Mapping[str, int], marks: Mapping[str, int]) -> Counter[str]:
+    """Count what was judged, together with what was compared (marks such as `equal: E-RESTORE`)."""
+    equal = {mark: count for mark, count in marks.items() if mark.startswith("equal: ")}
+    # "equal: E-RESTORE" -> the rule that equivalence stands for
+    compared = {rule_named(mark.removeprefix("equal: ")).name: count for mark, count in equal.items()}
+    return Counter(judged) + Counter(compared)

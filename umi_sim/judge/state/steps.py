@@ -21,7 +21,7 @@ from umi_core.ids import pack
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.messages.answers import Committed, Embedded, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Reply
-from umi_core.messages.requests import Descent, InCore, Recall, request_name
+from umi_core.messages.requests import Descent, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Core, Ended, Row, SessionRow
 from umi_core.state import State, Tiers
@@ -132,8 +132,6 @@ def check_emptied(was: Tiers, now: Tiers) -> None:
 
 def check_replies(before: StateSnapshot, given: StepInput, state: State, replies: Sequence[Reply]) -> None:
     """Check the rules about the replies of a step."""
-    if isinstance(given.value, InCore):
-        check_in_core(given.value, state.tiers.core, replies)
     if before.snapshots:
         check_reported(before, given, state, replies)
     ended = [snapshot for number, snapshot in before.snapshots.items() if number not in state.operations]
@@ -201,15 +199,6 @@ def has_background_work(before: StateSnapshot, state: State) -> bool:
     now, was = state.counters.items(), before.counters
     has_ended = any(was.get(name) != count for name, count in now if name.startswith(OF_BACKGROUND))
     return running or was_running or has_ended
-
-
-def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> None:
-    """Demand that the reply says whether core has an entry of this entity."""
-    is_there = any(entry.entity_id == request.entity_id for _, entry in core.entries())
-    outcomes = [reply.outcome for reply in replies if reply.op_id == request.op_id]
-    values = [outcome.value for outcome in outcomes if isinstance(outcome, Done)]
-    message = f"whether {request.entity_id} is in core"
-    demand(values in ([], [is_there]), rules.CORE_BIJECTION, message, is_there, values)
 
 
 def list_replaced(was: Tiers, now: Tiers) -> list[str]:

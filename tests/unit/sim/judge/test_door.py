@@ -10,7 +10,7 @@ from umi_core.errors import BadWorkflow, Error, Rejected, StateDamaged
 from umi_core.memory import Memory
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
-from umi_sim.judge.invariants.beginnings import check_beginning
+from umi_sim.judge.inspector import check_beginning
 from umi_sim.record.broken import Broken
 from umi_sim.target.refusals import check_refusals
 
