@@ -114,10 +114,8 @@ def check_relations(rows: StoredRows) -> None:
     for relation in rows.relations:
         ends = relation.source, relation.target
         kinds = rows.kinds[ends]
-        is_once, message = (
-            kinds.count(relation.kind) == 1,
-            f"relations of the kind of {relation.id} at its ends",
-        )
+        is_once = kinds.count(relation.kind) == 1
+        message = f"relations of the kind of {relation.id} at its ends"
         demand(is_once, rules.UNIQUE_ROWS, message, 1, kinds)
         demand(ends[0] != ends[1], rules.RELATION_ENDS, f"both ends of {relation.id} are one fact", "", ends)
         there = [key in facts and 0 < number <= facts[key].version for key, number in ends]
@@ -149,10 +147,8 @@ def check_contradicts(entity: Entity, rows: StoredRows) -> None:
             due[f"{key}@{version}"] = None
     strange, rule = [ref for ref in refs if ref not in due], rules.RELATION_ENDS
     demand(not strange, rule, f"{entity.id} names contradictions without a relation", list(due), refs)
-    is_once, message = (
-        len(dict.fromkeys(refs)) == len(refs) <= limit,
-        f"contradictions that {entity.id} names",
-    )
+    is_once = len(dict.fromkeys(refs)) == len(refs) <= limit
+    message = f"contradictions that {entity.id} names"
     demand(is_once, rule, message, f"each once, {limit} at most", refs)
     missing = [ref for ref in due if ref not in refs]
     demand(not missing or len(refs) >= limit, rule, message, list(due), refs)

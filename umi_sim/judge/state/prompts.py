@@ -187,10 +187,8 @@ def outline(call: ModelCall) -> tuple[object, ...]:
 def expect_outline(sent: AskModel | Embed, operation: Operation, now_ms: int) -> tuple[object, ...]:
     texts = sent.texts if isinstance(sent, Embed) else (sent.prompt,)
     sent_bytes = b"\n".join(text.encode(errors="surrogatepass") for text in texts)
-    digest, count = (
-        blake2b(sent_bytes, digest_size=8).hexdigest(),
-        len(texts) if isinstance(sent, Embed) else 0,
-    )
+    digest = blake2b(sent_bytes, digest_size=8).hexdigest()
+    count = len(texts) if isinstance(sent, Embed) else 0
     it = operation
     at = (it.workflow, it.revision, it.unit, it.attempt, sent.request_id, sent.profile, now_ms)
     return *at, "open", digest, len(sent_bytes), count

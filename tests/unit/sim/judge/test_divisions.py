@@ -94,7 +94,7 @@ def test_a_division_that_read_no_members_or_no_category_is_a_failure_of_the_memo
     without_members = planned()
     with pytest.raises(Broken, match="members of facts that were not read"):
         members(without_members)
-    with pytest.raises(Broken, match="a category whose row was never read"):
+    with pytest.raises(Broken, match="a category is divided whose row was not read"):
         members(PlanInputs())
 
 

@@ -42,5 +42,5 @@ def test_a_memory_recovers_whatever_it_is_given_first(monkeypatch: Any) -> None:
     memory = Memory(Scope("u", "a"), Config())
     check_beginning(memory)
     monkeypatch.setattr(Memory, "full_step", lambda self, value: (self.working_reply(value),))
-    with pytest.raises(Broken, match="request first"):
+    with pytest.raises(Broken, match="a first request"):
         check_beginning(memory)

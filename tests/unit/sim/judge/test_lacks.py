@@ -95,13 +95,13 @@ def test_what_an_answer_has_passes_and_nothing_else(
     look(name, reason, count, *heard)
     if reason == "timeout":
         return
-    with pytest.raises(Broken, match="the count of .* in the reply to o1"):
+    with pytest.raises(Broken, match=r"the count of .* in the reply to o1"):
         look(name, reason, count + 1, *heard)
-    with pytest.raises(Broken, match="the count of .* in the reply to o1"):
+    with pytest.raises(Broken, match=r"the count of .* in the reply to o1"):
         look(name, reason, 0, *heard)
-    with pytest.raises(Broken, match="the reason for .* in the reply to o1"):
+    with pytest.raises(Broken, match=r"the reason for .* in the reply to o1"):
         look(name, "because", count, *heard)
-    with pytest.raises(Broken, match="the reason for .* in the reply to o1"):
+    with pytest.raises(Broken, match=r"the reason for .* in the reply to o1"):
         look(name, reason, count)
 
 
@@ -118,7 +118,7 @@ PERSON = row("entity", "ent_1", body=BARE, score_ppm=8)
 )
 def test_a_hit_that_the_search_leaves_out_is_foreign(stranger: Row) -> None:
     look("read:foreign_rows", "foreign", 1, (OF_PEOPLE, ReadDone(1, (PERSON, stranger, PERSON))))
-    with pytest.raises(Broken, match="the reason for .* in the reply to o1"):
+    with pytest.raises(Broken, match=r"the reason for .* in the reply to o1"):
         look("read:foreign_rows", "foreign", 1, (OF_PEOPLE, ReadDone(1, (PERSON, PERSON))))
 
 
