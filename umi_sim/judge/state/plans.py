@@ -33,7 +33,7 @@ from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
 from umi_core.values import ENDING_KINDS, EVOLUTION_KINDS, Entry, RoutingDecision, Scope
-from umi_sim.judge.plain.pairs import JUDGED_COUNT, ToldFact, list_new, list_pairs
+from umi_sim.judge.plain.pairs import JUDGED_COUNT, TextFact, list_new, list_pairs
 from umi_sim.judge.state.accesses import check_recorded, prune_fault
 from umi_sim.judge.state.eviction import ReferenceEviction, ScoredEntry
 from umi_sim.judge.state.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
@@ -106,7 +106,7 @@ def check_compared(facts: Mapping[str, object]) -> None:
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
     stated, is_wanted = str(facts.get("stated")), getattr(request, "evolve", True)
-    drafted = [ToldFact(it.entity, it.old is None, None not in (it.old, it.past)) for it in drafts]
+    drafted = [TextFact(it.entity, it.old is None, None not in (it.old, it.past)) for it in drafts]
     due = list_new(drafted, stated) if is_wanted else []
     fresh, pairs = facts.get("fresh"), facts.get("pairs")
     got = [it.entity.id for it in fresh] if isinstance(fresh, tuple) else []
