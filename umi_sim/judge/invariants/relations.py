@@ -119,9 +119,8 @@ def check_relations(rows: StoredRows) -> None:
         demand(is_once, rules.UNIQUE_ROWS, message, 1, kinds)
         demand(ends[0] != ends[1], rules.RELATION_ENDS, f"both ends of {relation.id} are one fact", "", ends)
         there = [key in facts and 0 < number <= facts[key].version for key, number in ends]
-        demand(
-            all(there), rules.RELATION_ENDS, f"whether the ends {ends} of {relation.id} exist", "both", there
-        )
+        message = f"whether the ends {ends} of {relation.id} exist"
+        demand(all(there), rules.RELATION_ENDS, message, "both", there)
     for entity in facts.values():
         check_count(entity, rows)
         check_contradicts(entity, rows)

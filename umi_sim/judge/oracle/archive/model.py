@@ -256,9 +256,8 @@ class ArchiveModel(OracleModel):
             self.judge_done(op, outcome)
         else:
             is_write = isinstance(op.request, WRITING)
-            self.context.demand(
-                is_write, rules.ERROR_IS_NOT_EMPTY, f"{ending.op_id} is a read and ends as Unknown"
-            )
+            message = f"{ending.op_id} is a read and ends as Unknown"
+            self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, message)
 
     def observe_crash(self) -> None:
         """Expect no reply to requests in flight; their batches may become durable all the same."""
@@ -350,9 +349,8 @@ class ArchiveModel(OracleModel):
         demand, request = self.context.demand, op.request
         value: Any = outcome.value
         is_read = not op.record or isinstance(value, RecordAdded)
-        demand(
-            op.error is None, rules.REFERENCE_AGREES, "the reply to a malformed request", op.error, outcome
-        )
+        message = "the reply to a malformed request"
+        demand(op.error is None, rules.REFERENCE_AGREES, message, op.error, outcome)
         demand(is_read, rules.REFERENCE_AGREES, "the reply about a record", RecordAdded.__name__, value)
         lacks = [item for item in outcome.degraded if not item.name.endswith(BY_USHER)]
         self.degradations.judge_names(lacks)

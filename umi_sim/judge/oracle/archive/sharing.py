@@ -112,9 +112,8 @@ class Sharing(ArchivePart):
         scopes = [it.scope for it in query.addresses] if isinstance(query, ByIds) else [query.scope]
         named = [own, *(Scope(own.user, agent) for agent in self.list_named(op.request))]
         others = [it for it in scopes if it not in named]
-        self.demand(
-            not others, rules.SCOPE_APART, "a recall reads an archive that it does not name", named, others
-        )
+        message = "a recall reads an archive that it does not name"
+        self.demand(not others, rules.SCOPE_APART, message, named, others)
 
     def judge_recall(self, op: ArchiveOperation) -> None:
         """Demand that each owner let a recall read its archive, and that it read grants before and after."""
