@@ -87,11 +87,11 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
 
 
 class Inspector:
-    """Observes a whole run. `heard`: the replies to requests of the phases; `compared`: of equivalences."""
+    """Observes a whole run. `phase_replies`: replies to requests of the phases; `compared`: comparisons."""
 
     def __init__(self, config: RunConfig) -> None:
         self.oracle = Oracle(config)
-        self.heard: dict[str, Reply] = {}
+        self.phase_replies: dict[str, Reply] = {}
         self.woken = self.oracle.read_clock
         self.compared: Counter[str] = Counter()
         self.coverage: dict[str, int] = {}
@@ -151,7 +151,7 @@ class Inspector:
 
     def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if op_id[0] in PHASES:
-            self.heard[op_id] = reply
+            self.phase_replies[op_id] = reply
         self._replies.append(reply)
         scope = self.oracle.scope_of(agent)
         for observer in self._of_replied:

@@ -130,8 +130,8 @@ class Run(Owner):
         # "audit:12": no item of the record has such an id, so a replay that
         # has fewer items still names it the same way within its own run.
         self.world.ask(agent, op_id, name, args, self.step_max)
-        demand(op_id in self.inspector.heard, rules.ONE_REPLY, f"{op_id} {name} was never answered")
-        return self.inspector.heard[op_id]
+        demand(op_id in self.inspector.phase_replies, rules.ONE_REPLY, f"{op_id} {name} was never answered")
+        return self.inspector.phase_replies[op_id]
 
     def drain(self) -> None:
         """Run until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""

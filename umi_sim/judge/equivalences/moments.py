@@ -10,7 +10,6 @@ from typing import Final
 
 from umi_core.background import is_switching
 from umi_core.codec import encode
-from umi_core.config import Config
 from umi_core.errors import TooManyEntries, WorkingFull
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.limits import BACKOFF_MS_MIN
@@ -99,7 +98,9 @@ def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
     else:
         # due at 1,000 ms, shortest wait 100 ms: work that wakes then is due again at 1,100 ms or later, which
         # depends on when it woke; so the jump goes to the last due time before that
-        until_ms = max(at_ms for at_ms in times if at_ms < deadline_ms + wait_ms_min(memory.state.config))
+        config = memory.state.config
+        least_ms = min(BACKOFF_MS_MIN, config.model_timeout_ms, config.store_timeout_ms)
+        until_ms = max(at_ms for at_ms in times if at_ms < deadline_ms + least_ms)
     end = until_ms, Len("jump")
     once, _ = step_twin(memory, [end])
     often, _ = step_twin(memory, [*((at_ms, Wake()) for at_ms in stops(now_ms, until_ms, times)), end, end])
@@ -112,11 +113,6 @@ def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
         due, got = (shorten_value(describe_standing(it)) for it in (often, once))
         raise Broken(rules.JUMP_OR_STEPS, message, due, got)
     return True
-
-
-def wait_ms_min(config: Config) -> int:
-    """Return the shortest wait that can begin when something is due: a backoff, or the next question."""
-    return min(BACKOFF_MS_MIN, config.model_timeout_ms, config.store_timeout_ms)
 
 
 def stops(now_ms: int, until_ms: int, times: Sequence[int]) -> list[int]:
@@ -211,7 +207,9 @@ def exchange(one: RecordedStep, two: RecordedStep, memory: Memory) -> bool:
     now_ms = max(one.now_ms, two.now_ms)
     first, replies = step_twin(memory, [(now_ms, one.value), (now_ms, two.value)])
     second, exchanged = step_twin(memory, [(now_ms, two.value), (now_ms, one.value)])
-    if any(is_short_of_room(effect) for effect in (*replies, *exchanged)):
+    outcomes = [it.outcome for it in (*replies, *exchanged) if isinstance(it, Reply)]
+    errors = [it.error for it in outcomes if isinstance(it, Refused)]
+    if any(isinstance(it, WorkingFull | TooManyEntries) for it in errors):
         return False  # if only one of them fits, the first one does
     what = f"{one.name} and {two.name} at {now_ms}"
     if sorted(map(encode, replies)) != sorted(map(encode, exchanged)):
@@ -220,8 +218,3 @@ def exchange(one: RecordedStep, two: RecordedStep, memory: Memory) -> bool:
     if first.digest() != second.digest():
         raise Broken(rules.EITHER_ORDER, f"{what} leave different states in both orders")
     return True
-
-
-def is_short_of_room(effect: Effect) -> bool:
-    outcome = effect.outcome if isinstance(effect, Reply) else None
-    return isinstance(outcome, Refused) and isinstance(outcome.error, WorkingFull | TooManyEntries)

@@ -614,8 +614,8 @@ class ApiModel(OracleModel):
         seqs = range(1, max(self.messages.rows, default=0) + 1, 100)
         pages: list[AuditRead] = [("list_messages", {"after": seq, "limit": 100}) for seq in seqs]
         ends = self.record_ids()[99::100]
-        walks: list[AuditRead] = [("list_archival", {"cursor": key, "limit": 100}) for key in ends]
-        return (*heads, *histories, *pages, *walks)
+        later: list[AuditRead] = [("list_archival", {"cursor": key, "limit": 100}) for key in ends]
+        return (*heads, *histories, *pages, *later)
 
     def block_ids(self) -> tuple[str, ...]:
         known = [slot for slot, it in self.blocks.chains.items() if it.floor and not it.is_foreign]

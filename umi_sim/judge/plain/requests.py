@@ -8,7 +8,7 @@ from umi_core import errors
 from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
 from umi_core.kelpie import requests as api
-from umi_core.kelpie import results as told
+from umi_core.kelpie import results as kelpie
 from umi_core.kelpie.errors import NotFound
 from umi_core.messages import requests, results
 from umi_core.messages.effects import Done, Outcome, Refused
@@ -137,14 +137,14 @@ TYPES: Final[Mapping[type, Any]] = {
     api.RecentEntities: results.Listed, requests.ForgetResource: results.ResourceForgotten,
     **dict.fromkeys(
         (api.CreateBlock, api.UpdateBlock, api.AppendToBlock, api.ReplaceInBlock, api.DeleteBlock),
-        told.BlockWritten,
+        kelpie.BlockWritten,
     ),
-    api.ListBlocks: told.BlocksShown, api.FindBlock: told.ApiBlock, api.BlockHistory: told.ChangesShown,
-    api.AddMessages: told.Appended, api.ListMessages: told.MessagesShown,
-    api.SearchMessages: told.MessagesFound, api.AddArchival: told.Appended,
-    **dict.fromkeys((api.GetArchival, api.ListArchival, api.SearchArchival), told.RecordsShown),
-    api.DeleteArchival: results.RecordForgotten, api.BuildSystemPrompt: told.Prompt,
-    **dict.fromkeys((api.DeleteAgent, api.OpenAgent), told.AgentSwitched),
+    api.ListBlocks: kelpie.BlocksShown, api.FindBlock: kelpie.ApiBlock, api.BlockHistory: kelpie.ChangesShown,
+    api.AddMessages: kelpie.Appended, api.ListMessages: kelpie.MessagesShown,
+    api.SearchMessages: kelpie.MessagesFound, api.AddArchival: kelpie.Appended,
+    **dict.fromkeys((api.GetArchival, api.ListArchival, api.SearchArchival), kelpie.RecordsShown),
+    api.DeleteArchival: results.RecordForgotten, api.BuildSystemPrompt: kelpie.Prompt,
+    **dict.fromkeys((api.DeleteAgent, api.OpenAgent), kelpie.AgentSwitched),
     **dict.fromkeys((moves.PutRow, moves.DropRow, moves.Reconcile, moves.Mirror, moves.Purge), type(None)),
     **dict.fromkeys((moves.AddRow, moves.AdvanceMigration, moves.RollBack), str),
     moves.ListRows: moves.RowsListed, moves.ReadRow: str | None, moves.CompareStores: moves.StoresCompared,

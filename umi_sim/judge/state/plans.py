@@ -299,10 +299,10 @@ def find_eviction_fault(
     """Return what is wrong with the entries of core after the plan; None if nothing is."""
     plan = change.plan
     # A remember scores with the records as they will be after its commit.
-    if plan.accessed:
-        access = access.record_accesses(plan.accessed, plan.at_ms, ids_of(change.before))
-    there = list_present(change, access)
-    successors, candidates = list_successors(change, access), list_candidates(change, facts, access)
+    inside = ids_of(change.before)
+    scored = access.record_accesses(plan.accessed, plan.at_ms, inside) if plan.accessed else access
+    there = list_present(change, scored)
+    successors, candidates = list_successors(change, scored), list_candidates(change, facts, scored)
     texts = {slot_of(block): bytes_of_text(block) for block in change.after.blocks}
     reference = ReferenceEviction(config, texts, dict(there))
     # In the order of the memory: room for text first, then successors, then candidates.

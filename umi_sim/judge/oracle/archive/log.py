@@ -637,7 +637,9 @@ class BatchLog(ArchivePart):
             is_of_text = "new" in asked.inputs and key in op.looked_up
             states = [*self.states_since(key, op)] if is_of_text else states
             known = [it.entity if is_of_text else it.fact for it in states]
-            due = [describe_times(fact) for fact in known if fact is not None and fact.version == version]
+            facts = [fact for fact in known if fact is not None and fact.version == version]
+            times = [(fact.updated_ms, fact.event_time_ms) for fact in facts]
+            due = [(minute_of(at), None if ms is None else minute_of(ms)) for at, ms in times]
             got, message = (it["told"], it.get("happened")), f"the times of {it['ref']} in a question"
             # If it was missing at some time, it may be new: then its text, or its session, gives its times.
             news = [(minute_of(op.plan.time_of("lookup")), got[1])] if len(due) < len(states) else []
@@ -720,12 +722,6 @@ def read_end(ref: str) -> End:
     # Under 19 digits it fits in 64 bits. -1 is the version of
     # no row, so a reference that a model made up fits nothing.
     return key, int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
-
-
-def describe_times(fact: Entity) -> tuple[str, str | None]:
-    """Return when a fact was stored, and when it happened, as a model is shown it."""
-    happened_ms = fact.event_time_ms
-    return minute_of(fact.updated_ms), None if happened_ms is None else minute_of(happened_ms)
 
 
 def choose_rule_of_relations(states: Iterable[FactState], got: tuple[str, ...] | None) -> Rule:

@@ -126,7 +126,7 @@ class ArchiveModel(OracleModel):
         is_bare = isinstance(asked, AddArchival) and not asked.extract
         is_of_records = isinstance(asked, OF_RECORDS) and (is_bare or bad_request(asked) is not None)
         if op_id in self.log.ops or is_of_records:
-            # A record without `extract` tells no facts, and a malformed one changes nothing; an op_id that
+            # A record without `extract` has no facts, and a malformed one changes nothing; an op_id that
             # is known was issued again because the agent was closed (AgentModel.observe_closing).
             return
         self.log.flying[op_id] = op = self.begin(op_id, asked, now_ms)

@@ -320,7 +320,9 @@ class Searches(ArchivePart):
         got, message = list(dict.fromkeys(map(find_text, asked))), "the texts that are searched for"
         is_right = not asked or op.is_turned_away or got == list(dict.fromkeys(every))
         self.demand(is_right, rules.REFERENCE_AGREES, message, every, got)
-        searched, scopes = list(dict.fromkeys(map(find_scope, asked))), [it.scope for it in archives]
+        queries = [it.effect.query for it in asked if isinstance(it.effect, Read)]
+        searched = list(dict.fromkeys(it.scope for it in queries if isinstance(it, ByWords)))
+        scopes = [it.scope for it in archives]
         is_right = not asked or op.is_turned_away or searched == scopes
         message = "the archives that are searched"
         self.demand(is_right, rules.SHARED_AS_GRANTED, message, scopes, searched)
@@ -714,12 +716,6 @@ def find_text(it: Exchange) -> str | None:
     """Return the text that a search by words asks for."""
     query = it.effect.query if isinstance(it.effect, Read) else None
     return query.text if isinstance(query, ByWords) else None
-
-
-def find_scope(it: Exchange) -> Scope | None:
-    """Return the scope that a search by words asks for."""
-    query = it.effect.query if isinstance(it.effect, Read) else None
-    return query.scope if isinstance(query, ByWords) else None
 
 
 def describe_question(it: Exchange, due: Any) -> object:
