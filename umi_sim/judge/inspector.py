@@ -39,14 +39,14 @@ from umi_sim.judge.state import (
     check_tables,
     check_whole_step,
 )
+from umi_sim.machines.protocol import Machine
+from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.answer_shapes import is_due
 from umi_sim.record.broken import Broken, demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.machine import Machine
-from umi_sim.target.umi import memory_of
 
 P = ParamSpec("P")
 

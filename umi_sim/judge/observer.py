@@ -8,9 +8,9 @@ from umi_core.messages.effects import Effect, Outcome
 from umi_core.messages.requests import Request
 from umi_core.rows import Row
 from umi_core.values import Scope
+from umi_sim.machines.protocol import Machine
 from umi_sim.services.calls import Call
 from umi_sim.services.stores import SimStore
-from umi_sim.target.machine import Machine
 
 
 class Observer(Owner):

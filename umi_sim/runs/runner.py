@@ -25,6 +25,10 @@ from umi_sim.judge import equivalences
 from umi_sim.judge.equivalences import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.progress import NOW
+from umi_sim.machines.limits import lower_limits
+from umi_sim.machines.protocol import Target, served_part
+from umi_sim.machines.stubs import arm_fence
+from umi_sim.machines.table import target_of as chosen
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, count_rules, demand
 from umi_sim.record.items import Args, Item
@@ -37,10 +41,6 @@ from umi_sim.runs import rest
 from umi_sim.runs.blame import crash_of, failure_of
 from umi_sim.runs.known import RunKnowledge
 from umi_sim.services.recorded_replies import Sayings
-from umi_sim.target.limits import lower_limits
-from umi_sim.target.machine import Target, served_part
-from umi_sim.target.stubs import arm_fence
-from umi_sim.target.table import target_of as chosen
 from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
 from umi_sim.world.world import OutOfSteps, World

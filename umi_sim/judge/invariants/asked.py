@@ -17,9 +17,9 @@ from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.requests import HOLDS
 from umi_sim.judge.state.plans import is_of_scope
+from umi_sim.machines.protocol import Machine
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
-from umi_sim.target.machine import Machine
 
 NAMED_BY_USERS: Final = ("archival",)  # a user may give any text as the id of a record
 Kinds = tuple[str, ...]

@@ -15,10 +15,10 @@ from umi_core.text import tidy
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.state.tiers import bytes_of_block
+from umi_sim.machines.protocol import Machine
+from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
-from umi_sim.target.machine import Machine
-from umi_sim.target.umi import memory_of
 
 DUE: Final[Mapping[type, Callable[[Any, Tiers], object]]] = {
     Blocks: lambda request, tiers: tiers.core.blocks,

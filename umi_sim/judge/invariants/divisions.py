@@ -30,12 +30,12 @@ from umi_core.text import cut, norm
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.promises import is_damaged, is_foreign, is_left_out
+from umi_sim.machines.protocol import Machine
+from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.services.calls import Call
 from umi_sim.services.model.prompts import Inputs, inputs
-from umi_sim.target.machine import Machine
-from umi_sim.target.umi import memory_of
 
 # The memory divides in one step, without a question in between, so the work of a step has to be bounded.
 COMPONENT_COUNT_MAX: Final = 2**20  # of the vectors of all members that are looked at

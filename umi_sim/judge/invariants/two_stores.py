@@ -43,12 +43,12 @@ from umi_core.rows import Address, Body, Row
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.promises import is_foreign
+from umi_sim.machines.protocol import Machine
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.stores import SimStore
-from umi_sim.target.machine import Machine
 
 LEGACY: Final = "legacy"
 KINDS: Final = ("blocks", "messages", "archival")

@@ -24,12 +24,12 @@ from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.promises import is_damaged
 from umi_sim.judge.plain.scores import again_ms, division_ms
+from umi_sim.machines.protocol import Machine
+from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.machine import Machine
-from umi_sim.target.umi import memory_of
 
 KINDS: Final = ("category", "resource", "reflection")
 WORKFLOWS: Final = ("memorize", "summarise", "reflect")

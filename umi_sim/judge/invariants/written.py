@@ -24,10 +24,10 @@ from umi_core.shapes import anything
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.promises import is_damaged
+from umi_sim.machines.protocol import Machine
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
-from umi_sim.target.machine import Machine
 
 
 class WrittenRows(Observer):

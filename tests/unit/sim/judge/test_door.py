@@ -11,8 +11,8 @@ from umi_core.memory import Memory
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import check_beginning
+from umi_sim.machines.refusals import check_refusals
 from umi_sim.record.broken import Broken
-from umi_sim.target.refusals import check_refusals
 
 
 def test_a_registry_refuses_what_is_wrong_and_takes_what_is_right() -> None:

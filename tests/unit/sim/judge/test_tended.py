@@ -11,9 +11,9 @@ from umi_core.messages.answers import Committed
 from umi_core.messages.effects import Commit, Write
 from umi_core.rows import Address, Category
 from umi_sim.judge.invariants.upkeep import UpkeepSchedule
+from umi_sim.machines.umi import UmiMachine
 from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
-from umi_sim.target.umi import UmiMachine
 
 DIRTY: Final = Category("cat_1", "Work", "", 2, 0, 1_000)
 WHERE: Final = Address(SCOPE, "category", "cat_1")
