@@ -40,7 +40,7 @@ from umi_core.messages.requests import ALL, OF_MEMORY, arguments_of, bad_request
 from umi_core.state import State
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import BUILT_IN
-from umi_sim.judge.invariants.row_bytes import check_row_bytes
+from umi_sim.judge.invariants.written import check_row_bytes
 from umi_sim.judge.plain.requests import is_same
 
 DOMAINS: Final[dict[str, Callable[[str, Any], Error | None]]] = {

@@ -1,6 +1,6 @@
-"""Arrival: after a move that is done the memory itself is asked for the rows, and then it is deleted.
+"""Arrival: when a move of rows is done, a memory over them is asked for the rows, and then it is deleted.
 
-Both on a copy of what is stored, beside the run, which does not notice.
+Both happen on a copy of the storage, so the run does not change.
 """
 
 from typing import Any, Final
@@ -28,7 +28,7 @@ Shown = list[tuple[str, str]]
 
 
 def check_arrival(model: MigrationModel, storage: SimStorage, scope: Scope, now_ms: int) -> None:
-    """Demand that a memory on this storage shows rows that have moved, and nothing once it is deleted."""
+    """Demand that a memory on this storage shows the rows that have moved, and nothing once it is deleted."""
     copy = SimStorage()
     copy.put_back({row.address: row for row in storage.live_rows(scope)}, now_ms)
     world = SmallWorld(scope, Config(auto_rebalance=False), now_ms, storage=copy)
@@ -43,12 +43,12 @@ def check_arrival(model: MigrationModel, storage: SimStorage, scope: Scope, now_
     check_purged(copy, scope)
     opened = ask(world, api.OpenAgent("open"))
     is_empty = not any(read(world) for read in READERS.values())
-    demand(is_empty, rules.CLOSED_IS_CLOSED, f"{scope.agent} was deleted and has rows", "", opened)
+    demand(is_empty, rules.CLOSED_IS_CLOSED, f"{scope.agent} was deleted, and shows rows", "", opened)
 
 
 def ask(world: SmallWorld, request: Request) -> Any:
-    outcome = world.ask(request)
-    message = f"{type(request).__name__} is not done by a memory without faults"
+    """Return the value that a request is done with."""
+    outcome, message = world.ask(request), f"{type(request).__name__} in a world without faults"
     demand(isinstance(outcome, Done), rules.MIGRATION_ARRIVES, message, "Done", outcome)
     assert isinstance(outcome, Done)
     return outcome.value
@@ -58,7 +58,7 @@ def read_blocks(world: SmallWorld) -> Shown:
     blocks = ask(world, api.ListBlocks("blocks")).blocks
     prompt = ask(world, api.BuildSystemPrompt("prompt")).text
     absent = [block.label for block in blocks if block.label not in prompt]
-    demand(not absent, rules.MIGRATION_ARRIVES, "the prompt lacks blocks", absent, prompt)
+    demand(not absent, rules.MIGRATION_ARRIVES, "labels of blocks in the prompt", absent, prompt)
     return sorted((block.label, block.value) for block in blocks)
 
 
@@ -82,7 +82,7 @@ def read_records(world: SmallWorld) -> Shown:
     for number, content in shown:
         hits = ask(world, Recall(f"recall {number}", content)).hits if words(content) else ()
         is_found = not words(content) or any(hit.content in content for hit in hits)
-        demand(is_found, rules.MIGRATION_ARRIVES, "no fact of a record is recalled", content, hits)
+        demand(is_found, rules.MIGRATION_ARRIVES, "the facts that a recall finds of a record", content, hits)
     return shown
 
 

@@ -1,30 +1,35 @@
 """The inspector of a run: the oracle from outside and, of Umi's own memory, the invariants from inside.
 
 Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and when the runner asks. Each
-raises Broken with the readable name of the first rule that does not hold. A rule that is off ends the check
-in which it is broken, and nothing else.
+raises Broken with the readable name of the first rule that does not hold. If that rule is off, the rest of
+that one check is skipped, and the run goes on.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import wraps
 from typing import Final, ParamSpec
 
 from msgspec import structs
 
+from umi_core.config import Config
 from umi_core.language.reasoning import strip_reasoning
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
-from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Outcome, Reply
-from umi_core.messages.requests import Request, is_working
+from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Outcome, Read, Reply
+from umi_core.messages.requests import Len, Request, is_working
+from umi_core.workflows import BUILT_IN
 from umi_sim.judge.equivalences import create_recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
-from umi_sim.judge.invariants.beginnings import check_beginning
-from umi_sim.judge.invariants.groups import check_dues
+from umi_sim.judge.invariants.asked import ServiceQuestions
+from umi_sim.judge.invariants.core_shown import CoreShown
+from umi_sim.judge.invariants.divisions import Divisions
+from umi_sim.judge.invariants.lacks import Lacks
 from umi_sim.judge.invariants.store import check_leaving, check_opening
-from umi_sim.judge.invariants.upkeep import check_upkeep
+from umi_sim.judge.invariants.two_stores import TwoStores
+from umi_sim.judge.invariants.upkeep import UpkeepSchedule, check_upkeep
+from umi_sim.judge.invariants.written import RowBytes, StatedTexts, WrittenRows
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle, check_reply
 from umi_sim.judge.state import (
     StateSnapshot,
@@ -36,8 +41,9 @@ from umi_sim.judge.state import (
 )
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of
+from umi_sim.record import rules
 from umi_sim.record.answer_shapes import is_due
-from umi_sim.record.broken import Broken
+from umi_sim.record.broken import Broken, demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.storage import SimStorage
@@ -47,8 +53,8 @@ P = ParamSpec("P")
 # A full check counts all rows and entries again, so its
 # cost grows with the memory; that of a step does not.
 CHECK_EVERY: Final = 64
-# With these faults a row may come back from storage other than it was written, so a memory may rightly hold
-# other rows, or schedule less, than storage has.
+# With these faults a read may give a row other than it was written, so a memory may rightly hold other rows,
+# or schedule less, than storage has.
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
 JUDGES: Final = (
     "observe_call", "observe_commit", "observe_answer", "observe_reply", "observe_crash", "observe_takeover",
@@ -58,19 +64,41 @@ NO_SNAPSHOT: Final[tuple[Memory | None, StateSnapshot | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
 
+def is_forged(config: RunConfig) -> bool:
+    """Return True if rows or answers may differ from what was committed."""
+    return config.revise_every > 0 or config.tamper_every > 0
+
+
+OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
+    "umi_core": (
+        lambda config: Divisions(Config.of(config.memory)),
+        lambda config: UpkeepSchedule(Config.of(config.memory), is_forged=is_forged(config)),
+        lambda config: StatedTexts(config.revise_every > 0),
+        lambda config: RowBytes(),
+        lambda config: WrittenRows(),
+        lambda config: ServiceQuestions(),
+        # With revisions, interceptors answer some questions, and the inspector does not see their answers.
+        lambda config: Lacks(Config.of(config.memory), is_sole=not config.revise_every),
+        lambda config: CoreShown(),
+    ),
+    "migrator": (lambda config: TwoStores(), lambda config: WrittenRows()),
+}
+"""By name of the target (umi_sim/machines/table.py), the observers of its lives from inside."""
+
+
 class Inspector:
-    """Sees a whole run. `heard` keeps the replies to requests of the phases."""
+    """Observes a whole run. `phase_replies`: replies to requests of the phases; `compared`: comparisons."""
 
     def __init__(self, config: RunConfig) -> None:
         self.oracle = Oracle(config)
-        self.heard: dict[str, Reply] = {}
+        self.phase_replies: dict[str, Reply] = {}
         self.woken = self.oracle.read_clock
         self.compared: Counter[str] = Counter()
         self.coverage: dict[str, int] = {}
         self._lives = create_recorder(config.equivalences, config.seed)
         self._reading_ms = 0
         self._before: StateSnapshot | None = None
-        self._after: dict[str, tuple[Memory, StateSnapshot]] = {}  # by agent, what its last step has left
+        self._after: dict[str, tuple[Memory, StateSnapshot]] = {}  # by agent, the state after its last step
         self._begun: dict[str, None] = {}
         self._replies: list[Reply] = []
         self._count = 0
@@ -82,7 +110,7 @@ class Inspector:
             for event in ("observe_request", "observe_answer", "observe_reply", "observe_step")
         )
         for name in JUDGES if config.off else ():
-            # Only then: the wrapper costs something on each call, and mostly no rule is off.
+            # Only if a rule is off, as the wrapper makes each call slower.
             setattr(self, name, forgive_rules(getattr(self, name), config.off))
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
@@ -106,23 +134,24 @@ class Inspector:
         # A life that was replaced has a clock of its own, which goes on.
         is_old = call.old_asker in self.oracle.old_lives
         self.oracle.read_clock(call.old_asker if is_old else call.agent, reading_ms)
-        if not is_due(call.effect, answer):  # a memory must take it for this, and so do its judges
+        taken = answer
+        if not is_due(call.effect, answer):  # a memory takes a malformed answer for this failure
             kind: FailureKind = "unknown" if isinstance(call.effect, Commit) else "unavailable"
-            answer = EffectFailed(call.effect.request_id, kind)
-        if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
-            # The memory drops thoughts before the answer (`<think>...</think>`), and so do all that judge.
-            answer = structs.replace(answer, text=strip_reasoning(answer.text))
+            taken = EffectFailed(call.effect.request_id, kind)
+        if isinstance(call.effect, AskModel) and isinstance(taken, ModelReplied):
+            # The memory drops thoughts before the answer (`<think>...</think>`).
+            taken = structs.replace(taken, text=strip_reasoning(taken.text))
         for observer in self._of_answered:
-            observer.observe_answer(call, answer, self.oracle.scope_of(call.agent))
-        self.oracle.observe_answer(call, answer)
+            observer.observe_answer(call, taken, self.oracle.scope_of(call.agent))
+        self.oracle.observe_answer(call, taken)
 
     def check_outcome(self, agent: str, op_id: str, outcome: Outcome) -> None:
-        """Check an outcome before any other judge reads it: it has bytes, and is of its kind."""
+        """Check the types and ranges of an outcome before anything else reads it."""
         check_reply(op_id, self.oracle.request_of(agent, op_id), outcome)
 
     def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if op_id[0] in PHASES:
-            self.heard[op_id] = reply
+            self.phase_replies[op_id] = reply
         self._replies.append(reply)
         scope = self.oracle.scope_of(agent)
         for observer in self._of_replied:
@@ -152,7 +181,7 @@ class Inspector:
         self.oracle.rows_tampered()
 
     def life_over(self, agent: str) -> None:
-        """Compare a life that ended with what might have been, by the equivalences that are on."""
+        """Compare a life that has ended, by the equivalences that are on."""
         if self._lives is not None and (life := self._lives.over(agent)):
             from umi_sim.judge.equivalences.table import check
 
@@ -168,7 +197,7 @@ class Inspector:
         if memory is None:
             return
         is_new = memory.state.phase == "new"
-        if is_new and agent not in self._begun:  # its later lives begin alike
+        if is_new and agent not in self._begun:  # later lives of the agent begin in the same way
             self._begun[agent] = None
             check_beginning(memory)
         if is_new:
@@ -177,7 +206,7 @@ class Inspector:
             self._reading_ms = reading_ms
             if is_new:
                 self._lives.begin(agent)
-        # a get with no operation in flight touches nothing but entries, so cheap checks are enough
+        # a get with no operation in flight changes nothing but entries, so cheap checks are enough
         is_lone = is_working(value) and not memory.state.operations
         last, after = self._after.pop(agent, NO_SNAPSHOT)
         # two steps in a row: the snapshot after the first is the one before the second
@@ -215,29 +244,42 @@ class Inspector:
             check_renderings(core)
         is_over = memory.state.phase not in ("recovering", "deposed")
         has_recovered = before is not None and is_over and is_beginning(before)
-        if has_recovered and self.oracle.tampered is None:  # else it has read what was there then
+        if has_recovered and self.oracle.tampered is None:  # else it may have read rows before they changed
             check_recovered(storage, memory.state)
-            check_dues(storage, memory.state, is_sure=not self._is_spoilt)
             check_upkeep(storage, memory.state, is_sure=not self._is_spoilt)
         if self._count % CHECK_EVERY == 0 and not is_old:
             self.check(machine, storage)
 
     def check(self, machine: Machine, storage: SimStorage) -> None:
-        """Check every rule, over everything; the state of another's store cannot be seen."""
+        """Check every rule over everything; the state of another store than Umi's memory is not visible."""
         memory = memory_of(machine)
         if memory is None:
             return
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:
-            has_lied = bool(self.oracle.surroundings.atlas.losses)
-            check_store(storage, memory.state, has_lied=has_lied)
+            check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
             for observer in () if self._is_spoilt else self._observers:
                 observer.observe_rows(storage.live_rows(memory.state.scope))
 
 
+def check_beginning(memory: Memory) -> None:
+    """Demand that a first request of the working tier is answered at once, and begins recovery.
+
+    A second memory like this one is asked. What it raises, this one will raise too, and there it is reported.
+    """
+    state = memory.state
+    try:
+        asked = Memory(state.scope, state.config, BUILT_IN).step(0, Len("first"))
+    except Exception:
+        return
+    got = sorted(type(effect).__name__ for effect in asked)
+    due = [Read.__name__, Reply.__name__]
+    demand(got == due, rules.PROGRESS, "the effects of a first request", due, got)
+
+
 def is_beginning(before: StateSnapshot) -> bool:
-    """Return True if a life was recovering that had no epoch before; else it looks up the agent's row."""
+    """Return True if a life was recovering for the first time; a running one may look up its agent again."""
     last = [it.facts.get("last") for it in before.snapshots.values() if it.pinned[0] == "recover"]
     return before.phase == "recovering" and last == [(0, "")]
 
@@ -248,7 +290,7 @@ def list_concerned(observers: Sequence[Observer], event: str) -> list[Observer]:
 
 
 def forgive_rules(judge: Callable[P, None], off: Container[str]) -> Callable[P, None]:
-    """Return the judge without the rules that are off."""
+    """Return `judge` without the rules that are off."""
 
     @wraps(judge)
     def forgive(*args: P.args, **kwargs: P.kwargs) -> None:

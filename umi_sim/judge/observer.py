@@ -1,4 +1,4 @@
-"""Observer: sees the lives of a target from inside, as far as rules are about it alone."""
+"""Observer: sees the lives of a target from inside, for rules that are about one target alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,9 +14,9 @@ from umi_sim.services.stores import SimStore
 
 
 class Observer(Owner):
-    """Raises Broken if a promise is broken. It sees answers and replies before the oracle does.
+    """Raises Broken if a rule is broken. It sees answers and replies before the oracle does.
 
-    One that has nothing to do with an event leaves its method as it is here.
+    A subclass overrides the methods of the events that it needs.
     """
 
     def meet(self, stores: Mapping[str, SimStore]) -> None:
@@ -35,10 +35,10 @@ class Observer(Owner):
         """Observe the end of a life."""
 
     def observe_takeover(self, agent: str, old: str) -> None:
-        """Observe that another life has the name `agent` now; the one that goes on beside it is `old`."""
+        """Observe that a new life has the name `agent`; the life that had it goes on as `old`."""
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         """Observe a step and its effects."""
 
     def observe_rows(self, rows: Iterable[Row]) -> None:
-        """Observe all rows of a scope, now and then, in a world in which stored rows are sound."""
+        """Observe all rows of a scope, at some steps, in a world in which stored rows are sound."""

@@ -1,6 +1,6 @@
-"""A small world without faults: one memory over one storage, where all is answered truly, and at once.
+"""A small world without faults: one memory over one storage, where every question is answered at once.
 
-Comparisons take place in here, beside the run, which does not notice.
+Comparisons run in it, so that they do not change the run.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ NEVER: Final = -1
 
 
 class SmallWorld(Owner):
-    """A memory and a storage, both new. `is_hasty`: it answers the last question first."""
+    """A memory that has recovered, and its storage. `is_hasty`: the last question is answered first."""
 
     scope: Scope
     config: Config
@@ -61,10 +61,10 @@ class SmallWorld(Owner):
             count -= 1
 
     def ask(self, request: Request) -> Outcome:
-        """Return the outcome of a request. Raises Broken if it has no reply though all was answered."""
+        """Return the outcome of a request. Raises Broken if it has no reply when all is answered."""
         self.step(request)
         self.settle()
-        message = f"no reply to {type(request).__name__} in a small world"
+        message = f"{type(request).__name__} has no reply when all questions are answered"
         demand(request.op_id in self.outcomes, rules.ONE_REPLY, message)
         return self.outcomes[request.op_id]
 

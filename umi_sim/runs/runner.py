@@ -22,7 +22,7 @@ from umi_core.rows import Address, Row
 from umi_core.tiers.session import RESERVED
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import equivalences
-from umi_sim.judge.coverage import with_equivalences
+from umi_sim.judge.equivalences import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.progress import NOW
 from umi_sim.machines.fence import arm_fence
@@ -127,8 +127,8 @@ class Run(Owner):
         op_id = f"{kind}:{self.request_count}"
         # "audit:12": no item of the record has such an id.
         self.world.ask(agent, op_id, name, args, self.step_max)
-        demand(op_id in self.inspector.heard, rules.ONE_REPLY, f"{op_id} {name} was never answered")
-        return self.inspector.heard[op_id]
+        demand(op_id in self.inspector.phase_replies, rules.ONE_REPLY, f"{op_id} {name} was never answered")
+        return self.inspector.phase_replies[op_id]
 
     def drain(self) -> None:
         """Run until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""

@@ -247,7 +247,7 @@ def test_each_search_that_ends_in_a_step_counts_its_own_hits() -> None:
         (once, None, []),
         (twice, None, [ended]),
     ):
-        with pytest.raises(Broken, match="how often each was accessed"):
+        with pytest.raises(Broken, match="how often each entity was accessed"):
             check_counted(AccessTable(), now, heard, replies, late)
     check_counted(AccessTable(), twice, other, (), [ended])  # the other one has not come to its end
 
@@ -256,14 +256,14 @@ def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> No
     was, without = crowd(3), crowd(2)
     (lost,) = was.records.keys() - without.records.keys()
     now_ms = was.records[lost].last_ms
-    with pytest.raises(Broken, match="vanished without a reason"):
+    with pytest.raises(Broken, match="left without a reason"):
         check_kept(was, without, now_ms, None)
     check_kept(was, structs.replace(without, forgotten=(lost,)), now_ms, None)
     check_kept(was, without, now_ms + ACCESS_PRUNE_MS + 1, None)
     check_kept(without, was, now_ms, None)
     plan = Plan(now_ms, pruned=(was.records[lost],))
     check_kept(was, without, now_ms, waiting("rebalance", facts={"plan": plan}))
-    with pytest.raises(Broken, match="vanished without a reason"):
+    with pytest.raises(Broken, match="left without a reason"):
         check_kept(was, without, now_ms, waiting("rebalance", facts={"plan": Plan(now_ms)}))
 
 
@@ -295,7 +295,7 @@ def test_where_there_is_no_room_the_longest_unused_outside_core_leave(
     room_for_three: AccessTable, put: str, gone: str, in_core: str, is_sound: bool
 ) -> None:
     check = partial(check_kept, room_for_three, changed(room_for_three, put, gone), 9, None)
-    with nullcontext() if is_sound else pytest.raises(Broken, match="vanished without a reason"):
+    with nullcontext() if is_sound else pytest.raises(Broken, match="left without a reason"):
         check([in_core])
 
 

@@ -109,7 +109,7 @@ def test_no_tier_outlives_an_agent() -> None:
     pair = full(Watched)
     assert switched(pair.ask(api.DeleteAgent("d"))) == "closed"
     assert switched(purged(pair).ask(api.OpenAgent("o"))) == "opened"
-    with pytest.raises(Broken, match="tiers that outlived an agent"):
+    with pytest.raises(Broken, match="tiers of a closed agent"):
         check_emptied(Tiers(), Tiers(dues={"facts": 1}))
 
 

@@ -21,20 +21,18 @@ from umi_core.state import Operation
 from umi_core.tiers.archive import AccessRecords, AccessTable, as_versions
 from umi_core.tiers.core import CoreTier, admit, entry_of, without
 from umi_core.values import RoutingDecision, Scope, Turn
+from umi_sim.judge.plain.scores import fault_of, sound_vectors
 from umi_sim.judge.state.accesses import check_deleted, check_gone, prune_fault
-from umi_sim.judge.state.calls import check_opened, check_reported_calls
-from umi_sim.judge.state.homes import check_homes
-from umi_sim.judge.state.prompts import check_turns
+from umi_sim.judge.state.plans import check_blocks
+from umi_sim.judge.state.prompts import check_opened, check_reported_calls, check_turns
 from umi_sim.judge.state.settling import check_believed, check_won
-from umi_sim.judge.state.snapshots import stand_of
+from umi_sim.judge.state.snapshots import snapshot_operation
 from umi_sim.judge.state.steps import core_row
 from umi_sim.judge.state.vectors import (
-    as_answered,
     check_counted,
     check_learnt,
     check_texts,
     check_written,
-    fault_of,
     find_missing,
 )
 from umi_sim.record.broken import Broken
@@ -94,10 +92,10 @@ def test_what_is_wrong_with_a_vector(vector: object, fault: str) -> None:
 
 def test_what_is_missing_and_why() -> None:
     told = ((1, 2), (0, 0), (1,))
-    assert as_answered(told, 3, DIMS) == ((1, 2), None, None)
+    assert sound_vectors(told, 3, DIMS) == ((1, 2), None, None)
     assert find_missing(told, 3, DIMS) == ("zero", 2)
     assert find_missing(told[:1], 1, DIMS) == ("", 0)
-    assert as_answered(told, 2, DIMS) == (None, None)
+    assert sound_vectors(told, 2, DIMS) is None
     assert find_missing(told, 2, DIMS) == find_missing(7, 2, DIMS) == ("wrong number of vectors", 1)
 
 
@@ -186,8 +184,8 @@ def elsewhere(core: CoreTier, entity: Entity, kind: str) -> CoreTier:
 
 
 def test_what_enters_core_enters_its_own_block_and_is_told() -> None:
-    check_homes(ALONE, BOTH, (routed("human"),), (BERT,), None)
-    check_homes(ALONE, ALONE, (routed("human", "refused_full"),), (BERT,), None)
+    check_blocks(ALONE, BOTH, (routed("human"),), (BERT,), None)
+    check_blocks(ALONE, ALONE, (routed("human", "refused_full"),), (BERT,), None)
     wrong: list[tuple[CoreTier, RoutingDecision]] = [
         (BOTH, routed("human", "not_asked")),
         (ALONE, routed("human")),
@@ -195,16 +193,16 @@ def test_what_enters_core_enters_its_own_block_and_is_told() -> None:
         (elsewhere(BOTH, ANNA, "facts"), routed("human")),
     ]
     for core, decision in wrong:
-        assert caught(partial(check_homes, ALONE, core, (decision,), (BERT,), None)) == "entry-at-home"
+        assert caught(partial(check_blocks, ALONE, core, (decision,), (BERT,), None)) == "entry-at-home"
 
 
 def test_what_a_scan_promotes_enters_the_block_that_is_stored() -> None:
     rows = (Row(Address(SCOPE, "entity", BERT.id), 1, BERT),)
-    check_homes(ALONE, BOTH, None, (), rows)
+    check_blocks(ALONE, BOTH, None, (), rows)
     astray = elsewhere(BOTH, BERT, "facts")
-    assert caught(partial(check_homes, ALONE, astray, None, (), rows)) == "entry-at-home"
+    assert caught(partial(check_blocks, ALONE, astray, None, (), rows)) == "entry-at-home"
     moved = elsewhere(ALONE, ANNA, "facts")
-    assert caught(partial(check_homes, ALONE, moved, None, (), rows)) == "entry-at-home"
+    assert caught(partial(check_blocks, ALONE, moved, None, (), rows)) == "entry-at-home"
 
 
 # Settling.
@@ -354,7 +352,7 @@ def test_the_record_of_a_call_tells_what_was_sent() -> None:
 
 
 def test_no_call_is_left_out() -> None:
-    calls = stand_of(only(asking(Commit))).calls
+    calls = snapshot_operation(only(asking(Commit))).calls
     assert len(calls) > 1
     check_reported_calls(calls[:1], calls)
     for told in ((), calls[1:], calls[::-1]):

@@ -14,7 +14,7 @@ from umi_core.messages.requests import Remember
 from umi_core.state import Operation
 from umi_core.values import Entry, RoutingDecision
 from umi_sim.judge.state import before_step, check_tables
-from umi_sim.judge.state.hooks import check_fallbacks
+from umi_sim.judge.state.steps import check_fallbacks
 from umi_sim.record.broken import Broken
 
 DECISION = RoutingDecision("ent_a", "human", True, 900_000, "", "model", None)

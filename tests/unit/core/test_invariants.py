@@ -49,7 +49,6 @@ from umi_core.messages.requests import (
     Forget,
     ForgetResource,
     Get,
-    InCore,
     LoadSession,
     Memorize,
     Rebalance,
@@ -690,22 +689,6 @@ def test_a_reply_under_the_name_of_an_operation_that_goes_on_is_no_end_of_it(op_
     pair.until(AskModel)
     state, request = pair.memory.state, Get(op_id, "key")
     check_replies(before_step(state), request, state, [Reply(op_id, Refused(KeyNotFound("key")))])
-
-
-@pytest.mark.parametrize(("key", "is_there"), [(UMI_HELPS_ALICE, True), (BOB, False)])
-def test_in_core_is_what_core_shows(key: str, is_there: bool) -> None:
-    state = lived().memory.state
-    for told in (True, False):
-        replies = [Reply(8, Done("of another request that ends in this step")), Reply(9, Done(told))]
-        if told == is_there:
-            check_replies(before_step(state), InCore(9, key), state, replies)
-        else:
-            assert (
-                broken(partial(check_replies, before_step(state), InCore(9, key), state, replies))
-                == "core-bijection"
-            )
-    refused = [Reply(9, Refused(SnapshotDamaged("x")))]
-    check_replies(before_step(state), InCore(9, key), state, refused)
 
 
 def test_an_operation_keeps_its_revision() -> None:

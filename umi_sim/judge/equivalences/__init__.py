@@ -1,23 +1,27 @@
-"""Equivalences: two ways that must meet, over the recorded lives of a run. No model of the memory is needed.
+"""Equivalences: two ways to the same result, over the recorded lives of a run, without a model of the memory.
 
-    lives.py     what a life was told, and what it asked and replied
-    replays.py   the whole life again: afresh, and made anew after every step
-    moments.py   one moment of a life, left in two ways: time, expiry, order
-    forged.py    a saved memory with changed bytes: refused, or as sound as any
-    questions.py one question, asked in two ways: of the cache or anew, filtered or whole
-    afresh.py    what it was told, told again: at once or one by one; cleared, or fresh
-    failing.py   what it was asked, asked again where one step fails, and once more
-    landing.py   and what is asked meanwhile, where a commit of unknown outcome lands late
-    odd_replies.py what a model may say instead of the truth
-    room.py      a life without room for what is stored, and one with it; at the end of every run
-    table.py     which compares what; imported by runs in which one is on
+    lives.py         the inputs of a life, and the effects that it gave
+    replays.py       the whole life again: from the beginning, and restored from its bytes after steps
+    moments.py       one moment of a life, continued in two ways: time, expiry, order
+    forged.py        a saved memory with changed bytes: it is refused, or runs as a sound one does
+    questions.py     one question, asked in two ways: with and without the cache, filtered or not
+    afresh.py        the texts of a life again: at once or one by one; into a cleared memory, or a new one
+    failing.py       the requests of a life again, while one step fails, and once more
+    landing.py       two requests, while the commit of the first lands late
+    failing_world.py a world in which chosen steps fail
+    stories.py       the requests of a life, as they are repeated in another world
+    odd_replies.py   what a model may say instead of a true reply
+    room.py          a life without room for its core, and one with it; at the end of every run
+    table.py         the comparison of each equivalence; imported by runs in which one is on
 
-Law 1. Pure: a life in, what is broken out. Nothing of the world is asked, and nothing of the run is changed.
-Law 2. A comparison that never happens proves nothing: each is counted, and the summary of a run shows it.
-Law 3. Which are on is drawn with the configuration; a life is recorded only if one is.
+Law 1. Pure: a life in, a broken rule out. The world is not asked, and the run does not change.
+Law 2. A comparison that never takes place proves nothing: each is counted, and the summary of a run shows
+that.
+Law 3. The equivalences of a run are drawn with its configuration; a life is recorded only if one is on.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from umi_sim.kernel.prng import Stream
@@ -30,22 +34,22 @@ RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
 SECOND: Final = "E-SECOND"
 TRIED: Final = "tried: "
-"""Before the name of a mark that was met in no world, but in a small one beside it."""
+"""Before the name of a mark that was met in a comparison, not in the run."""
 
 OF_LIVES: Final = (
     "E-REPLAY", RESTORE, "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE",
     "E-BATCH", "E-CLEAR", "E-FAIL",
 )  # fmt: skip
-"""Over lives that have ended."""
+"""Equivalences over lives that have ended."""
 
 NAMES: Final = (*OF_LIVES, FILTER)
-"""All that a scenario may turn on; E-FILTER is asked in the audit, where a healed storage answers."""
+"""All that a scenario may turn on; E-FILTER takes place in the audit, when storage is healed."""
 
 ONE_IN: Final = {"E-FORGE": 32, "E-FAIL": 32}  # each costs as much as the run itself; the others a fifth
 ONE_IN_OTHER: Final = 8
 
 OF_FILES: Final = (*NAMES, SECOND)
-"""All that a run may have on: E-SECOND compares another implementation, which no file names."""
+"""All that a run may have: E-SECOND compares another implementation, which no scenario file names."""
 
 
 def create_recorder(names: Sequence[str], seed: int) -> "LifeRecorder | None":
@@ -63,15 +67,22 @@ def rule_of(name: str) -> str:
 
 
 def choose_equivalences(given: Sequence[str] | None, seed: int, mode: str) -> tuple[str, ...]:
-    """Return the names a scenario gives, or draw them.
+    """Return the names that a scenario gives, or draw them.
 
-    Without names, a plain run has one equivalence, and each is in one of `ONE_IN` swarm runs.
+    Without names, a plain run has one equivalence, and a swarm run each one with a chance of one in `ONE_IN`.
     """
     if given is not None:
         return tuple(given)
     if mode != "swarm":
-        # E-RESTORE is the one that a reader of a plain run
-        # can expect at all times: a restart changes nothing.
+        # In a plain run E-RESTORE is always on: a restart changes nothing.
         return (RESTORE,) if mode == "plain" else ()
     streams = {name: Stream(seed, "config", f"run.equivalences.{name}") for name in NAMES}
     return tuple(name for name, stream in streams.items() if stream.chance(1, ONE_IN.get(name, ONE_IN_OTHER)))
+
+
+def with_equivalences(judged: Mapping[str, int], marks: Mapping[str, int]) -> Counter[str]:
+    """Count by rule how often it was judged, with the comparisons (marks such as `equal: E-RESTORE`)."""
+    equal = {mark: count for mark, count in marks.items() if mark.startswith("equal: ")}
+    # "equal: E-RESTORE" -> the rule that this equivalence judges
+    compared = {rule_of(mark.removeprefix("equal: ")): count for mark, count in equal.items()}
+    return Counter(judged) + Counter(compared)

@@ -1,11 +1,11 @@
-"""What a life was asked is asked again, in a small world where one step of each request meets failures.
+"""The requests of a life are repeated in a small world where one step of each meets failures.
 
-    E-FAIL   a step asks as often, waits as long and ends as its policy says; what is done after a failure, or
-             is asked again after it failed, leaves all rows and replies as if nothing had failed
+    E-FAIL   a step asks as often, waits as long and ends as its policy says; a request that is done after a
+             failure, or after it failed and was sent again, leaves all rows and replies as without a failure
 
-Law 1. What is due is said by umi_sim/judge/plain/scores.py.
-Law 2. What failed has changed no row. A commit of unknown outcome left all of its rows, or none.
-Law 3. No model and no embedder makes an operation fail, whatever it says.
+Law 1. The policies are those of umi_sim/judge/plain/scores.py.
+Law 2. A failed request has changed no row. A commit of unknown outcome has stored all of its rows, or none.
+Law 3. No reply of a model and no answer of an embedder makes an operation fail.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Fail
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized, RecordAdded, Remembered, SessionCreated, without_text
 from umi_sim.judge.equivalences import TRIED
-from umi_sim.judge.equivalences.afresh import begin_session, describe_archive, must_say
+from umi_sim.judge.equivalences.afresh import begin_session, describe_archive, must_equal
 from umi_sim.judge.equivalences.failing_world import (
     ALWAYS,
     DURABLE,
@@ -52,25 +52,28 @@ from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.services.storage import SimStorage
 
-TRIED_COUNT: Final = 2  # of each request, and a quarter of what may befall it
-SESSION_COUNT: Final = 2  # whose reflections a model may put in order
+TRIED_COUNT: Final = 2  # failures of each request, and a quarter of all that are possible
+SESSION_COUNT: Final = 2
 SETTLE: Final = "settle"  # the step that reads core again, when an earlier plan has won
 NOTHING_FAILS: Final[Script] = {"page": []}
 PURGED_COUNT: Final = 2
 PURGE_COUNT_MAX: Final = 999  # pages of rows, and attempts
 OF_NO_AGENT: Final = ("log", "session")  # these stay when an agent is deleted
-FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
+FAILED_COUNT: Final = 2  # failures of a step of background work, which is tried without end
 ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
 DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # after these the outcome of a commit is unknown
 
 
 def compare_failing(life: RecordedLife) -> Counter[str]:
-    """Run E-FAIL: count how often something failed, and what operations met then. Raises Broken."""
+    """Run E-FAIL: count the failures, and the marks that operations met. Raises Broken."""
     marks = Counter[str]()
     config = structs.replace(life.config, **ALONE)
-    storage, now_ms = SimStorage(page_rows=PAGE_ROWS), life.steps[-1].now_ms
-    world = FailingWorld(life.scope, config, now_ms, first_tables(life), storage)
-    # The world has just recovered, so what recovery asks is known from `world.asked`.
+    storage, given = SimStorage(page_rows=PAGE_ROWS), life.steps[0].registry
+    # The first revision of each table, which no user has changed, without interceptors.
+    tables = {name: revisions[:1] for name, revisions in given.revisions.items()}
+    registry = structs.replace(given, revisions=tables, generations=(Interceptors(),))
+    world = FailingWorld(life.scope, config, life.steps[-1].now_ms, registry, storage)
+    # The world has just recovered, so `world.asked` has the questions of recovery.
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
     asked = tell_story(life, [begin_session(world) for _ in range(SESSION_COUNT)])
@@ -99,7 +102,7 @@ def compare_failing(life: RecordedLife) -> Counter[str]:
 
 
 def draws_of(life: RecordedLife, name: str) -> Stream:
-    """Return the stream of a kind of request: the same for all, so that shrinking keeps a failure."""
+    """Return the stream of a kind of request; one for each kind, so that shrinking keeps a failure."""
     return Stream(life.seed, "E-FAIL", name)
 
 
@@ -111,14 +114,14 @@ def run_faultless(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]
     """Run one request after the other, and keep the world before and after each."""
     found = list[FaultFreeRun]()
     for request in asked:
-        world.now_ms += 1  # of one instant no more than three sessions can begin
+        world.now_ms += 1  # no more than three sessions can begin in one millisecond
         before, at_start = fork_graph(world), at_hand(world, request)
         found.append(FaultFreeRun(at_start, world.begin(at_start, {}), before, fork_graph(world)))
     return found
 
 
 def pick_requests(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
-    """Pick one request of each kind: the last that was done, for more is stored by then, else the first."""
+    """Pick one request of each kind: the last that was done, as more is stored then, else the first."""
     found = dict[type, FaultFreeRun]()
     for it in lived:
         if isinstance(it.outcome, Done) or type(it.request) not in found:
@@ -127,9 +130,9 @@ def pick_requests(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
 
 
 class Ways(Owner):
-    """Some of all failures that a request may meet: those of each step it asks, or asks if others fail.
+    """Some of all failures that a request may meet: at each step that it takes, or takes if others fail.
 
-    `known`: each of these steps, with what has to fail before. `left`: what has not been tried yet.
+    `known`: each of these steps, with the failures that lead to it. `left`: failures not tried yet.
     """
 
     draw: Stream
@@ -143,9 +146,8 @@ class Ways(Owner):
             if it.step not in self.known:
                 self.add(it.step, it.of, {step: kinds for step, kinds in script.items() if step != it.step})
                 if it.step == "commit" and self.registry.at(it.workflow).index(SETTLE) is not None:
-                    # Only that leads to `settle`: the first plan is durable, unheard, and the second meets
-                    # the conflict of
-                    # the first, so an earlier plan has won.
+                    # Only this leads to `settle`: the first plan is durable without an answer, and the second
+                    # conflicts with the first, so an earlier plan has won.
                     self.add(SETTLE, Read, {"commit": [DURABLE, "conflict"]})
 
     def add(self, step: str, of: type[Asked], before: Script) -> None:
@@ -159,24 +161,17 @@ class Ways(Owner):
         while self.left and tried < TRIED_COUNT + self.learned_count // 4:
             tried += 1
             step, group = self.left.pop(self.draw.below(len(self.left)))
-            # known["settle"] = {"commit": [durable, conflict]}  ->  {"commit": [...], "settle":
-            # ["unavailable"]}
-            # The failure under test is the last entry, which `check` takes for it.
+            # known["settle"] = {"commit": [durable, conflict]}
+            #   ->  {"commit": [durable, conflict], "settle": ["unavailable"]}
+            # The failure under test is the last entry.
             yield {**self.known[step], step: [self.draw.pick(group)] * self.draw.pick((1, ALWAYS))}
 
 
-def first_tables(life: RecordedLife) -> Registry:
-    """Return the tables that no user has changed, without interceptors."""
-    given = life.steps[0].registry
-    first = {name: tables[:1] for name, tables in given.revisions.items()}
-    return structs.replace(given, revisions=first, generations=(Interceptors(),))
-
-
-# What comes of it.
+# Outcomes.
 
 
 class FaultFreeRun(Data):
-    """A request, and its outcome where nothing failed; the world before it, and after."""
+    """A request, its outcome without failures, and the world before and after it."""
 
     request: Any
     outcome: Outcome
@@ -184,7 +179,7 @@ class FaultFreeRun(Data):
     world: FailingWorld
 
     def rerun_at(self, now_ms: int) -> FailingWorld:
-        """Return the world after the request, had it been asked at `now_ms`."""
+        """Return the world after the same request at `now_ms`."""
         other = fork_graph(self.before)
         other.now_ms = now_ms
         other.begin(self.request, {})
@@ -205,7 +200,7 @@ class Failing(Data):
 
     @property
     def ends_at_once(self) -> bool:
-        """Return True if the step is not tried again: the same would come, or much later."""
+        """Return True if the step is not tried again, or only after more than an hour."""
         return self.kind in (*scores.FINAL, "conflict", "even_later")
 
     @property
@@ -228,11 +223,11 @@ class Failing(Data):
 
 
 def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
-    """Run one request with failures in this world, and then once more. Raises Broken."""
+    """Run one request with failures in this world, and then again. Raises Broken."""
     request, before = whole.request, world.list_rows()
     step, kinds = [*script.items()][-1]
     message = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
-    # The commit that leads here may be durable, so the operation may only say that it does not know.
+    # The commit that leads here may be durable, so the operation may only end as Unknown.
     in_doubt = step != "commit" and not frozenset(DOUBTS).isdisjoint(script.get("commit", ()))
     failing = Failing(step, kinds[0], len(kinds) == ALWAYS, message, in_doubt)
     outcome = world.begin(request, script)
@@ -241,9 +236,9 @@ def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
     if met:
         check_waits(world, met, failing)
         check_end(outcome, whole.outcome, met, failing)
-    elif step == SETTLE:  # what it finds in doubt is its own doing, perhaps
-        is_so = isinstance(outcome, Unknown | type(whole.outcome))
-        failing.demand(is_so, "how it ends in doubt", whole.outcome, outcome)
+    elif step == SETTLE:  # the durable batch may be its own
+        is_right = isinstance(outcome, Unknown | type(whole.outcome))
+        failing.demand(is_right, "the outcome in doubt", whole.outcome, outcome)
     if isinstance(outcome, Failed):
         check_again(world, whole, before, failing)
     # an odd reply, or a substitute for one, may store something else than a true reply does
@@ -258,11 +253,11 @@ def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
 
 
 def check_left(world: FailingWorld, whole: FaultFreeRun, failing: Failing) -> None:
-    """Demand the rows and the reply of a faultless run, at the same time or as late as this one ended.
+    """Demand the rows and the reply of a faultless run, at the same time or at the time when this one ended.
 
-    A request that waited may decide by what has become old meanwhile.
+    A request that waited may decide by the age of rows at its end.
     """
-    # without a failure done at 5,000 ms, here at 5,300 ms: times of these 300 ms count as one
+    # done at 5,000 ms without a failure, here at 5,300 ms: times of these 300 ms count as one
     since = range(whole.world.now_ms, world.now_ms + 1)
     try:
         check_same(world, whole.world, since, failing)
@@ -273,22 +268,19 @@ def check_left(world: FailingWorld, whole: FaultFreeRun, failing: Failing) -> No
 
 
 def drop_reasons(outcome: Done) -> Done:
-    """Return a reply without the reasons of a model: where an earlier plan has won it comes without them."""
+    """Return a reply without the reasons of a model, which it lacks if an earlier plan has won."""
     is_reasoned = isinstance(outcome.value, Remembered | Memorized | RecordAdded)
     return structs.replace(outcome, value=without_text(outcome.value)) if is_reasoned else outcome
 
 
 def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: Failing) -> None:
-    """Compare all rows and the reply, but for times.
-
-    A session has another id at another time.
-    """
+    """Compare all rows and the reply, but for times and the id of a new session, which has its time."""
     there, here = split_differences(true.by_id(), world.by_id(), since)
-    must_say(there, here, rules.FAILED_THEN_AGAIN, f"{failing.label}, and where nothing failed")
+    must_equal(there, here, rules.FAILED_THEN_AGAIN, f"{failing.label}: rows, against no failure")
     due, got = (it.outcomes[it.subject] for it in (true, world))
     if isinstance(due, Done) and isinstance(got, Done) and not isinstance(due.value, SessionCreated):
         is_same = hide_times(drop_reasons(due), since) == hide_times(drop_reasons(got), since)
-        failing.demand(is_same, "what it replies", due, got)
+        failing.demand(is_same, "the reply", due, got)
 
 
 def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: Failing) -> None:
@@ -298,23 +290,23 @@ def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: 
     """
     now = world.list_rows()
     if before is not None:
-        # Of a deleted agent rows go all the time; those that are left must be as they were.
+        # The rows of a deleted agent are deleted all the time; those that are left must not change.
         stays = before if is_open(whole.before) else {where: before.get(where) for where in now}
-        failing.demand(stays == now, "what has changed", before, now)
+        failing.demand(stays == now, "rows after a failure", before, now)
     again = world.begin(structs.replace(whole.request, op_id="again"), {})
-    failing.demand(type(again) is type(whole.outcome), "asked again", whole.outcome, again)
+    failing.demand(type(again) is type(whole.outcome), "the second outcome", whole.outcome, again)
     if before is None and is_open(world):
-        failing.demand(now == world.list_rows(), "asked again: what has changed", now, world.list_rows())
+        failing.demand(now == world.list_rows(), "rows after a repetition", now, world.list_rows())
 
 
 def is_open(world: FailingWorld) -> bool:
-    """Return False if the agent was deleted: then its rows go, one page after the other."""
+    """Return False if the agent was deleted: then its rows are deleted page by page."""
     return world.memory.state.phase != "closed"
 
 
 def check_waits(world: FailingWorld, met: list[StepAttempt], failing: Failing) -> None:
-    """Check how often each page of each unit in each plan is asked, and when."""
-    # always unavailable: asked at 0, 100 and 300 ms, then no more
+    """Check how often each page of each unit in each plan is asked for, and when."""
+    # always unavailable: asked for at 0, 100 and 300 ms, then no more
     groups = dict[tuple[int, int, int], list[StepAttempt]]()
     for it in met:
         groups.setdefault((it.unit, it.page, it.plan), []).append(it)
@@ -370,7 +362,7 @@ def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: 
 
 
 def compare_recovery(world: FailingWorld, script: Script) -> FailingWorld:
-    """Begin a new life in which steps of recovery fail; then it says what the last one said."""
+    """Begin a new life in which steps of recovery fail; demand that it has the archive of the last one."""
     # recovery is tried without end, so only some failures are scripted
     few = {name: kinds[:FAILED_COUNT] for name, kinds in script.items()}
     failing = describe_background("recovery", few)
@@ -380,12 +372,12 @@ def compare_recovery(world: FailingWorld, script: Script) -> FailingWorld:
     met = [it for it in new.asked if it.step == failing.step]
     failing.demand(not met or len(met) > count, "how often it asks", "without end", len(met))
     check_first_waits(new, failing, count)
-    must_say(describe_archive(world), describe_archive(new), rules.FAILED_THEN_AGAIN, failing.label)
+    must_equal(describe_archive(world), describe_archive(new), rules.FAILED_THEN_AGAIN, failing.label)
     return new
 
 
 def compare_purge(world: FailingWorld, script: Script) -> FailingWorld:
-    """Delete the agent while steps that remove its rows fail; in the end no row is left."""
+    """Delete the agent while steps that delete its rows fail; demand that no row is left in the end."""
     other, few = fork_graph(world), {name: [*kinds[:FAILED_COUNT]] for name, kinds in script.items()}
     failing, count = describe_background("purge", few), len([*few.values()][-1])
     other.begin(DeleteAgent("deleted"), {})
@@ -404,11 +396,11 @@ def compare_purge(world: FailingWorld, script: Script) -> FailingWorld:
     return other
 
 
-def describe_background(what: str, few: Script) -> Failing:
-    """Return the failure of a background step, which has no request."""
+def describe_background(name: str, few: Script) -> Failing:
+    """Return the failure of a step of background work."""
     step, kinds = [*few.items()][-1]
     kind = kinds[0] if kinds else "nothing"
-    return Failing(step, kind, False, f"{what}, {kind} {len(kinds)} times at {step}")
+    return Failing(step, kind, False, f"{name}, {kind} {len(kinds)} times at {step}")
 
 
 def check_first_waits(world: FailingWorld, failing: Failing, count: int) -> None:

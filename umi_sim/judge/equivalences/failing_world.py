@@ -1,4 +1,4 @@
-"""A small world in which chosen steps of one operation meet failures, and what can be met."""
+"""A small world in which chosen steps of one operation meet failures, and the failures that there are."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
@@ -7,7 +7,7 @@ from umi_core.data import Data, is_struct, list_compared
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
 from umi_core.rows import Address
-from umi_sim.judge.equivalences.afresh import KEPT, Says
+from umi_sim.judge.equivalences.afresh import KEPT, Contents
 from umi_sim.judge.equivalences.odd_replies import odd_reply
 from umi_sim.judge.small_world import NEVER, SmallWorld
 from umi_sim.kernel.prng import Stream
@@ -31,13 +31,13 @@ KINDS: Final[Mapping[type[Asked], tuple[tuple[str, ...], ...]]] = {
     Read: (LATE, AWAY, BUSY),
     Commit: (LATE, AWAY, BUSY, ("refused",), ("full",), ("unknown",), (DURABLE,), *[("conflict",)] * 2),
 }
-"""What may be answered, in groups, of each of which a step meets one. `silence`: nothing, so that the memory
-gives up waiting. `durable`: it happened, and the answer is lost. `odd`: no failure, and of no use. A rate
-limit may say when to come again. What leads on (an odd reply, a plan made again) stands here more
-often than what is only asked again."""
+"""Failures by question, in groups; of each group a step meets one. `silence`: no answer, so that the memory
+gives up waiting. `durable`: the batch is stored, and the answer is lost. `odd`: an answer of no use. A rate
+limit may name a wait. Failures that lead to other steps (an odd reply, a conflict) are listed more than
+once, so that they are drawn more often."""
 
-Script = Mapping[str, list[str]]  # what the next questions of a step meet
-Counting = Callable[[Any], Any]  # of a body, or of None, what is compared
+Script = Mapping[str, list[str]]  # by step, the failures of its next questions
+Counting = Callable[[Any], Any]  # the part of a body, or of None, that is compared
 
 
 class StepAttempt(Data):
@@ -58,10 +58,11 @@ class StepAttempt(Data):
 
 
 class FailingWorld(SmallWorld):
-    """`script`: what steps of the `subject` meet: an op_id, None for recovery. All else is answered truly.
+    """A world in which the steps of one operation fail as the script says; all else is answered truly.
 
-    `luck`: what odd replies are drawn from. `unheard`: the last commit that met silence; it lands before the
-    question of this number (`lands_at`) that the subject asks, or never.
+    `subject`: its op_id, None for recovery. `script`: by step, its failures. `asked`: its questions.
+    `luck`: the seed of odd replies. `unheard`: the last commit that met silence; it lands before the question
+    number `lands_at` of the subject, or never.
     """
 
     subject: object = None
@@ -82,7 +83,7 @@ class FailingWorld(SmallWorld):
         self.marks += self.memory.marks
 
     def settle(self, count: int = NEVER) -> None:
-        """Answer all questions, and wait as long as the subject waits."""
+        """Answer all questions, and wait as long as the subject waits; `count` has no effect here."""
         for _ in range(STEP_COUNT_MAX):
             if self.pending:
                 answer = self.answer_scripted(self.pending.pop(0))
@@ -93,7 +94,7 @@ class FailingWorld(SmallWorld):
             else:
                 self.now_ms = max(self.now_ms, self.memory.deadline_ms() or 0)
                 self.step(Wake())
-        demand(False, rules.FAILED_THEN_AGAIN, f"{self.subject} has not ended with {self.script}")
+        demand(False, rules.FAILED_THEN_AGAIN, f"{self.subject} does not end with {self.script}")
 
     def has_ended(self) -> bool:
         if self.subject is None:
@@ -128,7 +129,7 @@ class FailingWorld(SmallWorld):
         return EffectFailed(number, cast(FailureKind, name_failure(kind)), LATER_MS.get(kind, 0))
 
     def land(self) -> None:
-        """Store the unheard commit, if what it expects still holds there."""
+        """Store the unheard commit, if the rows still are as it expects."""
         if self.unheard is not None:
             self.answer(self.unheard)
         self.unheard = self.lands_at = None
@@ -143,22 +144,22 @@ class FailingWorld(SmallWorld):
         """Return all rows but those of lives and commits."""
         return {where: body for where, body in self.rows() if where.kind not in KEPT}
 
-    def by_id(self) -> Says:
+    def by_id(self) -> Contents:
         """Return the rows by kind and id: at another time a session and its rows have other addresses."""
         return {(where.kind, where.id): body for where, body in self.list_rows().items()}
 
 
 def name_failure(kind: str) -> str:
-    """Return the kind of failure by which the memory calls `kind`."""
+    """Return the kind of failure that the memory reports for `kind`."""
     return {SILENCE: "timeout", DURABLE: "unknown", **dict.fromkeys(LATER_MS, "rate_limited")}.get(kind, kind)
 
 
 def split_differences(
-    due: Says, got: Says, since: range, counts: Counting = lambda body: body
-) -> tuple[Says, Says]:
-    """Return the bodies in which two archives differ: what `counts` of each, with `since` as one instant.
+    due: Contents, got: Contents, since: range, counts: Counting = lambda body: body
+) -> tuple[Contents, Contents]:
+    """Return the bodies in which two archives differ: the part that `counts`, with `since` as one instant.
 
-    Forked worlds hold the very same body wherever neither has written.
+    Forked worlds share a body that neither has written.
     """
     keys = [key for key in {**due, **got} if due.get(key) is not got.get(key)]
     first, second = ({key: hide_times(counts(it.get(key)), since) for key in keys} for it in (due, got))

@@ -1,12 +1,13 @@
-"""Saved memories with changed bytes: each is refused, or it goes on as a sound one does.
+"""Saved memories with changed bytes: each is refused, or runs as a sound one does.
 
-A checksum says nothing here: it is computed anew over the changed bytes. What is changed, and how, follows
-from the moment alone, so that a replayed run forges the same.
+The checksum is computed anew over the changed bytes, so it does not reveal them. The changes follow from the
+moment alone, so a replayed run makes the same.
 """
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, reduce
 from hashlib import blake2b
+from operator import getitem
 from typing import Any, Final
 
 import msgpack
@@ -19,7 +20,7 @@ from umi_core.errors import Rejected
 from umi_core.ids import pack
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
-from umi_core.messages.effects import Asked, Commit, Effect, Read, Reply
+from umi_core.messages.effects import Asked, Commit, Read, Reply
 from umi_core.messages.requests import Len
 from umi_core.state import State
 from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value
@@ -31,16 +32,16 @@ from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
 MOMENT_COUNT_MAX: Final = 5
-EDIT_COUNT: Final = 5  # forgeries of each moment
-STEP_COUNT_MAX: Final = 60  # of a life that goes on from one
+EDIT_COUNT: Final = 5  # changed copies of each moment
+STEP_COUNT_MAX: Final = 60  # of the life of a changed copy
 ODD: Final = (
     0, 1, -1, 2, 9, 2**53, 2**63 - 1, -(2**63), 2**64 - 1, "", "a", "system", "\x00", "x" * 300, "ent_1",
     b"", b"x", None, True, False, [0], [0, [0]], [5],
 )  # fmt: skip
 Tree = Any  # whole numbers, texts, bytes and lists of them, as a saved memory is written
-Place = tuple[int, ...]  # the way to a part of it
-STATE: Final = 2  # behind the tag of a tuple and the fingerprints of workflows
-# (2, 1 + n): the state is part 2 of the tree, and field n of it stands behind its own tag.
+Place = tuple[int, ...]  # the path to a part of it
+STATE: Final = 2  # after the tag of a tuple and the fingerprints of workflows
+# (2, 1 + n): the state is part 2 of the tree, and its field n comes after its own tag.
 OPERATIONS: Final = (STATE, 1 + list(State.__struct_fields__).index("operations"))
 
 
@@ -50,12 +51,12 @@ def forge(life: RecordedLife) -> int:
 
 
 def is_at_work(number: int, step: RecordedStep, memory: Memory) -> bool:
-    """Return True if operations are in flight: then there is much to forge."""
+    """Return True if operations are in flight, in which most can be changed."""
     return bool(memory.state.operations)
 
 
 def with_silent_hooks(registry: Registry) -> Registry:
-    """Return the same interceptors, by name and place, without effects outside the forged memory."""
+    """Return the same interceptors, by name and place, with functions that change nothing."""
     silent = (
         Interceptors(
             tuple(
@@ -70,8 +71,8 @@ def with_silent_hooks(registry: Registry) -> Registry:
 def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
     name, version, long, body, digest = msgpack.unpackb(memory.snapshot(), strict_map_key=False)
     tree, stream = msgpack.unpackb(body), Stream(int.from_bytes(digest[:8], "big"), "forge")
-    # The interceptors of a run count their calls and complain
-    # of wrong orders, also those of a forged memory.
+    # The interceptors of a run count their calls and check
+    # their order, which a changed memory must not disturb.
     registry, forger = with_silent_hooks(memory.registry), Forger(tree, stream)
     for _ in range(EDIT_COUNT):
         place, part = forger.edit()
@@ -83,7 +84,7 @@ def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
     return True
 
 
-def restore(data: bytes, registry: Registry, life: int, what: str) -> None:
+def restore(data: bytes, registry: Registry, life: int, label: str) -> None:
     """Demand that the bytes are refused, or make a memory that runs. Raises Broken."""
     try:
         forged = Memory.restore(data, registry, life=life)
@@ -92,54 +93,39 @@ def restore(data: bytes, registry: Registry, life: int, what: str) -> None:
     try:
         run_on(forged)
     except Broken as broken:
-        raise Broken(
-            rules.FORGED_STATE_REFUSED, f"{what}: {broken.message}", broken.expected, broken.got
-        ) from None
+        message = f"{label}: {broken.message}"
+        raise Broken(rules.FORGED_STATE_REFUSED, message, broken.expected, broken.got) from None
     except Exception as error:
         if not is_of_target(error):
             raise
-        raise Broken(
-            rules.FORGED_STATE_REFUSED, f"{what}: it is believed, and raises", "", repr(error)
-        ) from error
+        message = f"{label}: it is accepted, and raises"
+        raise Broken(rules.FORGED_STATE_REFUSED, message, "", repr(error)) from error
 
 
 def run_on(memory: Memory) -> None:
-    """Run a memory on.
+    """Continue a memory whose questions get answers without rows or replies.
 
-    Its questions get answers that bring nothing; at the end none is open, or a deadline is known.
+    At the end no operation may be left without a deadline.
     """
-    now_ms, pending = memory.state.seen_ms, list[Value]([*answer_open(memory), Wake(), Len("len")])
+    sent = [it.sent for it in memory.state.operations.values() if it.sent is not None]
+    now_ms, pending = memory.state.seen_ms, list[Value]([*map(answer, sent), Wake(), Len("len")])
     for _ in range(STEP_COUNT_MAX):
         if not pending:
             deadline_ms = memory.deadline_ms()
             if deadline_ms is None:
                 break
             now_ms, pending = max(now_ms, deadline_ms), [Wake()]
-        pending += answers(memory.step(now_ms, pending.pop(0)))
+        effects = memory.step(now_ms, pending.pop(0))
+        pending += [answer(effect) for effect in effects if not isinstance(effect, Reply)]
         check_cheap(memory.state)
         check_working(memory.state.tiers.working, memory.state.seen_ms)
     in_flight, is_due = list(memory.in_flight), memory.deadline_ms() is not None
-    demand(
-        is_due or not memory.state.operations,
-        rules.FORGED_STATE_REFUSED,
-        "nothing wakes it",
-        "",
-        shorten_value(in_flight),
-    )
-
-
-def answer_open(memory: Memory) -> Iterator[Value]:
-    for operation in memory.state.operations.values():
-        if operation.sent is not None:
-            yield answer(operation.sent)
-
-
-def answers(effects: tuple[Effect, ...] | list[Effect]) -> Iterator[Value]:
-    return (answer(effect) for effect in effects if not isinstance(effect, Reply))
+    holds, message = is_due or not memory.state.operations, "questions of a memory without a deadline"
+    demand(holds, rules.FORGED_STATE_REFUSED, message, [], shorten_value(in_flight))
 
 
 def answer(asked: Asked) -> Value:
-    """Answer like an empty storage that takes nothing, and a model that is away."""
+    """Answer like an empty storage in which every commit conflicts, and a model that is unavailable."""
     if isinstance(asked, Read):
         return ReadDone(asked.request_id, ())
     return EffectFailed(asked.request_id, "conflict" if isinstance(asked, Commit) else "unavailable")
@@ -149,7 +135,7 @@ def answer(asked: Asked) -> Value:
 
 
 class Forger(Owner, dict=True):
-    """Draws places of a saved memory, and changes them. `at_work`: places within its operations."""
+    """Draws places of a saved memory, and new parts for them. `at_work`: places within its operations."""
 
     tree: Tree
     stream: Stream
@@ -195,23 +181,21 @@ class Forger(Owner, dict=True):
 
 
 def is_like(part: Tree, old: Tree) -> bool:
-    """Return True if a part may replace the old one: lists of rows by lists of rows, numbers by numbers."""
+    """Return True if a part is of the same type as the old one; a list must begin with a tag."""
     # [3, ...] is a value of kind 3, and may stand for another of its kind or of any other
     is_named = isinstance(part, list) and part != [] and isinstance(part[0], int)
     return type(part) is type(old) and (not isinstance(old, list) or is_named or not old)
 
 
 def places(tree: Tree, path: Place = ()) -> Iterator[Place]:
-    """List the place of each part of a tree."""
+    """Yield the place of each part of a tree."""
     yield path
     for at, part in enumerate(tree if isinstance(tree, list) else ()):
         yield from places(part, (*path, at))
 
 
 def part_at(tree: Tree, place: Place) -> Tree:
-    for at in place:
-        tree = tree[at]
-    return tree
+    return reduce(getitem, place, tree)
 
 
 def replace_part(tree: Tree, place: Place, new: Tree) -> Tree:

@@ -1,9 +1,8 @@
-"""A commit of unknown outcome lands while another request is under way, as if one had come after the other.
+"""A commit of unknown outcome lands during another request: the result is that of one of the two orders.
 
-Law 1. What is stored then is what it is if the late one has landed before the other request, or after it;
-and what is refused is refused so in one of these orders.
-Law 2. Left out is what follows from what the memory knew when it chose, and not from rows alone: what is in
-core, what was near what, how often it was asked for.
+Law 1. The rows are those of the late commit before the other request, or after it; and a refusal is that of
+one of these orders.
+Law 2. Not compared are rows that follow from more than rows: core, relations and access records.
 """
 
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from umi_core.messages.requests import Rebalance, Summarise, UpdateEntity
 from umi_core.messages.results import Memorized
 from umi_core.rows import Entity, Membership, Resource
 from umi_core.values import CATEGORIES
-from umi_sim.judge.equivalences.afresh import Says, must_say
+from umi_sim.judge.equivalences.afresh import Contents, must_equal
 from umi_sim.judge.equivalences.failing_world import ALWAYS, SILENCE, FailingWorld, split_differences
 from umi_sim.judge.equivalences.stories import NAMED, at_hand
 from umi_sim.judge.state import check_memory
@@ -28,14 +27,14 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
-ONE_IN: Final = 3  # of all pairs of a life that are about one thing
+ONE_IN: Final = 3  # of all pairs of requests about one row
 CHOSEN: Final = ("core", "relation", "access")  # kinds of rows that follow from more than rows
-ABSENT: Final = "ent_000000000000000000000000"  # the last entity there is takes its place (`at_hand`)
-TAKING_THE_BEST: Final = (Rebalance, Summarise)  # these take first what scores highest
+ABSENT: Final = "ent_000000000000000000000000"  # `at_hand` replaces it by the last entity
+TAKING_THE_BEST: Final = (Rebalance, Summarise)  # these choose rows by their scores
 
 
 def landings(lived: list[Any], asked: list[Any], seed: int) -> Iterator[FailingWorld]:
-    """Compare some pairs of requests of a life about one thing; yields the world of each. Raises Broken."""
+    """Compare some pairs of requests of a life about one row; yields the world of each. Raises Broken."""
     late = [it for it in lived if any(each.of is Commit for each in it.world.asked)]
     for one in late:
         for other in filter(is_meanwhile, asked):
@@ -46,7 +45,7 @@ def landings(lived: list[Any], asked: list[Any], seed: int) -> Iterator[FailingW
 
 
 def draw_update(draw: Stream) -> UpdateEntity:
-    """Return an update that makes an entity a member and writes no row of its own; few lives have one."""
+    """Return an update that only makes an entity a member of a category; few lives have one."""
     return UpdateEntity("linked", ABSENT, categories=(draw.pick(tuple(CATEGORIES)),))
 
 
@@ -56,7 +55,7 @@ def drop_op_id(request: Any) -> str:
 
 
 def is_meanwhile(request: Any) -> bool:
-    """Return True unless a request ends an agent, whose rows go page after page, or only reads."""
+    """Return True unless a request only reads, chooses by score, or ends an agent."""
     return not (request.shows or isinstance(request, (*TAKING_THE_BEST, AgentRequest)))
 
 
@@ -67,16 +66,16 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
         world.storage.page_rows = PAGE_ROW_COUNT_MAX
     outcome = doubtful.begin(one.request, {"commit": [SILENCE] * ALWAYS})
     late = doubtful.unheard
-    meanwhile = of_the_same(other, late) if late is not None and isinstance(outcome, Unknown) else None
+    meanwhile = name_same(other, late) if late is not None and isinstance(outcome, Unknown) else None
     if meanwhile is None:
         return
     # doubtful:  one commits ... (silence) ... other asks ... one lands ... other asks ... other ends
     # sure:      one commits, lands, ends      other asks ...                           other ends
     sure.begin(one.request, {})
-    # The doubtful one has waited for its time-outs; with
-    # another time, the same request may decide otherwise.
+    # The doubtful one has waited for its time-outs; at another
+    # time the same request may have another result.
     sure.now_ms = doubtful.now_ms
-    meanwhile = structs.replace(at_hand(sure, of_version(meanwhile, late, draw)), op_id="meanwhile")
+    meanwhile = structs.replace(at_hand(sure, expect_former(meanwhile, late, draw)), op_id="meanwhile")
     behind = sure.begin(meanwhile, {})
     before = fork_graph(doubtful)
     doubtful.lands_at = draw.below(max(1, len(sure.asked)))
@@ -88,45 +87,42 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
     since = range(one.before.now_ms, doubtful.now_ms + 1)
     due, got = split_differences(list_settled(sure), list_settled(doubtful), since, drop_relations)
     is_odd = isinstance(answer, Refused) and answer != behind
-    # The other order is lived only where the first one does not explain it, which is rare.
+    # The other order is run only if the first one does not explain the result, which is rare.
     if is_odd or due != got:
         ahead = before.begin(meanwhile, {})
         before.land()
         message = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
         first, then = split_differences(list_settled(before), list_settled(doubtful), since, drop_relations)
         if due != got and first != then:
-            must_say(due, got, rules.FAILED_THEN_AGAIN, f"{message}, and where it has landed before")
-        message = f"{message}, and is refused as in neither order"
+            must_equal(due, got, rules.FAILED_THEN_AGAIN, f"{message}: rows, against it landing before")
+        message = f"{message}: the refusal, against both orders"
         demand(not is_odd or answer == ahead, rules.FAILED_THEN_AGAIN, message, (behind, ahead), answer)
     yield doubtful
 
 
 def is_pending(outcome: Outcome) -> bool:
-    """Return True if part of a text was not read, which the next request for it does (H3.6).
-
-    The parts read before do not count if another text has taken its place meanwhile.
-    """
+    """Return True if part of a text was not read: the next request for it reads that part (H3.6)."""
     return isinstance(outcome, Done) and isinstance(outcome.value, Memorized) and outcome.value.pending != ()
 
 
-def of_the_same(request: Any, late: Commit) -> Any | None:
-    """Return the request about a thing that the late batch writes; None if it can name none."""
+def name_same(request: Any, late: Commit) -> Any | None:
+    """Return the request about a row that the late batch writes; None if it can name none."""
     # the late batch writes entity e: the other request is asked about e, too
     named = {name: ids[-1] for name, ids in list_named(late) if ids and hasattr(request, name)}
     return structs.replace(request, **named) if named else None
 
 
-def of_version(request: Any, late: Commit, draw: Stream) -> Any:
-    """Let some edits of a block expect its former version: a refusal then names the current one."""
+def expect_former(request: Any, late: Commit, draw: Stream) -> Any:
+    """Return some edits of a block with its former version expected: a refusal then names the current one."""
     sheets = [it.body.version - 1 for it in late.writes if isinstance(it.body, Sheet)]
     is_edit = hasattr(request, "expected_version") and sheets and sheets[-1] > 0
     return structs.replace(request, expected_version=sheets[-1]) if is_edit and draw.chance(1, 2) else request
 
 
 def list_named(late: Commit) -> Iterator[tuple[str, list[Any]]]:
-    """List the entities, records, texts and blocks of a batch by the request field that names them.
+    """Yield the entities, records, texts and blocks of a batch by the request field that names them.
 
-    Both say the same of when a text has happened: what is read twice takes the time that is said with it.
+    Two requests for one text have the same time, since a text that is read twice takes the time of the last.
     """
     bodies = [(it.address.kind, it.body) for it in late.writes if it.body is not None]
     yield "entity_id", [it.entity_id for _, it in bodies if isinstance(it, Membership)]
@@ -140,11 +136,11 @@ def list_named(late: Commit) -> Iterator[tuple[str, list[Any]]]:
         yield name, [getattr(body, field) for of_kind, body in bodies if of_kind == kind]
 
 
-def list_settled(world: FailingWorld) -> Says:
+def list_settled(world: FailingWorld) -> Contents:
     """Return the rows of a world, but for those that are chosen by score or nearness."""
     return {key: body for key, body in world.by_id().items() if key[0] not in CHOSEN}
 
 
 def drop_relations(body: Any) -> Any:
-    """Return an entity without what it is said to be near to."""
+    """Return an entity without its relations."""
     return structs.replace(body, relation_count=0, contradicts=()) if isinstance(body, Entity) else body

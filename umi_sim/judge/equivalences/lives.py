@@ -24,7 +24,7 @@ SHOWN_CHARS: Final = 200
 
 
 class RecordedStep(NamedTuple):
-    """One input, with the tables in force, and what came of it: effects, and when the memory wakes next."""
+    """One input, the tables in force, the effects, and when the memory must be woken next."""
 
     now_ms: int
     value: Value
@@ -38,7 +38,7 @@ class RecordedStep(NamedTuple):
 
 
 class RecordedLife(Data):
-    """One memory from its birth on. `digest` is over its state at the end, `seed` that of the run."""
+    """One memory from its start on. `digest`: that of its state at the end; `seed`: that of the run."""
 
     agent: str
     number: int
@@ -62,13 +62,13 @@ class RecordedLife(Data):
 
 
 def follow(memory: Memory, step: RecordedStep) -> None:
-    """Give the memory the tables of a step, which may have changed in mid-life."""
+    """Give the memory the tables of a step, which may have changed during the life."""
     if memory.registry is not step.registry:
         memory.use(step.registry)
 
 
 def copy_saved(memory: Memory) -> tuple[Memory, int]:
-    """Return the memory made anew from its bytes, and their number; Broken if it refuses them."""
+    """Return the memory restored from its bytes, and their number. Raises Broken if it refuses them."""
     saved = memory.snapshot()
     try:
         return Memory.restore(saved, memory.registry, life=memory.life), len(saved)
@@ -102,7 +102,7 @@ class LifeRecorder(Owner):
     def record_step(
         self, agent: str, memory: Memory, now_ms: int, value: Value, effects: tuple[Effect, ...]
     ) -> None:
-        """Record a step, and keep the memory: a restored one may have taken its place."""
+        """Record a step, and keep the memory, which may have been restored from bytes."""
         self.steps[agent].append(RecordedStep(now_ms, value, memory.registry, effects, memory.deadline_ms()))
         self.memories[agent] = memory
 

@@ -1,7 +1,7 @@
-"""One moment of a life, left in two ways that must meet.
+"""One moment of a life, continued in two ways that must give the same result.
 
-Law 1. Both ways begin with a twin of the same memory. Law 2. Of a long life at most MOMENT_COUNT_MAX
-moments are looked at, evenly spread, so the cost does not grow with its length.
+Law 1. Both ways begin with a twin of the same memory. Law 2. At most MOMENT_COUNT_MAX moments of a life are
+compared, evenly spread, so the cost does not grow with its length.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,6 @@ from typing import Final
 
 from umi_core.background import is_switching
 from umi_core.codec import encode
-from umi_core.config import Config
 from umi_core.errors import TooManyEntries, WorkingFull
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.limits import BACKOFF_MS_MIN
@@ -46,9 +45,10 @@ SESSION: Final = (CreateSession, SaveSession, LoadSession)
 
 
 def at_moments(life: RecordedLife, fits: Leave, leave: Leave, count_max: int = MOMENT_COUNT_MAX) -> int:
-    """Leave a life at moments that fit; return how often there was something to compare.
+    """Compare at moments of a life that fit; return how often there was something to compare.
 
-    Of `count_max` no more than what is due of them by then: a quarter in the first quarter of a life.
+    At any point of a life only the share of `count_max` is used that is due by then: a quarter after a
+    quarter.
     """
     left, compared = 0, 0
     for moment in life.replay_steps():
@@ -69,12 +69,12 @@ def step_twin(memory: Memory, inputs: Sequence[tuple[int, Value]]) -> tuple[Memo
 
 
 def compare_jumps(life: RecordedLife) -> int:
-    """Run E-JUMP: one jump of the clock, or a stop each millisecond, or before, at and after each due."""
+    """Run E-JUMP: one jump of the clock, or stops in between."""
     return at_moments(life, has_dues, jump)
 
 
 def has_dues(number: int, step: RecordedStep, memory: Memory) -> bool:
-    """Return True if a time is due later; what is due already waits for no clock."""
+    """Return True if something is due later, and nothing is due now."""
     deadline_ms = memory.deadline_ms()
     return bool(list_due_times(memory)) and (deadline_ms is None or deadline_ms > memory.state.seen_ms)
 
@@ -98,31 +98,25 @@ def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
     else:
         # due at 1,000 ms, shortest wait 100 ms: work that wakes then is due again at 1,100 ms or later, which
         # depends on when it woke; so the jump goes to the last due time before that
-        until_ms = max(at_ms for at_ms in times if at_ms < deadline_ms + wait_ms_min(memory.state.config))
+        config = memory.state.config
+        least_ms = min(BACKOFF_MS_MIN, config.model_timeout_ms, config.store_timeout_ms)
+        until_ms = max(at_ms for at_ms in times if at_ms < deadline_ms + least_ms)
     end = until_ms, Len("jump")
     once, _ = step_twin(memory, [end])
     often, _ = step_twin(memory, [*((at_ms, Wake()) for at_ms in stops(now_ms, until_ms, times)), end, end])
-    # Beyond the deadline the moment of waking stands in the state (an operation begun at 1,000 or at 1,003
-    # ms), so only places are compared then.
+    # After the deadline the state has the time at which the memory was woken (an operation begun at 1,000 or
+    # at 1,003 ms), so only places are compared then.
     is_exact = deadline_ms is None or until_ms <= deadline_ms
     one, other = ((it.digest() if is_exact else describe_standing(it)) for it in (once, often))
     if one != other:
-        what = f"before step {number}, from {now_ms} to {until_ms}: one jump, another state than by steps"
-        raise Broken(
-            rules.JUMP_OR_STEPS,
-            what,
-            shorten_value(describe_standing(often)),
-            shorten_value(describe_standing(once)),
-        )
+        message = f"before step {number}, from {now_ms} to {until_ms}: the state after one jump"
+        due, got = (shorten_value(describe_standing(it)) for it in (often, once))
+        raise Broken(rules.JUMP_OR_STEPS, message, due, got)
     return True
 
 
-def wait_ms_min(config: Config) -> int:
-    """Return the shortest wait that can begin when something is due: a backoff, or the next question."""
-    return min(BACKOFF_MS_MIN, config.model_timeout_ms, config.store_timeout_ms)
-
-
 def stops(now_ms: int, until_ms: int, times: Sequence[int]) -> list[int]:
+    """List the stops of a jump: each millisecond, or those around each due time if these are too many."""
     if until_ms - now_ms <= STOP_COUNT_MAX:
         return list(range(now_ms + 1, until_ms + 1))
     # due at 5,000: stops at 4,999, 5,000 and 5,001
@@ -131,7 +125,7 @@ def stops(now_ms: int, until_ms: int, times: Sequence[int]) -> list[int]:
 
 
 def describe_standing(memory: Memory) -> object:
-    """Return places of operations without times, which follow from when they woke; and the entries."""
+    """Return the places of operations without times, the phase, and the entries."""
     operations = [
         (op.number, op.workflow, op.row, op.unit, op.attempt, op.plan_number, type(op.progress).__name__)
         for op in memory.state.operations.values()
@@ -143,7 +137,7 @@ def describe_standing(memory: Memory) -> object:
 
 
 def compare_expiries(life: RecordedLife) -> int:
-    """Run E-EXPIRE: entries that one sweep finds expired, against a read of each when it expires."""
+    """Run E-EXPIRE: one sweep of expired entries, or a read of each when it expires."""
     return at_moments(life, has_entries, expire)
 
 
@@ -159,25 +153,24 @@ def expire(number: int, step: RecordedStep, memory: Memory) -> bool:
     swept, replies = step_twin(memory, [(until_ms, Sweep("expire"))])
     reads: list[tuple[int, Value]] = [(at_ms, Get("read", key)) for at_ms, key in first]
     read, rest = step_twin(memory, [*reads, (until_ms, Sweep("expire"))])
-    counts = [outcomes(effects, "expire") for effects in (replies, rest)]
-    if counts[0] != counts[1]:
-        what = f"at {until_ms}, before step {number}, a sweep counts otherwise than after reads"
-        raise Broken(rules.SWEEP_OR_READ, what, shorten_value(counts[0]), shorten_value(counts[1]))
+    first_count, then = (
+        [it.outcome for it in effects if isinstance(it, Reply) and it.op_id == "expire"]
+        for effects in (replies, rest)
+    )
+    where = f"at {until_ms}, before step {number}"
+    if first_count != then:
+        message = f"{where}, the reply to a sweep, alone and after reads"
+        raise Broken(rules.SWEEP_OR_READ, message, shorten_value(first_count), shorten_value(then))
     if encode(swept.state.tiers.working) != encode(read.state.tiers.working):
-        what = f"at {until_ms}, before step {number}, a sweep leaves another tier than reads"
-        raise Broken(rules.SWEEP_OR_READ, what)
+        raise Broken(rules.SWEEP_OR_READ, f"{where}, a sweep leaves another tier than reads")
     return True
-
-
-def outcomes(effects: Sequence[Effect], op_id: str) -> list[object]:
-    return [it.outcome for it in effects if isinstance(it, Reply) and it.op_id == op_id]
 
 
 # E-COMMUTE.
 
 
 def compare_orders(life: RecordedLife) -> int:
-    """Run E-COMMUTE: two requests that have nothing to do with each other, in either order."""
+    """Run E-COMMUTE: two independent requests, in either order."""
     following = [step.value for step in life.steps[1:]]
 
     def fits(number: int, step: RecordedStep, memory: Memory) -> bool:
@@ -193,16 +186,16 @@ key_of: Final = attrgetter("key")
 
 
 def are_independent(one: Value, two: Value, is_ready: bool) -> bool:
-    """Return True if neither can matter to the other while there is room.
+    """Return True if the order of two requests does not matter while there is room.
 
-    Where requests wait, as for recovery or for closing or opening the agent, their order matters.
+    `is_ready`: neither recovery nor a switch of the agent makes requests wait, for which order matters.
     """
     kinds = one.__class__, two.__class__
     if not all(kind in REQUEST_TYPES for kind in kinds):
         return False
     if type(one) in KEYED and type(two) in KEYED:
         return bool(key_of(one) != key_of(two))
-    # A session packs the working tier, so its requests meet every other one there.
+    # Requests of sessions save or replace the working tier, so their order with its requests matters.
     if any(kind in WORKING for kind in kinds):
         is_other_tier = not all(kind in WORKING for kind in kinds)
         return is_other_tier and not any(kind in SESSION for kind in kinds)
@@ -213,26 +206,15 @@ def are_independent(one: Value, two: Value, is_ready: bool) -> bool:
 def exchange(one: RecordedStep, two: RecordedStep, memory: Memory) -> bool:
     now_ms = max(one.now_ms, two.now_ms)
     first, replies = step_twin(memory, [(now_ms, one.value), (now_ms, two.value)])
-    second, told_then = step_twin(memory, [(now_ms, two.value), (now_ms, one.value)])
-    if any(is_short_of_room(effect) for effect in (*replies, *told_then)):
-        return False  # only one of them may fit, and then the first does
+    second, exchanged = step_twin(memory, [(now_ms, two.value), (now_ms, one.value)])
+    outcomes = [it.outcome for it in (*replies, *exchanged) if isinstance(it, Reply)]
+    errors = [it.error for it in outcomes if isinstance(it, Refused)]
+    if any(isinstance(it, WorkingFull | TooManyEntries) for it in errors):
+        return False  # if only one of them fits, the first one does
     what = f"{one.name} and {two.name} at {now_ms}"
-    if in_any_order(replies) != in_any_order(told_then):
-        raise Broken(
-            rules.EITHER_ORDER,
-            f"{what} say other things when exchanged",
-            shorten_value(replies),
-            shorten_value(told_then),
-        )
+    if sorted(map(encode, replies)) != sorted(map(encode, exchanged)):
+        message = f"the effects of {what} in both orders"
+        raise Broken(rules.EITHER_ORDER, message, shorten_value(replies), shorten_value(exchanged))
     if first.digest() != second.digest():
-        raise Broken(rules.EITHER_ORDER, f"{what} leave another state when exchanged")
+        raise Broken(rules.EITHER_ORDER, f"{what} leave different states in both orders")
     return True
-
-
-def is_short_of_room(effect: Effect) -> bool:
-    outcome = effect.outcome if isinstance(effect, Reply) else None
-    return isinstance(outcome, Refused) and isinstance(outcome.error, WorkingFull | TooManyEntries)
-
-
-def in_any_order(effects: Sequence[Effect]) -> list[bytes]:
-    return sorted(encode(effect) for effect in effects)

@@ -1,8 +1,8 @@
-"""Odd replies of a model: a true one with one thing spoilt, or one of no use at all.
+"""Odd replies of a model: a true reply with one change, or one of no use at all.
 
-Law 1. Pure: what a task, a prompt and a stream give is always the same.
-Law 2. A reply is odd in one of six ways, each as likely: useless to any task, or to this one; with a word or
-some fields spoilt; with a list that is too long; spoilt as the faults of a world spoil it, once or twice.
+Law 1. Pure: the reply follows from the task, the prompt and the stream.
+Law 2. A reply is odd in one of six ways, each as likely: useless for any task, or for this one; with a word
+or some fields changed; with a list that is too long; edited as the faults of a world do, once or twice.
 """
 
 import re
@@ -36,10 +36,10 @@ USELESS_OF: Final = {
     "evolve": ('[{}, 7, "x", null]',),
     "extract": ('{"entities": [7, {}, {"name": "it"}, {"name": "x"}], "relations": [7]}',),
 }  # fmt: skip
-"""Replies to any task, and to one. A step that decides by one may go on where a true reply ends."""
+"""Useless replies to any task, and to one."""
 WORDS: Final = ("she", "they", "you", "your", "I", "zebra", "Zed", "not", "<decision>", "<rewritten_query>")
-"""Some that a true reply has no reason to say: a reference, another person, a stranger, a tag."""
-FIELDS: Final = (  # as they stand in JSON, and otherwise
+"""Words that a true reply has no reason to use: a reference, another person, an unknown name, a tag."""
+FIELDS: Final = (  # fields as they stand in JSON, and what replaces them
     (r'"block":"\w+"', '"block":"scratch"'), (r'"promote":false', '"promote":true'),
     (r'"confidence":[0-9.]+', '"confidence":0.6'),
     (r'"turn": [0-9]+', '"turn": 9'), (r'"reference": "[^"]*"', '"reference": "zebra"'),
@@ -72,7 +72,7 @@ def odd_reply(task: str, prompt: str, draw: Stream) -> str:
 
 
 def with_a_rewrite_spoilt(reply: str, prompt: str, draw: Stream) -> str:
-    """Change a word of the rewrite alone: what is named beside it stays, so it may name something else."""
+    """Change a word of the rewrite alone; the references beside it stay, so they may not fit any more."""
     line = re.match(r'\{"query": "([^"]*)"', reply)
     words = (*WORDS, *(word for turn in re.findall(r'"text":"([^"]*)"', prompt) for word in turn.split()))
     if line is None:
@@ -90,22 +90,23 @@ def with_a_word_spoilt(reply: str, draw: Stream, others: tuple[str, ...] = WORDS
 
 
 def with_fields_spoilt(reply: str, draw: Stream) -> str:
-    """Change each of the odd fields that a reply has, or not, in all rows."""
+    """Change some of the fields that a reply has, in all rows."""
+    spoilt = reply
     for field, other in draw.subset(FIELDS, 1, 2):
-        reply = re.sub(field, other, reply)
-    return reply
+        spoilt = re.sub(field, other, spoilt)
+    return spoilt
 
 
 def repeat_element(reply: str, draw: Stream) -> str:
     """Repeat one element of one of the lists of a reply until the list is too long."""
     lists = [path for path, old in edits.values(reply) if isinstance(old, list) and old]
-    return (
-        Repeats(path=draw.pick(lists), at=draw.below(MANY), times=MANY).edit_reply(reply) if lists else reply
-    )
+    if not lists:
+        return reply
+    return Repeats(path=draw.pick(lists), at=draw.below(MANY), times=MANY).edit_reply(reply)
 
 
 def spoil_reply(reply: str, draw: Stream) -> str:
-    """Spoil a reply as a world would, by one of all edits it has a place for; unchanged if none."""
+    """Edit a reply as a fault of a world would; unchanged if none of the edits fits."""
     kinds: list[Any] = draw.shuffle(SPOILERS)
     for kind in kinds:
         if args := kind.draw_edit(reply, lambda label, n: draw.below(n), None):

@@ -1,7 +1,7 @@
-"""One question, asked in two ways that must meet: from the cache and anew, filtered and whole.
+"""One question, asked in two ways that must give the same: with and without the cache, filtered and not.
 
 Law 1. A cache may save a question to the model; it changes no answer (E-CACHE). Law 2. A filter leaves out
-what it names, and nothing else; both ends of a range belong to it (E-FILTER).
+the hits that it excludes, and nothing else; both ends of a range belong to it (E-FILTER).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ from umi_sim.record.broken import Broken
 from umi_sim.record.items import Args
 
 QUERY_COUNT_MAX: Final = 8
-"""Of each agent; a query is asked again for each type and time of its hits, which is six times or so."""
+"""For each agent; a query is repeated for each type and time of its hits, about six times."""
 
 Ask = Callable[[Args], Outcome]
 
@@ -29,7 +29,7 @@ Ask = Callable[[Args], Outcome]
 
 
 def compare_cache(life: RecordedLife) -> int:
-    """Run E-CACHE: ask once more what was resolved, of the cache and of a model that says the same."""
+    """Run E-CACHE: repeat a resolved query, with the cache and with a model that replies the same."""
     compared = 0
     for _, step, memory in life.replay_steps():
         request = find_resolved(memory, step.value)
@@ -38,12 +38,12 @@ def compare_cache(life: RecordedLife) -> int:
         known = twin(memory)
         known.step(step.now_ms, step.value)
         if known.state.tiers.rewrites == memory.state.tiers.rewrites:
-            continue  # not an answer to keep
+            continue  # the answer is not kept
         question = structs.replace(request, op_id="again")
         cached, anew = (ask_twin(known, question, step.value.text, has) for has in (True, False))
         if cached != anew:
-            what = f"asked again at {step.now_ms}, a query known to the cache is taken for another"
-            raise Broken(rules.CACHE_INVISIBLE, what, shorten_value(anew), shorten_value(cached))
+            message = f"resolution and effects of a query with the cache, at {step.now_ms}"
+            raise Broken(rules.CACHE_INVISIBLE, message, shorten_value(anew), shorten_value(cached))
         compared += 1
     return compared
 
@@ -64,7 +64,7 @@ def ask_twin(known: Memory, question: Recall, text: str, has_cache: bool) -> tup
     memory.state.config = structs.replace(memory.state.config, resolve_cache=has_cache)
     now_ms = memory.state.seen_ms
     effects = list(memory.step(now_ms, question))
-    # from the cache there is no question; without it the model says what it said before
+    # with the cache there is no question; without it the model replies as before
     asks = [it for it in effects if isinstance(it, AskModel) and it.task == "rewrite"]
     for ask in asks[:1]:
         effects.remove(ask)
@@ -85,35 +85,34 @@ def drop_numbers(effect: Effect) -> Effect:
 
 
 def compare_filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
-    """Run E-FILTER: compare the whole result of queries with those filtered by type and time."""
+    """Run E-FILTER: compare the results of queries, filtered by type and time, with the unfiltered ones."""
     compared = 0
     for query in queries[:: 1 + len(queries) // QUERY_COUNT_MAX]:
         # Neither paraphrases nor rewrites: a model might answer differently the second time.
         plain: Args = {"query": query, "limit": limit, "deep": False, "resolve": False}
         whole = hits_of(ask(plain))
-        # a full result may have been cut: filtered, it may show hits that were left out
+        # a full result may have been cut: the filtered one may have hits that were left out
         if whole is None or len(whole) == limit:
             continue
         for given, wanted in list_filters(whole):
             found = hits_of(ask({**plain, **given}))
             if found != wanted:
-                what = f'recall "{query}" with {shorten_value(given)} is not the whole result, filtered'
-                raise Broken(rules.FILTER_EQUALS_WHOLE, what, shorten_value(wanted), shorten_value(found))
+                message = f'the hits of recall "{query}" with {shorten_value(given)}'
+                raise Broken(rules.FILTER_EQUALS_WHOLE, message, shorten_value(wanted), shorten_value(found))
             compared += 1
     return compared
 
 
 def hits_of(outcome: Outcome) -> tuple[Hit, ...] | None:
-    """Return the hits alone, as what they show of others is no hit; None if less than was asked for came."""
+    """Return the hits without the facts that they show beside them; None if the recall is degraded."""
     if isinstance(outcome, Done) and not outcome.degraded and isinstance(outcome.value, Recalled):
-        return tuple(
-            structs.replace(hit, next_id=None, next_content="", replaced=()) for hit in outcome.value.hits
-        )
+        bare = {"next_id": None, "next_content": "", "replaced": ()}
+        return tuple(structs.replace(hit, **bare) for hit in outcome.value.hits)
     return None
 
 
 def list_filters(whole: tuple[Hit, ...]) -> Iterator[tuple[Args, tuple[Hit, ...]]]:
-    """List filters whose result is known from the whole one."""
+    """Yield filters, each with its result as it follows from the unfiltered one."""
     for kind in sorted({hit.type: None for hit in whole}):
         yield {"types": (kind,)}, tuple(hit for hit in whole if hit.type == kind)
         yield {"where": (("type", "ne", kind),)}, tuple(hit for hit in whole if hit.type != kind)

@@ -1,8 +1,8 @@
-"""A whole life again: afresh, and with a memory that is made anew from its bytes again and again.
+"""A whole life again: from the beginning, and with a memory that is restored from its bytes again and again.
 
 Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its bytes alone (E-RESTORE).
-Law 2. A copy of a large memory is followed by steps without one: what copies cost grows with the steps of a
-       life, and not with their square.
+Law 2. A restore of a large memory is followed by steps without one, so that the cost of all of them grows
+with the steps of a life, and not with their square.
 """
 
 from contextlib import suppress
@@ -22,7 +22,7 @@ NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # what a value 
 
 
 def read_back_inputs(life: RecordedLife) -> list[Value]:
-    """Return the inputs as the recording of a life has them; one without bytes is left out of it."""
+    """Return the inputs of a life, read back from its recording, which leaves out those without bytes."""
     values, numbers = [step.value for step in life.steps], list[int]()
     head = RecordingHead(life.scope, life.config)
     lines, digests = [head.line()], list[str]()
@@ -34,31 +34,32 @@ def read_back_inputs(life: RecordedLife) -> list[Value]:
     try:
         inputs, taken = read_recording("\n".join(lines))
     except Rejected as refused:
-        raise Broken(rules.REPLAY_INPUTS, f"its recording cannot be read: {refused}") from refused
+        raise Broken(rules.REPLAY_INPUTS, f"the recording of a life cannot be read: {refused}") from refused
     got = inputs, [it.digest for it in taken], [it.now_ms for it in taken]
     due = head, digests, [life.steps[number].now_ms for number in numbers]
-    demand(got == due, rules.REPLAY_INPUTS, "its recording tells another life", due, got)
+    demand(got == due, rules.REPLAY_INPUTS, "the recording of a life, read back", due, got)
     for number, it in zip(numbers, taken, strict=True):
         values[number] = it.value
     return values
 
 
 def compare_replay(life: RecordedLife) -> int:
-    """Run E-REPLAY: the inputs of a life, as its recording tells them, into a fresh memory."""
+    """Run E-REPLAY: give the inputs in the recording of a life to a new memory."""
     memory, values = life.create_memory(), read_back_inputs(life)
     for number, (step, value) in enumerate(zip(life.steps, values, strict=True)):
         follow(memory, step)
         effects = memory.step(step.now_ms, value)
         if effects != step.effects:
-            what = f"the inputs again: step {number}, {step.name}, has other effects"
-            raise Broken(rules.REPLAY_INPUTS, what, shorten_value(step.effects), shorten_value(effects))
+            message = f"the effects of step {number}, {step.name}, in a replay"
+            raise Broken(rules.REPLAY_INPUTS, message, shorten_value(step.effects), shorten_value(effects))
     if memory.digest() != life.digest:
-        raise Broken(rules.REPLAY_INPUTS, "the inputs again end in another state", life.digest.hex())
+        due, got = life.digest.hex(), memory.digest().hex()
+        raise Broken(rules.REPLAY_INPUTS, "the digest of the state after a replay", due, got)
     return len(life.steps)
 
 
 def compare_restored(life: RecordedLife) -> int:
-    """Run E-RESTORE: its inputs into a memory made anew from its bytes as often as Law 2 allows."""
+    """Run E-RESTORE: give the inputs to a memory that is restored from its bytes as often as law 2 allows."""
     memory, copied_at, next_at = life.create_memory(), 0, 0
     for number, step in enumerate(life.steps):
         follow(memory, step)
@@ -67,14 +68,13 @@ def compare_restored(life: RecordedLife) -> int:
             # a copy of 5,000 bytes before step 7: the next one is made before step 23
             copied_at, next_at = number, number + 1 + COPY_STEPS + size_bytes // STEP_BYTES
         effects = memory.step(step.now_ms, step.value)
-        what = f"made anew before step {copied_at}, it in step {number}, {step.name},"
-        rule = rules.COPIED_STATE_CONTINUES
+        what, rule = f"step {number}, {step.name}, restored before {copied_at}", rules.COPIED_STATE_CONTINUES
         if effects != step.effects:
-            raise Broken(
-                rule, f"{what} has other effects", shorten_value(step.effects), shorten_value(effects)
-            )
+            due, got = shorten_value(step.effects), shorten_value(effects)
+            raise Broken(rule, f"the effects of {what}", due, got)
         if memory.deadline_ms() != step.deadline_ms:
-            raise Broken(rule, f"{what} wakes at another time", step.deadline_ms, memory.deadline_ms())
+            raise Broken(rule, f"the deadline after {what}", step.deadline_ms, memory.deadline_ms())
     if memory.digest() != life.digest:
-        raise Broken(rules.COPIED_STATE_CONTINUES, "made anew again and again, it ends as another memory")
+        message = "a memory that was restored again and again ends in another state"
+        raise Broken(rules.COPIED_STATE_CONTINUES, message)
     return len(life.steps)

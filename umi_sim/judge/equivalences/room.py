@@ -1,24 +1,22 @@
-"""A life that has no room for what is stored, and then one that has: the second finds everything (LIVE-5).
+"""A life without room for its core, and then one with room: the second finds everything (LIVE-5).
 
-Law 1. All is lived apart, over a copy of what storage holds and in a world without faults: the run does not
-       notice.
-Law 2. What must stay in core is counted here, from the stored row: authored text, and entries of self.
+Law 1. These lives run over a copy of the storage, in a world without faults, so the run does not change.
+Law 2. The bytes and entries that must stay in core are counted from its row: authored text, entries of self.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from umi_core.config import Config
-from umi_core.data import Data
 from umi_core.engine.registry import Registry
 from umi_core.errors import BadConfig
 from umi_core.limits import CORE_BYTES_MIN
-from umi_core.memory import Memory
 from umi_core.messages import requests
-from umi_core.messages.answers import Answer, EffectFailed, Value, Wake
-from umi_core.messages.effects import Asked, Commit, Failed, Outcome, Read, Reply
+from umi_core.messages.answers import Answer, EffectFailed
+from umi_core.messages.effects import Asked, AskModel, Embed, Failed, Outcome
 from umi_core.rows import Address, Core
 from umi_core.values import Scope
+from umi_sim.judge.small_world import SmallWorld
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.storage import SimStorage
@@ -29,7 +27,7 @@ SELF: Final = "persona"
 SHOWN: Final[Sequence[requests.Request]] = (
     requests.Blocks("blocks"), requests.Render("xml", "xml"), requests.CoreBytes("bytes"),
 )  # fmt: skip
-# One request of each kind that needs core or storage: each must name the option that leaves no room.
+# One request of each kind that needs core or storage: each must fail and name the option that leaves no room.
 BARRED: Final[Sequence[requests.Request]] = (
     *SHOWN, requests.GetBlock("get", "human"), requests.Remember("remember", "Alice likes tea"),
     requests.Recall("recall", "tea"), requests.GetEntity("entity", "ent_x"), requests.Count("count"),
@@ -38,80 +36,66 @@ BARRED: Final[Sequence[requests.Request]] = (
 )  # fmt: skip
 
 
-class Lives(Data):
-    """A place for lives: each is a new memory of this scope, over one storage, at one instant."""
-
-    scope: Scope
-    registry: Registry
-    storage: SimStorage
-    now_ms: int
-
-    def list_replies(self, config: Config, asked: Sequence[requests.Request]) -> dict[object, Outcome] | None:
-        """Return the replies of a life with these options; None if it cannot recover."""
-        memory = Memory(self.scope, config, self.registry)
-        self.settle(memory, Wake())
-        if memory.state.phase == "recovering":
-            return None
-        replies = [reply for request in asked for reply in self.settle(memory, request)]
-        return {reply.op_id: reply.outcome for reply in replies}
-
-    def settle(self, memory: Memory, value: Value) -> Iterator[Reply]:
-        replies, pending = list[Reply](), list(memory.step(self.now_ms, value))
-        while pending:
-            effect = pending.pop(0)
-            if isinstance(effect, Reply):
-                replies.append(effect)
-            else:
-                pending += memory.step(self.now_ms, self.answer(effect))
-        return iter(replies)
+class RoomWorld(SmallWorld):
+    """A small world in which models and embedders are unavailable."""
 
     def answer(self, effect: Asked) -> Answer:
-        if isinstance(effect, Read):
-            return self.storage.read(effect.request_id, effect.query)
-        if isinstance(effect, Commit):
-            ticket = self.storage.arrive(effect, self.scope.agent)
-            return self.storage.flush(ticket, self.now_ms) or EffectFailed(effect.request_id, "unknown")
-        return EffectFailed(effect.request_id, "unavailable")
+        if isinstance(effect, AskModel | Embed):
+            return EffectFailed(effect.request_id, "unavailable")
+        return super().answer(effect)
+
+    def list_replies(self, asked: Sequence[requests.Request]) -> dict[object, Outcome] | None:
+        """Return the outcomes of these requests; None if the memory has not recovered."""
+        if self.memory.state.phase == "recovering":
+            return None
+        for request in asked:
+            self.step(request)
+            self.settle()
+        return self.outcomes
 
 
 def compare_without_room(
     scope: Scope, memory: Settings, registry: Registry, storage: SimStorage, now_ms: int
 ) -> int:
-    """Begin a life for each option under whose least value what must stay does not fit.
+    """Begin a life for each option whose least value leaves no room for the core that must stay.
 
-    Returns how many there were. `memory`: the options of the run. Raises Broken.
+    Returns the number of these options. `memory`: the options of the run. Raises Broken.
     """
     row = storage.rows.get(Address(scope, "core", "core"))
     needed = measure_needs(row.body) if row is not None and isinstance(row.body, Core) else {}
     options = {name: least for name, least in LEAST.items() if needed.get(name, 0) > least}
     if not options:
         return 0
-    lives = Lives(scope, registry, copy_storage(storage, now_ms), now_ms)
-    before = lives.list_replies(Config.of(memory), SHOWN)
+    copy = copy_storage(storage, now_ms)
+
+    def list_replies(options: Settings, asked: Sequence[requests.Request]) -> dict[object, Outcome] | None:
+        config = Config.of({**memory, **options})
+        return RoomWorld(scope, config, now_ms, registry, copy).list_replies(asked)
+
+    before = list_replies({}, SHOWN)
     if before is None:
         return 0
     # enough room, too little, enough again: the last life must read core as the first one
     for name, least in options.items():
-        rows = list_rows(lives.storage)
-        must_be_barred(name, lives.list_replies(Config.of({**memory, name: least}), BARRED))
-        what = f"a life without room ({name})"
-        demand(list_rows(lives.storage) == rows, rules.ROOM_COMES_BACK, f"{what} has changed rows")
-        after = lives.list_replies(Config.of(memory), SHOWN)
-        demand(after == before, rules.ROOM_COMES_BACK, f"core reads otherwise after {what}", before, after)
+        rows, label = list_rows(copy), f"a life without room ({name})"
+        must_be_refused(name, list_replies({name: least}, BARRED))
+        demand(list_rows(copy) == rows, rules.ROOM_COMES_BACK, f"{label} has changed rows")
+        after = list_replies({}, SHOWN)
+        demand(after == before, rules.ROOM_COMES_BACK, f"core after {label}", before, after)
     return len(options)
 
 
-def must_be_barred(name: str, replies: Mapping[object, Outcome] | None) -> None:
+def must_be_refused(name: str, replies: Mapping[object, Outcome] | None) -> None:
     for request in BARRED:
         outcome = (replies or {}).get(request.op_id)
         error = outcome.error if isinstance(outcome, Failed) else None
-        is_told = isinstance(error, BadConfig) and error.option == name
-        message = f"{type(request).__name__} of a life without room"
-        demand(is_told, rules.ROOM_COMES_BACK, message, f"BadConfig of {name}", outcome)
+        is_right = isinstance(error, BadConfig) and error.option == name
+        message = f"the reply to {type(request).__name__} in a life without room"
+        demand(is_right, rules.ROOM_COMES_BACK, message, f"BadConfig of {name}", outcome)
 
 
 def measure_needs(core: Core) -> dict[str, int]:
-    """Return bytes and number of what never leaves: authored text, and entries of self."""
+    """Return the bytes and the number of entries that never leave core: authored text, entries of self."""
     own = [entry for block in core.blocks if block.kind == SELF for entry in block.entries]
     texts = [text for block in core.blocks if block.text is not None for text in (block.label, block.text)]
     texts += [text for entry in own for text in (entry.name, entry.text)]
@@ -119,7 +103,7 @@ def measure_needs(core: Core) -> dict[str, int]:
 
 
 def list_rows(storage: SimStorage) -> dict[Address, object]:
-    """Return all rows but those of lives themselves."""
+    """Return all rows but those of epochs."""
     return {where: row for where, row in storage.rows.items() if where.kind != "epoch"}
 
 

@@ -1,8 +1,8 @@
-"""What a life was asked, as it is asked again in another world.
+"""The requests of a life, as they are repeated in another world.
 
-Law 1. Of a kind of requests the first few, in their order; none that is refused for what it says itself.
-Law 2. What names something that is not in the other world names something that is; there, no other agent has
-an archive to share.
+Law 1. The first few well formed requests of each kind, in their order.
+Law 2. A request that names a row which the other world does not have names another row of the same kind
+there. The other world has no other agents, so no archive is shared.
 """
 
 from collections import Counter
@@ -47,14 +47,14 @@ NAMED: Final = {
 
 
 def tell_story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
-    """List the requests of a life, with `sessions` in turns instead of its own.
+    """List requests of a life, with `sessions` in turn instead of its own.
 
-    Half of the questions ask for all that they may, so that most steps are met; in half of the lives what
-    stores something comes first, and what ends an agent last.
+    Half of the searches ask for all that they may, so that most steps take place; in half of the lives
+    requests that store something come first, and those that end an agent last.
     """
     counts, found = Counter[type](), dict[Any, None]()
     for value in (it.value for it in life.steps if isinstance(it.value, OF_REQUESTS)):
-        # a request that is malformed fails before any step can
+        # a malformed request is refused before any step
         if counts[type(value)] < OF_ONE_KIND and bad_request(value) is None:
             counts[type(value)] += 1
             found[structs.replace(value, op_id="")] = None
@@ -73,36 +73,32 @@ def tell_story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
 
 
 def order_of(request: Any) -> int:
-    """Return the place of a request in a story.
-
-    0 stores something, 1 only asks, 2 takes something away, 3 ends an agent.
-    """
+    """Return the place of a request: 0 if it stores, 1 if it reads, 2 if it deletes, 3 for an agent."""
     return 3 if isinstance(request, AgentRequest) else 0 if request.stores else 1 if request.shows else 2
 
 
 def widen_request(request: Any, draw: Stream) -> Any:
     options = next((most for cls, most in WIDE.items() if isinstance(request, cls)), {})
-    if isinstance(request, Recall):
-        request = structs.replace(request, shared=())
+    own = structs.replace(request, shared=()) if isinstance(request, Recall) else request
     if not options or draw.chance(1, 2):
-        return request
+        return own
+    # with one hit of each level most levels have more to give
     fewer = {"limit_per_level": 1} if isinstance(request, Descent) and draw.chance(1, 2) else {}
-    return structs.replace(
-        request, **options, **fewer
-    )  # with one of each level most levels have more to give
+    return structs.replace(own, **options, **fewer)
 
 
 def at_hand(world: SmallWorld, request: Any) -> Any:
-    """Name the last row of its kind, or the last block, if the request names one that is not here."""
+    """Return a request that names the last row of a kind, or the last block, for one that is not here."""
+    named = {}
     for name, (kind, of) in NAMED.items():
         if hasattr(request, name):
             ids = [getattr(body, of) for where, body in world.rows() if where.kind == kind]
             if ids and getattr(request, name) not in ids:
-                request = structs.replace(request, **{name: ids[-1]})
-    return with_a_block(world, request)
+                named[name] = ids[-1]
+    return name_block(world, structs.replace(request, **named))
 
 
-def with_a_block(world: SmallWorld, request: Any) -> Any:
+def name_block(world: SmallWorld, request: Any) -> Any:
     core = world.memory.state.tiers.core
     label, block = next(reversed(list_authored(core).items()), ("", None))
     if block is None:

@@ -21,14 +21,14 @@ COMPARISONS: Final[dict[str, Callable[[RecordedLife], int | Counter[str]]]] = {
     "E-CLEAR": afresh.compare_cleared,
     "E-FAIL": failing.compare_failing,
 }
-"""Each raises Broken, or gives how often it compared; or how often each thing was met."""
+"""Each raises Broken, or returns the number of comparisons, or the count of each mark."""
 
-# Names are known without this table, which imports every comparison: most runs need none of them.
+# The names are in `OF_LIVES` as well, since this table imports every comparison, and most runs need none.
 assert tuple(COMPARISONS) == OF_LIVES
 
 
 def check(life: RecordedLife, names: tuple[str, ...], compared: Counter[str]) -> None:
-    """Run these comparisons. Raises Broken by the first equivalence of the table that does not hold."""
+    """Run these comparisons. Raises Broken for the first equivalence that does not hold."""
     for name, comparison in COMPARISONS.items():
         if name in names:
             try:

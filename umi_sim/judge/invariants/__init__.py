@@ -1,10 +1,16 @@
-"""Invariants that bind a memory to its storage.
+"""Invariants that bind a memory to its storage, its services and its replies.
 
-relations.py  versions and relations among themselves
-store.py      all rows, and against the core tier
-readings.py   what replies of models come to
-whole.py      rows that are committed may be believed when they are read
-core_shown.py what reads of core show is in it
+relations.py   rows by kind, and relations among them
+hierarchy.py   resources, segments, categories with their members and groups, reflections
+store.py       all rows, and core against them
+divisions.py   how a category is divided into groups
+upkeep.py      which work is scheduled
+written.py     what is in a row that is committed, also as bytes
+asked.py       what a memory asks of its services
+core_shown.py  what reads of core show
+lacks.py       why a reply is degraded, and how often
+readings.py    replies of models, read by the parsers of the memory
+two_stores.py  rows that move between two stores
 """
 
 from umi_sim.faults.kinds import check_kinds

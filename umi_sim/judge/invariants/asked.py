@@ -1,42 +1,33 @@
 """A memory asks its services for its own rows, and for what can be there.
 
-A read that names a kind, a field or an id which nothing has finds nothing, and the memory goes on as if
-nothing were stored; a read of another scope finds nothing either, as long as no rows are there. An
-expect may name a row of others as well. Tasks of the model are free: a workflow of your own may have its own.
+A read that names a kind, a field or an id that no row has finds nothing, and the memory goes on as if nothing
+were stored; so does a read of another scope, as long as that has no rows. The same holds for the rows that a
+commit expects. The name of a model's task is only required to be a word, since added workflows have their
+own.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from umi_core.conditions import Condition
 from umi_core.limits import PPM
-from umi_core.messages.effects import (
-    AskModel,
-    ByIds,
-    ByVector,
-    ByWords,
-    Commit,
-    Effect,
-    Expect,
-    Query,
-    Read,
-)
+from umi_core.messages.effects import AskModel, ByIds, ByVector, ByWords, Commit, Effect, Expect, Query, Read
 from umi_core.rows import BODIES, Address
 from umi_core.shapes import anything
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.requests import HOLDS
+from umi_sim.judge.state.plans import is_of_scope
 from umi_sim.machines.protocol import Machine
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
-NAMED_BY_USERS: Final = ("archival",)  # whatever a user calls a record is looked up
+NAMED_BY_USERS: Final = ("archival",)  # a user may give any text as the id of a record
 Kinds = tuple[str, ...]
 OF_OTHERS: Final[Mapping[str, tuple[Kinds, Kinds]]] = {
     "load_session": (("entity",), ("resource",)), "recall": (("grant",), ("entity", "ended")),
 }  # fmt: skip
-"""By workflow, the kinds of rows of another agent of the user that it may ask for by id, and by a search.
-Which of them, the oracle judges (umi_sim/judge/oracle/handoffs.py, archive/sharing.py there)."""
+"""By workflow, the kinds of rows of other agents of the user that it may ask for by id, and by a search.
+The oracle judges which of these rows (umi_sim/judge/oracle/handoffs.py, archive/sharing.py there)."""
 NONE: Final[tuple[Kinds, Kinds]] = ((), ())
 FIELDS_OF: Final = {kind: {*cls.derived, *cls.__struct_fields__} for kind, cls in BODIES.items()}
 
@@ -55,7 +46,7 @@ class ServiceQuestions(Observer):
                     check_expects(effect.expects, scope, of_others)
                 case AskModel():
                     is_word = effect.task != "" and not is_broken(effect.task)
-                    demand(is_word, rules.WHOLE_VALUES, "a task that is no word", "a word", effect.task)
+                    demand(is_word, rules.WHOLE_VALUES, "the task of a question", "a word", effect.task)
 
 
 def check_query(query: Query, scope: Scope, of_others: tuple[Kinds, Kinds] = NONE) -> None:
@@ -65,17 +56,23 @@ def check_query(query: Query, scope: Scope, of_others: tuple[Kinds, Kinds] = NON
         return
     kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
     is_allowed = query.scope.user == scope.user and all(kind in of_others[1] for kind in kinds)
-    message = "a read asks for rows of another scope"
+    message = "the scope of the rows that a read asks for"
     demand(is_allowed or query.scope == scope, rules.SCOPE_APART, message, scope, query.scope)
     check_kinds(kinds)
-    for condition in query.where:
-        check_condition(condition, kinds)
-    check_bounds(query)
+    for it in query.where:
+        # type, eq, "person" of kinds entity and vector: entities have a type, which is enough
+        is_known = it.operator in HOLDS and any(it.field in FIELDS_OF[kind] for kind in kinds)
+        demand(is_known, rules.WHOLE_VALUES, f"a condition that no row of {kinds} can fulfil", "", it)
+    limit, least_ppm = getattr(query, "limit", None), getattr(query, "min_score_ppm", 0)
+    message = "the limit of a read"
+    demand(limit is None or limit > 0, rules.WHOLE_VALUES, message, "1 or more", limit)
+    message = "the least score of a read"
+    demand(0 <= least_ppm <= PPM, rules.WHOLE_VALUES, message, f"0 to {PPM}", least_ppm)
 
 
 def check_types(asked: object) -> None:
     wrong = anything(asked)
-    demand(not wrong, rules.WHOLE_VALUES, "what is asked for is of another type", "", wrong)
+    demand(not wrong, rules.WHOLE_VALUES, "a field of a read or an expect has a wrong value", "", wrong)
 
 
 def check_expects(expects: tuple[Expect, ...], scope: Scope, of_others: tuple[Kinds, Kinds] = NONE) -> None:
@@ -83,7 +80,7 @@ def check_expects(expects: tuple[Expect, ...], scope: Scope, of_others: tuple[Ki
     if expects:
         check_addresses(tuple(it.address for it in expects), scope, of_others)
     below = [it for it in expects if it.version < 0]
-    demand(not below, rules.WHOLE_VALUES, "a commit expects versions that no row has", [], below)
+    demand(not below, rules.WHOLE_VALUES, "a commit expects versions below 0", [], below)
 
 
 def check_addresses(
@@ -93,25 +90,18 @@ def check_addresses(
         return
     check_kinds([it.kind for it in addresses])
     nameless = [it for it in addresses if not is_named(it)]
-    demand(not nameless, rules.WHOLE_VALUES, "rows are asked for by what is no id", [], nameless)
-    strange = [it for it in addresses if not is_own(it, scope)]
+    demand(not nameless, rules.WHOLE_VALUES, "rows are asked for without an id", [], nameless)
+    strange = [it for it in addresses if not is_of_scope(it, scope)]
     others = [it for it in strange if it.scope.user != scope.user or it.kind not in of_others[0]]
-    demand(not others, rules.SCOPE_APART, f"rows of others are asked for in {scope}", [], others)
+    demand(not others, rules.SCOPE_APART, f"a memory of {scope} asks for rows of others", [], others)
 
 
 def is_fit(address: Address, scope: Scope) -> bool:
-    return address.kind in BODIES and is_named(address) and is_own(address, scope)
+    return address.kind in BODIES and is_named(address) and is_of_scope(address, scope)
 
 
 def is_named(address: Address) -> bool:
     return bool(address.id or address.kind in NAMED_BY_USERS) and not is_broken(address.id)
-
-
-def is_own(address: Address, scope: Scope) -> bool:
-    """Return True if a row is of this scope; a session has a scope of its own, of its user."""
-    # user u, agent a, session s: its row is in the scope (u, s), for all agents of u
-    of = address.scope
-    return of is scope or of == scope or (address.kind == "session" and of == Scope(scope.user, address.id))
 
 
 def is_broken(text: str) -> bool:
@@ -120,19 +110,6 @@ def is_broken(text: str) -> bool:
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
-    demand(len(kinds) > 0, rules.WHOLE_VALUES, "a read asks for nothing", "some rows", kinds)
+    demand(len(kinds) > 0, rules.WHOLE_VALUES, "the kinds of rows that a read asks for", "one or more", kinds)
     unknown = [kind for kind in kinds if kind not in BODIES]
-    demand(not unknown, rules.WHOLE_VALUES, "a read asks for kinds that there are not", [], unknown)
-
-
-def check_condition(condition: Condition, kinds: tuple[str, ...]) -> None:
-    # type, eq, "person" of kinds entity and vector: entities have a type, which is enough
-    is_known = condition.operator in HOLDS and any(condition.field in FIELDS_OF[kind] for kind in kinds)
-    demand(is_known, rules.WHOLE_VALUES, f"a condition that no row of {kinds} can hold", True, condition)
-
-
-def check_bounds(query: Query) -> None:
-    limit = getattr(query, "limit", None)
-    demand(limit is None or limit > 0, rules.WHOLE_VALUES, "a read asks for no rows", "1 or more", limit)
-    least_ppm = getattr(query, "min_score_ppm", 0)
-    demand(0 <= least_ppm <= PPM, rules.WHOLE_VALUES, "a score that no row has", f"0 to {PPM}", least_ppm)
+    demand(not unknown, rules.WHOLE_VALUES, "a read asks for kinds of rows that do not exist", [], unknown)

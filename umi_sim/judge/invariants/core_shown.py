@@ -1,7 +1,7 @@
-"""A reply about the core tier shows what is in it at that time.
+"""A reply about the core tier shows what is in the tier at that time.
 
-The oracle knows the text that users wrote, and not which entries stand beside it; here their number and size,
-and where each stands, are counted in the tier itself.
+The oracle knows the text that users wrote, and not which entries stand beside it; here replies are compared
+with the tier itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from umi_core.state import Tiers
 from umi_core.text import tidy
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.state.tiers import bytes_of_entry, bytes_of_text
+from umi_sim.judge.state.tiers import bytes_of_block
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
@@ -25,19 +25,16 @@ DUE: Final[Mapping[type, Callable[[Any, Tiers], object]]] = {
     GetBlock: lambda request, tiers: next(
         (it for it in tiers.core.blocks if (it.kind, it.label) == (request.kind, tidy(request.label))), None
     ),
-    CoreBytes: lambda request, tiers: sum(
-        bytes_of_text(block) + sum(map(bytes_of_entry, block.entries)) for block in tiers.core.blocks
-    ),
-    InCore: lambda request, tiers: any(
-        entry.entity_id == request.entity_id for block in tiers.core.blocks for entry in block.entries
-    ),
+    CoreBytes: lambda request, tiers: sum(map(bytes_of_block, tiers.core.blocks)),
+    InCore: lambda request, tiers: any(it.entity_id == request.entity_id for _, it in tiers.core.entries()),
     LastRoutingDecisions: lambda request, tiers: tiers.decisions,
     BuildSystemPrompt: lambda request, tiers: tiers.core.guard_version,
 }
+"""By request, what its reply must show."""
 
 
 class CoreShown(Observer):
-    """`asked`: the reads of core that have no reply yet."""
+    """Compares reads of core with the tier. `asked`: those that have no reply yet."""
 
     asked: dict[str, Request] = {}
 
@@ -56,9 +53,9 @@ class CoreShown(Observer):
 
 def check_shown(reply: Reply, request: Request, tiers: Tiers) -> None:
     if isinstance(reply.outcome, Done):
-        # a prompt is compared by the version of core alone: its text is read back by the oracle
+        # of a prompt only the version of core is compared: the oracle reads back its text
         value: Any = reply.outcome.value
         got = value.version if isinstance(request, BuildSystemPrompt) else value
         due = DUE[type(request)](request, tiers)
-        message = f"{reply.op_id}: {type(request).__name__} shows something else than core holds"
+        message = f"what {reply.op_id} {type(request).__name__} shows of core"
         demand(got == due, rules.REFERENCE_AGREES, message, due, got)

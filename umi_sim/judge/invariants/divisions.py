@@ -1,9 +1,10 @@
-"""Divisions: what is about to be committed of groups is what a plain reader makes of what the world answered.
+"""Divisions: the groups that a commit stores are those that follow from the answers to its operation.
 
-Law 1. Rows and names are those of the answers, put together here: of what the memory makes of them nothing is
-believed. Law 2. Members, centroids, keywords and names are worked out a second time from them. Law 3. Members
-of a group are near its centroid; a group is large enough, and no two of them are near each other: that is
-demanded of the plan itself, whatever the plain reader says.
+Law 1. Rows and names are taken from the answers, nothing from the memory. A page with a row that was not
+asked for counts as none, and a damaged row is known by its address alone.
+Law 2. Members, centroids, keywords and names are worked out a second time from these answers.
+Law 3. Members of a group are near its centroid; a group is large enough, and no two groups are near each
+other: that is demanded of the committed rows themselves, whatever was worked out here.
 """
 
 from collections import Counter
@@ -14,12 +15,12 @@ from typing import Final
 from msgspec import structs
 
 from umi_core.config import Config
-from umi_core.data import Data
+from umi_core.data import Data, Owner
 from umi_core.ids import subcategory_id
-from umi_core.language.keywords import free_name, key_words, keywords, name_of
-from umi_core.limits import EVOLVE_MEMBER_COUNT_MAX
-from umi_core.messages.answers import Answer, Committed, ReadDone
-from umi_core.messages.effects import AskModel, Commit, Done, Effect, Outcome, Read
+from umi_core.language.keywords import free_name, key_words, keywords, name_of, parse_name
+from umi_core.limits import EVOLVE_MEMBER_COUNT_MAX, PPM
+from umi_core.messages.answers import Answer, Committed, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
 from umi_core.messages.results import Evolved, Group
 from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, clusters
@@ -27,36 +28,97 @@ from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.text import cut, norm
 from umi_core.values import Scope
-from umi_sim.judge.invariants.plans import PlanInputs, Question
 from umi_sim.judge.observer import Observer
+from umi_sim.judge.oracle.promises import is_damaged, is_foreign, is_left_out
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.services.calls import Call
+from umi_sim.services.model.prompts import Inputs, inputs
 
 # The memory divides in one step, without a question in between, so the work of a step has to be bounded.
-COMPONENTS: Final = 2**20  # of the members that are looked at, all together
-SHOWN: Final = 5  # keywords and contents of a question for a name
+COMPONENT_COUNT_MAX: Final = 2**20  # of the vectors of all members that are looked at
+SHOWN: Final = 5  # keywords and contents in a question for a name
 SHOWN_BYTES: Final = 200
-LINKING: Final = ("memorize", "create_entity", "update_entity")  # they put members into groups that there are
+LINKING: Final = ("memorize", "create_entity", "update_entity")  # they put members into existing groups
 FIRST_READS: Final = ("home", "lookup")  # a plan, or a second one after a conflict, begins with one of them
-DIVIDED: Final = "a digest"  # whatever the memory makes of it
+DIVIDED: Final = "a digest"  # stands for any digest in a comparison of rows
 RULE: Final = rules.CLUSTER_MEMBERS
 
+WHOLE: Final = ("members", "contents")  # damaged rows are among the answers of these, without a body
+NEVER_MS: Final = -1  # before any use
+
+Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
 Key = tuple[str, str]  # kind and id of a row
 Bodies = dict[Key, Body | None]
-Lack = tuple[str, str, int]  # name, why and how often; of a name from keywords the name alone
-Telling = tuple[Evolved, tuple[Lack, ...]]  # what is replied, and what the division had to do without
-Made = tuple[dict[str, int], list[str], int]  # versions of vectors, ids in use, number of members
+Lack = tuple[str, str, int]  # name, reason and count; of "name:keywords" the name alone
+ExpectedReply = tuple[Evolved, tuple[Lack, ...]]  # a reply, and its degradations
+DigestInput = tuple[dict[str, int], list[str], int]  # versions of vectors, ids in use, number of members
 
 PARTIAL: Final = "contents:partial"
+
+
+class PlanInputs(Owner):
+    """The answers to an operation since it began to plan: rows by step, names by question.
+
+    `asked`: the addresses that were asked for. `ended`: by step, whether it has read the last page. `uses`:
+    when each entity was accessed last, as the memory knew it when it divided the members; `unused_ms`:
+    entities that were used later than that are in use.
+    """
+
+    rows: dict[str, dict[Address, Row]] = {}
+    names: dict[Question, str] = {}
+    asked: dict[Address, None] = {}
+    ended: dict[str, bool] = {}
+    uses: dict[str, int] = {}
+    unused_ms: int = NEVER_MS
+
+    def read(self, step: str, effect: Read, answer: ReadDone) -> None:
+        """Take the rows of a page, unless the memory has to ask for it again (law 1)."""
+        if not all(is_asked_for(effect, row) for row in answer.rows):
+            return
+        rows = [structs.replace(row, body=None) if is_damaged(row) else row for row in answer.rows]
+        if step not in WHOLE and any(row.body is None for row in rows):
+            return
+        query = effect.query
+        # a first page begins the rows of its step anew, as a second plan reads them all again
+        if not isinstance(query, ByFilter) or query.cursor is None:
+            self.rows[step] = {}
+        self.rows[step] |= {row.address: row for row in rows}
+        self.asked |= dict.fromkeys(query.addresses if isinstance(query, ByIds) else ())
+        self.ended[step] = answer.cursor is None
+
+    def name(self, prompt: str, answer: Answer) -> None:
+        name = parse_name(answer.text) if isinstance(answer, ModelReplied) else ""
+        shown = inputs(prompt)
+        question = texts_of(shown, "keywords"), texts_of(shown, "contents")
+        self.names[question] = name if isinstance(name, str) else ""
+
+    def bodies(self, *steps: str) -> list[Body]:
+        return [row.body for step in steps for row in self.rows.get(step, {}).values() if row.body]
+
+
+def texts_of(shown: Inputs, name: str) -> tuple[str, ...]:
+    """Return an input of a question for a name. Raises Broken if the question lacks it."""
+    values = shown.get(name)
+    if not isinstance(values, list):
+        raise Broken(rules.CLUSTER_MEMBERS, f"input {name} of a question for a name", "a list", values)
+    return tuple(values)
+
+
+def is_asked_for(effect: Read, row: Row) -> bool:
+    """Return True if a row fits the read by its address, the conditions, its version and its score."""
+    if is_foreign(effect.query, row) or is_left_out(effect.query, row):
+        return False
+    return row.version >= 0 and (row.score_ppm is None or 0 <= row.score_ppm <= PPM)
 
 
 class CategoryContents(Data):
     """All that was read of a category; entities, vectors and groups by id.
 
-    `names`: by what a model was shown. `lost_count`: how many memberships could not be read.
+    `names`: by what a model was shown. `made`: what the digest of its division stands for. `used`: ids of the
+    members in use. `lost_count`: how many memberships could not be read.
     """
 
     scope: Scope
@@ -66,7 +128,7 @@ class CategoryContents(Data):
     vectors: Mapping[str, tuple[int, ...]]
     groups: Mapping[str, Subcategory]
     names: Mapping[Question, str]
-    made: Made
+    made: DigestInput
     dims: int
     is_afresh: bool
     used: Sequence[str]
@@ -74,23 +136,27 @@ class CategoryContents(Data):
 
     def list_seen_ids(self) -> list[str]:
         # 1,536 dims: 2**20 // 1,536 = 682 members at most
-        return sorted(it.entity_id for it in self.members)[
-            : min(EVOLVE_MEMBER_COUNT_MAX, COMPONENTS // self.dims)
-        ]
+        most = min(EVOLVE_MEMBER_COUNT_MAX, COMPONENT_COUNT_MAX // self.dims)
+        return sorted(it.entity_id for it in self.members)[:most]
 
 
 class Divisions(Observer):
-    """Observes all operations that put members into groups, and judges what each of them commits."""
+    """Judges what each operation that puts members into groups commits and replies.
+
+    `forced`: operations that divide a category anew. `expected`: by operation, the reply to each of its
+    commits. `made`: by digest, what it stands for. `links`: by category, the digest and the members of its
+    last division, unless it is being divided now. `dividing`: the plan that divides its members in this step,
+    since their contents were read. `replies`: those of this step.
+    """
 
     config: Config
     plans: dict[str, PlanInputs] = {}  # by operation
-    forced: dict[str, None] = {}  # operations
-    tellings: dict[str, list[Telling]] = {}  # what each of its commits comes to
-    made: dict[str, Made] = {}  # by digest
+    forced: dict[str, None] = {}
+    expected: dict[str, list[ExpectedReply]] = {}
+    made: dict[str, DigestInput] = {}
     links: dict[str, tuple[str, dict[str, int]]] = {}
-    """By category, the digest and the members of its last division, unless it is being divided now."""
-    dividing: PlanInputs | None = None  # whose contents have come, and are divided in this step
-    replies: list[tuple[str, Outcome]] = []  # of this step
+    dividing: PlanInputs | None = None
+    replies: list[tuple[str, Outcome]] = []
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         if isinstance(request, EvolveCategory) and request.force:
@@ -108,8 +174,7 @@ class Divisions(Observer):
                 plan.read(call.step, effect, answer)
                 if call.step == "contents":
                     self.dividing = plan
-                    # From here until the commit its members may
-                    # change: no digest stands for them meanwhile.
+                    # From here until the commit the members may change, so no digest stands for them.
                     for home in plan.bodies("home"):
                         self.links.pop(home.own_id() or "", None)
             case AskModel(task="name_subcategory", prompt=prompt):
@@ -117,22 +182,21 @@ class Divisions(Observer):
             case Commit() as commit if call.workflow in LINKING:
                 check_assignment(plan, commit, self.config)
             case Commit() as commit if all(it.address.kind == "receipt" for it in commit.writes):
-                pass  # it is as it was, perhaps by an earlier plan of the same operation; the reply says so
+                pass  # nothing has changed, perhaps after an earlier plan of the same operation
             case Commit() as commit:
-                reading = reading_of(
-                    plan, scope, self.config.embedding_dims, is_afresh=call.op_id in self.forced
-                )
+                dims, is_afresh = self.config.embedding_dims, call.op_id in self.forced
+                reading = read_category(plan, scope, dims, is_afresh=is_afresh)
                 rows = check_evolution(reading, commit, self.config)
                 self.check_digest(reading, rows)
                 if isinstance(answer, Committed):
                     self.links[reading.category.id] = digest_of(reading, rows), links_of(reading)
-                telling = expect_reply(reading, rows, "updated", self.config)
-                self.tellings.setdefault(call.op_id, []).append(telling)
+                reply = expect_reply(reading, rows, "updated", self.config)
+                self.expected.setdefault(call.op_id, []).append(reply)
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
-        """Take the uses of a division from the memory, and judge replies.
+        """Take the uses of members from the memory that divides them, and judge replies.
 
-        Accesses are judged by ACC-1; here they count as they were when the category was divided.
+        Whether these are right is judged by ACC-1.
         """
         plan, memory, decay_ms = self.dividing, memory_of(machine), self.config.group_decay_ms
         if plan is not None and memory is not None and decay_ms:
@@ -148,7 +212,7 @@ class Divisions(Observer):
 
     def check_reply(self, scope: Scope, op_id: str, outcome: Outcome) -> None:
         """Demand that the reply to a division reports one of its commits, or groups left as they were."""
-        plan, due = self.plans.pop(op_id, None), self.tellings.pop(op_id, [])
+        plan, due = self.plans.pop(op_id, None), self.expected.pop(op_id, [])
         self.forced.pop(op_id, None)
         if not (isinstance(outcome, Done) and isinstance(outcome.value, Evolved)):
             return
@@ -156,45 +220,44 @@ class Divisions(Observer):
         if value.change == "unchanged":
             due = [self.expect_unchanged(plan or PlanInputs(), scope)]
         lacks = dict(due).get(value)
-        demand(lacks is not None, RULE, f"what {op_id} tells of groups", due, value)
-        names, message = [it.name for it in outcome.degraded], f"what {op_id} had to do without"
-        unsaid = [name for name, _, _ in lacks or () if name not in names]
-        demand(not unsaid, rules.DEGRADATION_NAMED, message, unsaid, names)
+        demand(lacks is not None, RULE, f"the groups in the reply to {op_id}", due, value)
+        names, message = [it.name for it in outcome.degraded], f"the degradations of {op_id}"
+        missing = [name for name, _, _ in lacks or () if name not in names]
+        demand(not missing, rules.DEGRADATION_NAMED, message, missing, names)
         reported = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
         # two commits may come to equal replies, and lack different members: the reply may have either list
-        due_said = [[it for it in each if it[0] == PARTIAL] for made, each in due if made == value]
-        demand(reported in due_said, rules.DEGRADATION_NAMED, message, due_said, reported)
+        possible = [[it for it in each if it[0] == PARTIAL] for made, each in due if made == value]
+        demand(reported in possible, rules.DEGRADATION_NAMED, message, possible, reported)
 
     def check_digest(self, reading: CategoryContents, rows: Bodies) -> None:
-        """Demand that one digest stands for the same members, and that none is divided twice."""
+        """Demand that a digest always stands for the same members, and that these are not divided again."""
         category, digest = reading.category, digest_of(reading, rows)
         # if the stored digest stands for just these members, a division would only give what is there
         is_new = reading.is_afresh or self.made.get(category.evolved_digest) != reading.made
-        demand(is_new, rules.REPEAT_SAME_ROWS, f"{category.name} is divided as it was, once more")
+        demand(is_new, rules.REPEAT_SAME_ROWS, f"{category.name} is divided again, with the same members")
         before = self.made.setdefault(digest, reading.made)
         message = f"members of {category.name} with the digest {digest}"
         demand(before == reading.made, RULE, message, before, reading.made)
 
     def observe_rows(self, rows: Iterable[Row]) -> None:
-        """Demand that a category with a digest has the members that it was made of."""
+        """Demand that a category with a digest has the members that the digest stands for."""
         bodies = [row.body for row in rows]
         members = [it for it in bodies if isinstance(it, Membership)]
         for home in (it for it in bodies if isinstance(it, Category)):
             links = {it.entity_id: it.entity_version for it in members if it.category_id == home.id}
             digest, due = self.links.get(home.id, ("", links))
-            message = f"members of {home.name}, which is not due to be divided"
+            message = f"members of {home.name}, whose digest has not changed"
             is_other = digest != home.evolved_digest
             demand(is_other or links == due, rules.DERIVED_FOLLOWS_SOURCE, message, due, links)
 
-    def expect_unchanged(self, plan: PlanInputs, scope: Scope) -> Telling:
+    def expect_unchanged(self, plan: PlanInputs, scope: Scope) -> ExpectedReply:
         """Return the reply to a division that did nothing; the category must be as it was divided."""
         if not plan.rows.get("home"):
             return Evolved("unchanged"), ()
-        reading = reading_of(plan, scope, self.config.embedding_dims, is_afresh=False)
-        name = reading.category.name
-        digest = reading.category.evolved_digest
+        reading = read_category(plan, scope, self.config.embedding_dims, is_afresh=False)
+        name, digest = reading.category.name, reading.category.evolved_digest
         is_same = bool(digest) and self.made.get(digest, reading.made) == reading.made
-        demand(is_same, RULE, f"{name} is not as it was when it was divided, and is left as it is")
+        demand(is_same, RULE, f"{name} has other members than it was divided with, and is not divided again")
         # without all memberships it is not known what the digest stands for
         if digest and not reading.lost_count:
             self.links[reading.category.id] = digest, links_of(reading)
@@ -230,29 +293,26 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
         got = (it.subcategory_id, it.confidence_ppm)
         demand(place == got, RULE, f"the group that {it.entity_id} is put into", place, got)
         words = groups[near[0][1]].keywords if near else ()
-        is_written = not words or it.entity_id in contents
-        demand(
-            is_written, RULE, f"entity written with its membership {it.id}", it.entity_id, sorted(contents)
-        )
+        is_written, message = not words or it.entity_id in contents, f"entities written with {it.id}"
+        demand(is_written, RULE, message, it.entity_id, sorted(contents))
         # keywords tea, green; "likes green apples": green alone
         due = tuple(word for word in words if word in key_words(contents[it.entity_id]))
-        demand(
-            due == it.keywords_matched, RULE, f"keywords that {it.entity_id} has", due, it.keywords_matched
-        )
+        message = f"keywords of its group that {it.entity_id} has"
+        demand(due == it.keywords_matched, RULE, message, due, it.keywords_matched)
 
 
 # A category that is divided.
 
 
-def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) -> CategoryContents:
+def read_category(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) -> CategoryContents:
     """Return what was read of a category.
 
     Raises Broken if the plan did not read the category, all its members, or a row that belongs to them.
     """
     category = next((it for it in plan.bodies("home") if isinstance(it, Category)), None)
     if category is None:
-        raise Broken(RULE, "a division of a category whose row was never read")
-    demand(plan.ended.get("members"), RULE, f"members of {category.name} that were not read", "all", "some")
+        raise Broken(RULE, "a category is divided whose row was not read")
+    demand(plan.ended.get("members"), RULE, f"members of {category.name} that were not read", "none", "some")
     contents = plan.bodies("contents")
     members = [it for it in plan.bodies("members") if isinstance(it, Membership)]
     vectors = {it.entity_id: it for it in contents if isinstance(it, Vector)}
@@ -270,20 +330,13 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
         sorted(it.entity_id for it in sound if it.entity_id in used),
         len(plan.rows["members"]),
     )
+    entities = {it.id: it for it in contents if isinstance(it, Entity)}
+    groups = {it.id: it for it in contents if isinstance(it, Subcategory)}
+    components = {key: it.components for key, it in vectors.items()}
     reading = CategoryContents(
-        scope,
-        category,
-        members,
-        {it.id: it for it in contents if isinstance(it, Entity)},
-        {key: it.components for key, it in vectors.items()},
-        {it.id: it for it in contents if isinstance(it, Subcategory)},
-        plan.names,
-        made,
-        dims,
-        is_afresh,
-        used,
-        len(plan.rows["members"]) - len(members),
-    )
+        scope, category, members, entities, components, groups, plan.names, made, dims, is_afresh, used,
+        lost_count=len(plan.rows["members"]) - len(members),
+    )  # fmt: skip
     wanted = [(kind, key) for key in reading.list_seen_ids() for kind in ("entity", "vector")]
     wanted += [(kind, key) for key in category.subcategory_ids for kind in ("subcategory", "vector")]
     unread = [it for it in wanted if Address(scope, *it) not in plan.asked]
@@ -292,14 +345,14 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
 
 
 def list_used(members: Iterable[Membership], plan: PlanInputs) -> list[str]:
-    """List the members in use, by id: one that was used, or has just come, counts for all of its group."""
+    """List the ids of members in use: one that was used, or is new, counts for all of its group."""
     used = [it for it in members if max(it.created_ms, plan.uses.get(it.entity_id, 0)) > plan.unused_ms]
     ids, groups = [it.entity_id for it in used], {it.subcategory_id for it in used if it.subcategory_id}
     return [it.entity_id for it in members if it.entity_id in ids or it.subcategory_id in groups]
 
 
 def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -> Bodies:
-    """Check groups, members and names against what was read; returns the rows after the commit."""
+    """Check groups, members and names against what was read; return the rows after the commit."""
     before, due = rows_before(reading), rows_due(reading, config)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
     # Vectors that the commit leaves alone are as they were read; those that it writes take their place.
@@ -309,10 +362,10 @@ def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -
         wanted, got = hide_times(due[key]), hide_times(after.get(key))
         demand(wanted == got, RULE, f"{key[0]} {key[1]} as {reading.category.name} is divided", wanted, got)
     strange = [key for key in after if key not in due and key[0] in ("membership", "subcategory", "vector")]
-    demand(not strange, RULE, f"rows of {reading.category.name} that no division gives", (), strange)
-    shelf = after["category", reading.category.id]
-    is_timed = isinstance(shelf, Category) and shelf.evolved_ms == shelf.updated_ms
-    demand(is_timed, RULE, f"when {reading.category.name} was divided", "now", shelf)
+    demand(not strange, RULE, f"rows that the division of {reading.category.name} does not give", (), strange)
+    category = after["category", reading.category.id]
+    is_timed = isinstance(category, Category) and category.evolved_ms == category.updated_ms
+    demand(is_timed, RULE, f"when {reading.category.name} was divided", "as updated_ms", category)
     return after
 
 
@@ -328,31 +381,28 @@ def links_of(reading: CategoryContents) -> dict[str, int]:
 
 
 def keep_vectors(reading: CategoryContents, rows: Bodies) -> Bodies:
-    """Return the vectors of groups that could not be read and are made again as they were."""
+    """Return the vectors of groups whose rows could not be read and are written again as they were."""
     groups = [it.id for it in rows.values() if isinstance(it, Subcategory)]
     return {("vector", key): Vector(key, 1, reading.vectors[key]) for key in groups if key in reading.vectors}
 
 
-def expect_reply(reading: CategoryContents, rows: Bodies, change: str, config: Config) -> Telling:
-    """Return the reply about these rows: each group with its size, and how many are in none."""
+def expect_reply(reading: CategoryContents, rows: Bodies, change: str, config: Config) -> ExpectedReply:
+    """Return the reply about these rows: each group with its size, and how many members are in none."""
     homes = Counter(it.subcategory_id for it in rows.values() if isinstance(it, Membership))
     category = rows["category", reading.category.id]
     assert isinstance(category, Category)
-    groups = [rows.get(("subcategory", key)) for key in category.subcategory_ids]
-    groups_of = [
-        Group(it.id, it.name, it.keywords, homes[it.id]) for it in groups if isinstance(it, Subcategory)
-    ]
-    new = [it for it in groups if isinstance(it, Subcategory) and it.id not in reading.groups]
+    found = [rows.get(("subcategory", key)) for key in category.subcategory_ids]
+    groups = [it for it in found if isinstance(it, Subcategory)]
+    sizes = tuple(Group(it.id, it.name, it.keywords, homes[it.id]) for it in groups)
+    new = [it for it in groups if it.id not in reading.groups]
     is_unnamed = config.name_by_model and any(it.named_by == "keywords" for it in new)
-    have, seen = (
-        {it for it, own in reading.vectors.items() if len(own) == reading.dims},
-        reading.list_seen_ids(),
-    )
-    bare_count, left_count = sum(it not in have for it in seen), len(reading.members) - len(seen)
+    with_vector = [key for key, own in reading.vectors.items() if len(own) == reading.dims]
+    seen = reading.list_seen_ids()
+    bare_count, left_count = len({*seen} - {*with_vector}), len(reading.members) - len(seen)
     counts = {"damaged": reading.lost_count, "no_vector": bare_count, "too_many": left_count}
     lacks = [(PARTIAL, reason, count) for reason, count in counts.items() if count]
     lacks += [("name:keywords", "", 0)] * is_unnamed
-    return Evolved(change, tuple(groups_of), homes[None]), tuple(lacks)
+    return Evolved(change, sizes, homes[None]), tuple(lacks)
 
 
 def rows_before(reading: CategoryContents) -> Bodies:
@@ -364,15 +414,24 @@ def rows_before(reading: CategoryContents) -> Bodies:
 
 
 def rows_due(reading: CategoryContents, config: Config) -> Bodies:
-    """Return every row of the category as it has to be after the division."""
+    """Return every row of the category as it must be after the division; None: it must be deleted."""
     seen = reading.list_seen_ids()
     vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors and key in reading.used}
     vectors = {key: it for key, it in vectors.items() if len(it) == reading.dims}
-    old = [old_of(it, reading) for it in reading.groups.values() if not is_unused(it, reading)]
+    members = [(it.subcategory_id, it.entity_id) for it in reading.members]
+    own_ids = {group: [key for home, key in members if home == group] for group in reading.groups}
     # a group without a used member ends here; its members join others only once they are used again
-    found = clusters(vectors, old, bounds_of(config), afresh=reading.is_afresh)
-    known = dict.fromkeys((*reading.category.subcategory_ids, *reading.groups))  # some may be gone already
-    # Each group that there was is expected to go; those that are found again are put in below.
+    old = [
+        KnownGroup(key, it.created_ms, reading.vectors.get(key, ()), tuple(own_ids[key]))
+        for key, it in reading.groups.items()
+        if not own_ids[key] or any(own in reading.used for own in own_ids[key])
+    ]
+    bounds = Bounds(
+        config.cluster_ppm, config.merge_ppm, config.cluster_size_min, config.subcategory_count_max
+    )
+    found = clusters(vectors, old, bounds, afresh=reading.is_afresh)
+    known = dict.fromkeys((*reading.category.subcategory_ids, *reading.groups))  # some may be deleted already
+    # Each known group is expected to be deleted; those that are found again are put in below.
     rows: Bodies = {(kind, key): None for key in known for kind in ("subcategory", "vector")}
     homes: dict[str, tuple[Subcategory, int]] = {}
     ids: list[str] = []
@@ -389,24 +448,8 @@ def rows_due(reading: CategoryContents, config: Config) -> Bodies:
     return rows | {("category", category.id): category}
 
 
-def bounds_of(config: Config) -> Bounds:
-    size_min, count_max = config.cluster_size_min, config.subcategory_count_max
-    return Bounds(config.cluster_ppm, config.merge_ppm, size_min, count_max)
-
-
-def old_of(group: Subcategory, reading: CategoryContents) -> KnownGroup:
-    members = tuple(it.entity_id for it in reading.members if it.subcategory_id == group.id)
-    return KnownGroup(group.id, group.created_ms, reading.vectors.get(group.id, ()), members)
-
-
-def is_unused(group: Subcategory, reading: CategoryContents) -> bool:
-    """Return True if a group has members, and none of them is in use."""
-    own = [it.entity_id for it in reading.members if it.subcategory_id == group.id]
-    return bool(own) and not any(key in reading.used for key in own)
-
-
 def find_founders(found: Sequence[Cluster], reading: CategoryContents) -> list[tuple[Cluster, str]]:
-    """Return each group with its first member; a new one whose members all founded others is left out."""
+    """Return each group with its founder; a new group whose members all founded others is left out."""
     # A group has the id of its founder for as long as it lives, so a new one needs a founder of its own:
     # old group of a, with members a b; new group b c: founder b. A new group of a alone could have no id.
     begun = {it.known.id: reading.groups[it.known.id].founder_id for it in found if it.known}
@@ -423,9 +466,9 @@ def find_founders(found: Sequence[Cluster], reading: CategoryContents) -> list[t
 def name_groups(
     found: Sequence[tuple[Cluster, str]], reading: CategoryContents, *, by_model: bool
 ) -> Iterator[tuple[Subcategory, Cluster]]:
-    """Return the groups as rows: a new one has the name a model gave it, or one from its keywords."""
+    """Yield the groups as rows: a new one has the name that a model gave it, or one from its keywords."""
     home = reading.category.id
-    # Names of groups that stay are taken, whatever the order of groups is.
+    # The names of groups that stay are in use, whatever the order of groups is.
     known = [norm(reading.groups[it.known.id].name) for it, _ in found if it.known]
     for it, founder in found:
         contents = [reading.entities[key].content for key in it.member_ids if key in reading.entities]
@@ -434,7 +477,7 @@ def name_groups(
             yield structs.replace(reading.groups[it.known.id], keywords=words), it
             continue
         question = words[:SHOWN], tuple(cut(text, SHOWN_BYTES) for text in contents[:SHOWN])
-        # the answer is empty if it was no name: then the name is made of keywords
+        # an answer that is no name counts as empty: then the name is made of keywords
         given = reading.names.get(question, "") if by_model else ""
         name = free_name(given or name_of(words, founder), known)
         known.append(norm(name))
@@ -454,36 +497,36 @@ def place_member(
 
 
 def hide_times(body: object) -> object:
-    """Return a row without times, which are judged elsewhere; of a digest only that there is one."""
+    """Return a row without times, which are judged elsewhere, and with `DIVIDED` in place of any digest."""
     match body:
         case Subcategory():
             return structs.replace(body, created_ms=0, updated_ms=0)
-        case Category(evolved_digest=digest):
-            return structs.replace(
-                body, evolved_digest=DIVIDED if digest else "", evolved_ms=None, updated_ms=0
-            )
+        case Category():
+            digest = DIVIDED if body.evolved_digest else ""
+            return structs.replace(body, evolved_digest=digest, evolved_ms=None, updated_ms=0)
     return body
 
 
 def check_bounds(reading: CategoryContents, rows: Bodies, config: Config) -> None:
-    """Check what must hold of groups, however they were made."""
+    """Check law 3."""
     groups = {it.id: it for it in rows.values() if isinstance(it, Subcategory)}
     most = config.subcategory_count_max
     demand(len(groups) <= most, RULE, f"groups of {reading.category.name}", most, len(groups))
     names = [norm(it.name) for it in groups.values()]
-    demand(len(names) == len(set(names)), rules.UNIQUE_ROWS, "two groups have one name", "", names)
+    demand(len(names) == len(set(names)), rules.UNIQUE_ROWS, "names of groups", "each once", names)
     vectors = {it.entity_id: it.components for it in rows.values() if isinstance(it, Vector)}
     bare = sorted(groups.keys() - vectors.keys())
     demand(not bare, RULE, f"groups of {reading.category.name} without a vector", (), bare)
     # However groups were made, two so near each other had to be merged.
     for one, other in combinations(groups, 2):
         ppm = vector_relevance_ppm(vectors[one], vectors[other])
-        demand(ppm < config.merge_ppm, RULE, f"{one} and {other} are one group", config.merge_ppm, ppm)
+        message = f"how near the groups {one} and {other} are to each other"
+        demand(ppm < config.merge_ppm, RULE, message, f"below {config.merge_ppm}", ppm)
     seen, members = reading.list_seen_ids(), [it for it in rows.values() if isinstance(it, Membership)]
     for key in groups:
         own = [it.entity_id for it in members if it.subcategory_id == key and it.entity_id in seen]
         least = config.cluster_size_min
-        demand(len(own) >= least, RULE, f"members of {key}", least, own)
+        demand(len(own) >= least, RULE, f"members of {key}", f"{least} or more", own)
         near = {it: vector_relevance_ppm(reading.vectors.get(it, ()), vectors[key]) for it in own}
         far = [it for it, ppm in near.items() if ppm < config.cluster_ppm]
-        demand(not far, RULE, f"members of {key} that are not near it", config.cluster_ppm, far)
+        demand(not far, RULE, f"members of {key} nearer to it than {config.cluster_ppm} ppm", "all", far)

@@ -1,11 +1,11 @@
-"""Lacks: what a reply lists as degraded, and why and how often, follows from the answers to its operation.
+"""Lacks: why a reply is degraded, and how often, follows from the answers to its operation.
 
-The caller goes by it. If no model read a text because the model was away, it is worth telling again later;
-if the model answered and said nothing of use, it is not.
+The caller decides by it. A text that no model read because the model was away is worth sending again later; a
+text about which the model said nothing of use is not.
 
-Law 1. A reason is that of an answer that the step was given; `timeout` may also be that none came.
-Law 2. It is counted as often as the answer has it. Of several answers some may have come to nothing: then it
-is counted as often as all of them have it, at most.
+Law 1. The reason is that of an answer to the step; `timeout` may also mean that no answer came.
+Law 2. The count is that of the answer. Of several answers some may belong to a plan that was dropped: then
+the count is at most the sum.
 """
 
 from collections.abc import Iterator
@@ -32,23 +32,23 @@ from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 from umi_sim.services.model.prompts import inputs
 
-ROWS: Final = "read"  # of whatever step
+ROWS: Final = "read"  # of any step
 LATE: Final = "timeout"
-OF_NO_ANSWER: Final = "compare"  # how many facts it leaves out is judged by the oracle
-DIVIDED: Final = "evolve_category"  # what it lacks of its members is judged by invariants/divisions.py
+OF_NO_ANSWER: Final = "compare"  # the oracle judges how many facts are not compared
+DIVIDED: Final = "evolve_category"  # missing members are judged by invariants/divisions.py
 
 Reason = tuple[str, int]
 
 
 class Lacks(Observer):
-    """Observes what each operation is answered.
+    """Compares degradations with the answers to their operation.
 
-    `is_sole`: only the services answer, no interceptor. `heard`, `speakers`: by operation.
+    `is_sole`: only the services answer, no interceptor. `answers`, `speakers`: by operation.
     """
 
     config: Config
     is_sole: bool
-    heard: dict[str, list[tuple[Call, Answer]]] = {}
+    answers: dict[str, list[tuple[Call, Answer]]] = {}
     speakers: dict[str, str] = {}
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
@@ -57,14 +57,14 @@ class Lacks(Observer):
 
     def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_sole:
-            self.heard.setdefault(call.op_id, []).append((call, answer))
+            self.answers.setdefault(call.op_id, []).append((call, answer))
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
-        answers = self.heard.pop(op_id, [])
-        # A repeated reply is the one of an earlier request, whose answers are gone.
+        answers = self.answers.pop(op_id, [])
+        # A repeated reply is the one of an earlier request, whose answers are not kept.
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
             for lack in outcome.degraded:
-                if lack.name in NAMES:  # what interceptors and workflows of one's own say is theirs
+                if lack.name in NAMES:  # not those of interceptors and added workflows
                     self.check(op_id, lack, answers)
 
     def check(self, op_id: str, lack: Degraded, answers: list[tuple[Call, Answer]]) -> None:
@@ -73,22 +73,28 @@ class Lacks(Observer):
         own = [it for it in answers if step in (ROWS, it[0].step)]
         is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in answers)
         is_elsewhere = is_divided or step == OF_NO_ANSWER
-        # A time-out leaves no answer behind, so nothing can be demanded of it.
-        if lack.reason == LATE or is_elsewhere or any(has_own_task(call) for call, _ in own):
+        # A time-out leaves no answer behind, and the task of an added step is unknown here.
+        models = [call.effect for call, _ in own if isinstance(call.effect, AskModel)]
+        if lack.reason == LATE or is_elsewhere or any(it.task not in PARSERS for it in models):
             return
-        found = [it for call, answer in own for it in self.reasons(step, call, answer) if it[1] > 0]
+        found = [it for call, answer in own for it in self.list_reasons(step, call, answer) if it[1] > 0]
         counts = [count for reason, count in found if reason == lack.reason]
-        rule, message = rules.DEGRADATION_NAMED, f"why {op_id} has {lack.name}"
+        rule, message = rules.DEGRADATION_NAMED, f"the reason for {lack.name} in the reply to {op_id}"
         demand(counts, rule, message, list(dict(found)), lack.reason)
         # two answers with 2 and 1 of them: 1 to 3, as the plan that used one of them may have been dropped
         is_true = lack.count == counts[0] if len(counts) == 1 else 1 <= lack.count <= sum(counts)
-        demand(is_true, rule, f"how often {op_id} has {lack.name} ({lack.reason})", counts, lack.count)
+        message = f"the count of {lack.name} ({lack.reason}) in the reply to {op_id}"
+        demand(is_true, rule, message, counts, lack.count)
 
-    def reasons(self, step: str, call: Call, answer: Answer) -> Iterator[Reason]:
-        """Yield what this answer may be a reason for, and how often."""
+    def list_reasons(self, step: str, call: Call, answer: Answer) -> Iterator[Reason]:
+        """Yield the reasons in this answer, each with its count."""
         match call.effect, answer:
             case Read() as read, ReadDone() as done if step == ROWS:
-                yield from reasons_of_rows(read, done)
+                strange = [
+                    it for it in done.rows if is_foreign(read.query, it) or is_left_out(read.query, it)
+                ]
+                yield "foreign", len(strange)
+                yield "damaged", sum(is_damaged(row) for row in done.rows if row not in strange)
             case _ if step == ROWS:
                 pass
             case Read() as read, ReadDone() as done:
@@ -102,22 +108,17 @@ class Lacks(Observer):
                 yield from ((kind, 1) for kind in causes(effect, answer))
 
 
-def has_own_task(call: Call) -> bool:
-    """Return True if a call asks a model something that only an added step asks."""
-    return isinstance(call.effect, AskModel) and call.effect.task not in PARSERS
-
-
 def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | None) -> Iterator[Reason]:
-    """Yield what is wrong with a reply without payload, or what was dropped of its payload."""
+    """Yield why a reply is of no use, or why parts of it were dropped, with their number."""
     about = subject_of(inputs(asked.prompt))
     read = PARSERS[asked.task](text, about, config)
     if isinstance(read, USELESS):
         yield read.reason, 1
     match read:
         case Extraction(partial=is_partial):
-            words = read if speaker is None else own_words(read, about.text, speaker)
+            found = read if speaker is None else own_words(read, about.text, speaker)
             yield "malformed", int(is_partial)
-            yield "passed_over", words.uncovered_count
+            yield "passed_over", found.uncovered_count
         case Routes(degraded=dropped) | Evolution(dropped=dropped):
             yield from ((reason, dropped.count(reason)) for reason in dict.fromkeys(dropped))
         case Resolution(reason=reason):
@@ -127,15 +128,9 @@ def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | N
 
 
 def reasons_of_surplus(workflow: str, done: ReadDone) -> Iterator[Reason]:
-    """Yield how much is more than a model is shown; of a session that goes by its bytes."""
+    """Yield how many rows are more than a model is shown; of a session any number, as its bytes decide."""
     sound = [row for row in done.rows if not is_damaged(row)]
     if workflow == "summarise":
         yield "too_many", len(sound) - SUMMARY_MEMBER_COUNT_MAX
     if workflow == "reflect":
         yield from (("too_many", 1) for _ in sound)
-
-
-def reasons_of_rows(read: Read, done: ReadDone) -> Iterator[Reason]:
-    strange = [row for row in done.rows if is_foreign(read.query, row) or is_left_out(read.query, row)]
-    yield "foreign", len(strange)
-    yield "damaged", sum(is_damaged(row) for row in done.rows if row not in strange)

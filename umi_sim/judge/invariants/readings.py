@@ -1,7 +1,7 @@
-"""Readings: what a reply of a model comes to, by its task, as the parsers of the memory read it.
+"""Readings: replies of models as the parsers of the memory read them, by task.
 
-Whether they read it rightly is a question of pure functions: tests/properties/readings.py reads each reply a
-second time. Judges read with them what a memory was told, and demand that it does what follows from that.
+Whether the parsers are right is tested apart: tests/properties/readings.py reads each reply a second time.
+Judges use them to know what a model said, and demand that the memory does what follows from that.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ from umi_sim.services.model.prompts import Inputs
 
 
 class PromptSubject(Data):
-    """The inputs of a prompt that its reply is read with; inputs of other tasks are empty."""
+    """The inputs of a prompt that are needed to read its reply; inputs of other tasks are empty."""
 
     text: str = ""
     query: str = ""
@@ -72,12 +72,12 @@ PARSERS: Final[Mapping[str, Parser]] = {
 
 
 def entity_of(entity_id: str, entity_type: str) -> Entity:
-    """Return an entity that was asked about; no more than id and type counts."""
+    """Return an entity of which no more than id and type counts."""
     return Entity(entity_id, entity_type, "", "", 1, 0, 0, "scratch", 0, 0)
 
 
 def subject_of(asked: Inputs) -> PromptSubject:
-    """Return the inputs of a prompt, as far as they have the form that the memory gives them."""
+    """Return the inputs of a prompt; one of another form than the memory gives it counts as empty."""
     turns = tuple(Turn(*turn) for turn in rows_of(asked, "turns", "role", "text"))
     entities, pairs = rows_of(asked, "entities", "entity_id", "type"), rows_of(asked, "pairs", "new", "old")
     ids = tuple(alias for alias, _ in rows_of(asked, "candidates", "id", "text"))
@@ -95,7 +95,7 @@ def text_of(asked: Inputs, name: str) -> str:
 
 
 def rows_of(asked: Inputs, name: str, first: str, second: str) -> tuple[tuple[str, str], ...]:
-    """Return two texts of each row of a list."""
+    """Return the two named texts of each object of the list that is this input."""
     rows = asked.get(name)
     objects = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     return tuple((text_of(row, first), text_of(row, second)) for row in objects)

@@ -1,7 +1,7 @@
 """Stored rows of one scope by kind, and the rules for relations among them.
 
-Law 1. What a relation connects exists, counts it and, if it contradicts, names it. Law 2. Written a second
-time, from the rows alone.
+Law 1. The facts that a relation connects exist, count it and, if it is a contradiction, name each other.
+Law 2. All is worked out a second time, from the rows alone.
 """
 
 from collections.abc import Container, Mapping
@@ -33,10 +33,11 @@ Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source
 
 
 class StoredRows(Owner):
-    """The stored rows of one scope, by kind and by the id that counts.
+    """The stored rows of one scope, by kind and id.
 
-    `misread`: rows that were given as damaged or as others since they were written, and to which workflow.
-    `deleted`: the addresses of rows that were there once.
+    `misread`: rows that storage gave as damaged, or with another body, since they were written; with the
+    workflows that got them so. `deleted`: the addresses of rows that were there once. `kinds`: of the
+    relations between two ends. `touching`: by entity, its relations.
     """
 
     scope: Scope
@@ -46,7 +47,7 @@ class StoredRows(Owner):
     ended: dict[str, Ended] = {}
     relations: list[Relation] = []
     kinds: dict[Ends, list[str]] = {}
-    touching: dict[str, list[Relation]] = {}  # by entity
+    touching: dict[str, list[Relation]] = {}
     vectors: dict[str, Vector] = {}
     access: dict[str, AccessRecord] = {}
     resources: dict[str, Resource] = {}
@@ -59,13 +60,18 @@ class StoredRows(Owner):
 
     @property
     def facts(self) -> dict[str, Entity]:
-        """Return the facts by id, those that have ended too."""
+        """Return the facts by id, current and ended."""
         return {**{key: it.fact for key, it in self.ended.items()}, **self.entities}
 
     def was_deleted(self, key: str) -> bool:
-        """Return True of the id of a fact that was there once, and was forgotten."""
+        """Return True if this is the id of a fact that was stored once, and was forgotten."""
         places = (Address(self.scope, kind, key) for kind in ("entity", "ended"))
         return key not in self.facts and any(place in self.deleted for place in places)
+
+    def is_complete_text(self, key: str) -> bool:
+        """Return True if this is the id of a resource that is no segment of another."""
+        resource = self.resources.get(key)
+        return resource is not None and resource.parent_id is None
 
     def put(self, row: Row) -> None:
         row_id, body = row.address.id, row.body
@@ -108,41 +114,40 @@ def check_relations(rows: StoredRows) -> None:
     for relation in rows.relations:
         ends = relation.source, relation.target
         kinds = rows.kinds[ends]
-        demand(kinds.count(relation.kind) == 1, rules.UNIQUE_ROWS, f"{relation.id} is there twice", 1, kinds)
-        demand(ends[0] != ends[1], rules.RELATION_ENDS, f"{relation.id} leads to itself", "", ends)
+        is_once = kinds.count(relation.kind) == 1
+        message = f"relations of the kind of {relation.id} at its ends"
+        demand(is_once, rules.UNIQUE_ROWS, message, 1, kinds)
+        demand(ends[0] != ends[1], rules.RELATION_ENDS, f"both ends of {relation.id} are one fact", "", ends)
         there = [key in facts and 0 < number <= facts[key].version for key, number in ends]
-        demand(all(there), rules.RELATION_ENDS, f"facts at the ends of {relation.id}", ends, there)
+        message = f"whether the ends {ends} of {relation.id} exist"
+        demand(all(there), rules.RELATION_ENDS, message, "both", there)
     for entity in facts.values():
         check_count(entity, rows)
         check_contradicts(entity, rows)
     for relation in rows.relations:
         own, key = relation.id, relation_id(rows.scope, relation.source, relation.target, relation.kind)
-        demand(
-            own == key, rules.UNIQUE_ROWS, "a relation under another id than its ends and kind give", key, own
-        )
+        demand(own == key, rules.UNIQUE_ROWS, "the id of a relation", key, own)
 
 
 def check_count(entity: Entity, rows: StoredRows) -> None:
     count, limit = len(rows.touching.get(entity.id, ())), limits.RELATION_COUNT_MAX
     got = entity.relation_count
-    demand(got == count, rules.RELATION_ENDS, f"relations of {entity.id}", count, got)
-    demand(count <= limit, rules.TABLES_BOUNDED, f"relations of {entity.id}", limit, count)
+    demand(got == count, rules.RELATION_ENDS, f"the number of relations in {entity.id}", count, got)
+    demand(count <= limit, rules.TABLES_BOUNDED, f"relations of {entity.id}", f"{limit} at most", count)
 
 
 def check_contradicts(entity: Entity, rows: StoredRows) -> None:
-    """Demand that a fact names what contradicts it, all of it while there is room."""
+    """Demand that a fact names the facts that contradict it, all of them while there is room."""
     refs, limit, due = entity.contradicts, limits.RELATION_COUNT_MAX, dict[str, None]()
     for relation in rows.touching.get(entity.id, ()):
         if relation.kind == "contradict":
             # a contradicts b: a names b, and b names a
             key, version = relation.target if relation.source[0] == entity.id else relation.source
             due[f"{key}@{version}"] = None
-    strange = [ref for ref in refs if ref not in due]
-    demand(
-        not strange, rules.RELATION_ENDS, f"{entity.id} contradicts what no relation says", list(due), refs
-    )
-    once = len(dict.fromkeys(refs)) == len(refs) <= limit
-    demand(once, rules.RELATION_ENDS, f"{entity.id} names a contradiction twice, or too many", limit, refs)
-    lacking = [ref for ref in due if ref not in refs]
-    has_room = len(refs) < limit
-    demand(not (lacking and has_room), rules.RELATION_ENDS, f"contradictions of {entity.id}", list(due), refs)
+    strange, rule = [ref for ref in refs if ref not in due], rules.RELATION_ENDS
+    demand(not strange, rule, f"{entity.id} names contradictions without a relation", list(due), refs)
+    is_once = len(dict.fromkeys(refs)) == len(refs) <= limit
+    message = f"contradictions that {entity.id} names"
+    demand(is_once, rule, message, f"each once, {limit} at most", refs)
+    missing = [ref for ref in due if ref not in refs]
+    demand(not missing or len(refs) >= limit, rule, message, list(due), refs)

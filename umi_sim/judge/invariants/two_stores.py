@@ -1,10 +1,10 @@
-"""Two stores: rules for main and legacy while rows move from one to the other, after every step.
+"""Two stores: rules for main and legacy while rows move from one to the other, checked after every step.
 
-Read from docs/spec/kelpie.md, part II, alone: it knows rows and phases, and nothing of how a migrator works.
+They follow from docs/spec/kelpie.md, part II, alone: they know rows and phases, not how a migrator works.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -23,7 +23,6 @@ from umi_core.messages.effects import (
     Failed,
     Outcome,
     Read,
-    Refused,
     Unknown,
 )
 from umi_core.messages.requests import Request
@@ -40,9 +39,10 @@ from umi_core.migration.requests import (
     StoresCompared,
 )
 from umi_core.migration.rows import MigrationPhase, Moved, MovedBegun
-from umi_core.rows import Address, Row
+from umi_core.rows import Address, Body, Row
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
+from umi_sim.judge.oracle.promises import is_foreign
 from umi_sim.machines.protocol import Machine
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
@@ -60,10 +60,10 @@ OF_LEGACY: Final = ("legacy", "dual_write")
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
 # The switches that change which store has the truth: at that moment both must say the same.
 EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
-STARTS: Final = ("find", "raise", "read_outbox")  # without main there is no phase, and nothing is done
+STARTS: Final = ("find", "raise", "read_outbox")  # these steps ask main, without which the phase is unknown
 HANDED_OVER: Final = ("handing_over", "done")
 OF_MOVE: Final = ("moved", "moved_begun", "moved_key", "outbox", "phase")
-# Rows of the memory that a hand-over may read and write, beside the row that says that the agent is open.
+# Rows of the memory that a hand-over may read and write, besides the row of the agent, which it may read.
 OWN: Final[Mapping[str, Sequence[str]]] = {
     "blocks": ("core",), "messages": ("message", "log"), "archival": ("archival", "log", "entity", "ended"),
 }  # fmt: skip
@@ -72,8 +72,8 @@ OWN: Final[Mapping[str, Sequence[str]]] = {
 class StoresView(Data):
     """The rows of one kind of one agent in both stores. A tombstone in main has no content.
 
-    `begun`: rows of which main does not say yet whether a request with a key has changed them. `keys`: those
-    that were used.
+    `begun`: rows that a request with a key may have changed, for which main has no result yet. `keys`: the
+    keys that were used.
     """
 
     phase: str
@@ -96,52 +96,41 @@ def view_stores(stores: Mapping[str, SimStore], scope: Scope, kind: str) -> Stor
     main, legacy = stores[MAIN].storage, stores[LEGACY].storage
     row = main.rows.get(Address(scope, "phase", kind))
     phase = row.body.phase if row is not None and isinstance(row.body, MigrationPhase) else LEGACY
-    outbox = tuple(ids_of(main, scope, "outbox", kind))
-    begun, keys = tuple(begun_in(main, scope, kind)), tuple(ids_of(main, scope, "moved_key", kind))
-    return StoresView(phase, contents(main, scope, kind), contents(legacy, scope, kind), outbox, begun, keys)
+    moved = [read_bodies(storage, scope, "moved", kind) for storage in (main, legacy)]
+    ours, theirs = ({key: it.content for key, it in each.items() if isinstance(it, Moved)} for each in moved)
+    outbox, keys = (tuple(read_bodies(main, scope, table, kind)) for table in ("outbox", "moved_key"))
+    bodies = read_bodies(main, scope, "moved_begun", kind).values()
+    begun = tuple(it.row_id for it in bodies if isinstance(it, MovedBegun))
+    return StoresView(phase, ours, theirs, outbox, begun, keys)
 
 
-def begun_in(storage: SimStorage, scope: Scope, kind: str) -> Iterator[str]:
-    for key in ids_of(storage, scope, "moved_begun", kind):
-        body = storage.rows[Address(scope, "moved_begun", f"{kind}/{key}")].body
-        assert isinstance(body, MovedBegun)
-        yield body.row_id
-
-
-def ids_of(storage: SimStorage, scope: Scope, table: str, kind: str) -> Iterator[str]:
-    start = f"{kind}/"
-    ids = storage.shelves.get(scope, {}).get(table, ())
-    return (own_id.removeprefix(start) for own_id in ids if own_id.startswith(start))
-
-
-def contents(storage: SimStorage, scope: Scope, kind: str) -> dict[str, str | None]:
-    found = {}
-    for own_id in ids_of(storage, scope, "moved", kind):
-        body = storage.rows[Address(scope, "moved", f"{kind}/{own_id}")].body
-        assert isinstance(body, Moved)
-        found[own_id] = body.content
-    return found
+def read_bodies(storage: SimStorage, scope: Scope, table: str, kind: str) -> dict[str, Body | None]:
+    """Return the rows of a table that are about a kind of rows, by the id behind that kind."""
+    # "blocks/b1" of the table `moved`: the block b1
+    start, ids = f"{kind}/", storage.shelves.get(scope, {}).get(table, ())
+    own_ids = [it for it in ids if it.startswith(start)]
+    return {it.removeprefix(start): storage.rows[Address(scope, table, it)].body for it in own_ids}
 
 
 class Work(Owner):
     """The state of one request in flight.
 
-    `unheard`: its questions without a good answer, with the store and the step of each. `pages`: rows of the
-    read that goes on page by page. `written`: rows that its batches to main are about, by the question.
-    `has_written`: it has sent a row. `is_keyed`: main has to hear of a key first, its own or that of an
-    earlier write of this row.
+    `unanswered`: its questions without a valid answer, with the store and the step of each. `pages`: rows of
+    the read that goes on page by page. `written`: rows that its batches to main are about, by the question.
+    `has_written`: it has sent a row. `is_keyed`: main must store a key first, its own or that of an earlier
+    write of this row.
     """
 
     request: MigrationRequest
-    unheard: dict[int, tuple[str, str]] = {}
+    unanswered: dict[int, tuple[str, str]] = {}
     pages: set[Address] = set()
     written: dict[int, list[str]] = {}
     has_written: bool = False
     is_keyed: bool = False
 
     def record_question(self, effect: Read | Commit, step: str, begun: Collection[str]) -> None:
-        """Record a question. `begun`: rows of which main may not have heard how a keyed write ended."""
-        self.unheard[effect.request_id] = effect.store, step
+        """Record a question. `begun`: rows with a keyed write whose end main may not have stored."""
+        self.unanswered[effect.request_id] = effect.store, step
         if isinstance(effect, Commit):
             ids = [it.address.id.partition("/")[2] for it in effect.writes if it.address.kind == "moved"]
             self.has_written |= bool(ids)
@@ -152,7 +141,7 @@ class Work(Owner):
             self.is_keyed |= self.request.request_key is not None or is_held_up
 
     def record_answer(self, asked: Asked, answer: Answer) -> None:
-        """Record an answer. A page with a cursor and without a new row leads nowhere: its read has failed."""
+        """Record an answer. A page with a cursor and without a new row counts as a failure of its read."""
         if isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.cursor is None:
             self.pages.clear()
         known_count = len(self.pages)
@@ -160,14 +149,14 @@ class Work(Owner):
         if isinstance(answer, ReadDone):
             self.pages.update(row.address for row in answer.rows)
         if is_good(asked, answer) and not (is_cut and len(self.pages) == known_count):
-            self.unheard.pop(answer.request_id, None)
+            self.unanswered.pop(answer.request_id, None)
 
 
 class TwoStores(Observer):
     """Observes all agents of a run.
 
-    `phases`: as they were last seen. `doubted`: ids of rows of which a write to main may still land; `keyed`:
-    those of which a migrator may not know that main has heard of a key.
+    `phases`: by agent and kind, after the last step. `doubted`: ids of rows for which a write to main may
+    still land. `keyed`: ids of rows with a key that main may not have stored.
     """
 
     stores: Mapping[str, SimStore] = {}
@@ -195,8 +184,8 @@ class TwoStores(Observer):
             self.doubt(agent, work)
 
     def doubt(self, agent: str, work: Work) -> None:
-        """Note rows that a batch may still write, between the read of a report and its reply."""
-        for question in work.unheard:
+        """Note the rows that an unanswered batch to main may still write."""
+        for question in work.unanswered:
             self.doubted[agent, work.request.kind].update(dict.fromkeys(work.written.get(question, ())))
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
@@ -217,7 +206,7 @@ class TwoStores(Observer):
                 self.phases[agent, kind] = now.phase
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
-        """Check a reply before the oracle does, since the stores show more than a client sees."""
+        """Check a reply before the oracle does: the stores show more than a client sees."""
         work = self.works[agent].pop(op_id, None)
         if work is None or work.request.kind not in KINDS:
             return
@@ -227,8 +216,8 @@ class TwoStores(Observer):
             check_done(op_id, work, outcome, now, doubted)
         elif isinstance(outcome, Failed | Unknown):
             check_failure(op_id, work, now)
-        elif isinstance(request, OF_ROWS) and is_not_ready(outcome):
-            message = f"{op_id} is sent to the memory, which does not have the rows yet"
+        elif isinstance(request, OF_ROWS) and isinstance(outcome.error, NotReady):
+            message = f"the phase in which {op_id} is refused since the memory has the rows"
             demand(now.phase in HANDED_OVER, rules.MIGRATION_ARRIVES, message, HANDED_OVER, now.phase)
         self.doubt(agent, work)
         is_in_doubt = isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded)
@@ -236,23 +225,17 @@ class TwoStores(Observer):
             # the batch to main may land after this reply: until then the stores may differ by this row
             doubted[request.id] = None
         if is_in_doubt and isinstance(request, WRITES) and request.request_key is not None:
-            # An added row has no id before it is stored, hence "": it holds up any later one of its log.
+            # An added row has no id before it is stored, hence "": any later row of its log waits for it.
             self.keyed[agent, request.kind][getattr(request, "id", "")] = None
 
 
-def is_not_ready(outcome: Outcome) -> bool:
-    return isinstance(outcome, Refused) and isinstance(outcome.error, NotReady)
-
-
 def check_done(op_id: str, work: Work, done: Done, now: StoresView, doubted: Mapping[str, None]) -> None:
-    """Check a reply against the stores; a request repeated under its key has written nothing."""
+    """Check a reply against the stores; a request that repeats another under its key has written nothing."""
     match work.request, done.value:
-        case PutRow(id=own_id, content=content), _ if work.has_written:
-            check_write(op_id, own_id, content, now)
-            check_mirrored(op_id, own_id, content, now, done)
-        case DropRow(id=own_id), _ if work.has_written:
-            check_write(op_id, own_id, None, now)
-            check_mirrored(op_id, own_id, None, now, done)
+        case PutRow() | DropRow() as request, _ if work.has_written:
+            content = request.content if isinstance(request, PutRow) else None
+            check_write(op_id, request.id, content, now)
+            check_mirrored(op_id, request.id, content, now, done)
         case AddRow(content=content), own_id if work.has_written:
             check_write(op_id, str(own_id), content, now)
         case ReadRow(id=own_id), content if done.degraded:
@@ -264,25 +247,20 @@ def check_done(op_id: str, work: Work, done: Done, now: StoresView, doubted: Map
 
 
 def is_good(asked: Asked, answer: Answer) -> bool:
-    """Return True if an answer is right: a row may be damaged, or another one than was asked for."""
+    """Return True if an answer is valid: no row is damaged, or another one than was asked for."""
     if not isinstance(asked, Read) or not isinstance(answer, ReadDone):
         return isinstance(answer, Committed)
     if isinstance(asked.query, ByIds):
         return all(row.address in asked.query.addresses and is_sound(row) for row in answer.rows)
     assert isinstance(asked.query, ByFilter)
     # A page is of one kind of moved rows, which its only condition names.
-    kinds = [str(condition.value) for condition in asked.query.where]
-    return all(is_row_of(asked.query, kinds, row) for row in answer.rows)
-
-
-def is_row_of(query: ByFilter, kinds: Sequence[str], row: Row) -> bool:
-    body, address = row.body, row.address
-    is_near = address.scope == query.scope and address.kind in query.kinds
-    return is_near and is_sound(row) and getattr(body, "kind", "") in kinds
+    query, kinds = asked.query, [str(condition.value) for condition in asked.query.where]
+    rows = [(it, getattr(it.body, "kind", "")) for it in answer.rows]
+    return all(not is_foreign(query, it) and is_sound(it) and kind in kinds for it, kind in rows)
 
 
 def is_sound(row: Row) -> bool:
-    """Return True if a row can lie where it does."""
+    """Return True if the body of a row fits its address, and is complete."""
     body, address = row.body, row.address
     if body is None or not is_whole_body(body):
         return False
@@ -290,9 +268,9 @@ def is_sound(row: Row) -> bool:
 
 
 def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
-    """Demand that a batch is about one kind of one agent, and in main behind the fence.
+    """Demand that a batch is about one kind of rows of one agent, and that one to main expects the phase.
 
-    Without the fence it could land after a switch of the phase.
+    `due`: the kinds of the requests in flight. Without that fence it could land after a switch of the phase.
     """
     written = [it.address for it in commit.writes]
     addresses = [*written, *(it.address for it in commit.expects)]
@@ -300,9 +278,9 @@ def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
     allowed = (*OF_MOVE, *(kind for each in kinds for kind in OWN.get(each, ())))
     strange = [it for it in addresses if it.kind not in allowed and (it in written or it.kind != "epoch")]
     is_own = all(each.scope == scope for each in addresses) and not strange
-    message = "a batch is about another kind of rows than was asked about, or another agent's"
+    message = "the rows of a batch, all of one kind that a request is about, and of its agent"
     demand(is_own and len(kinds) == 1 and kinds[0] in due, rules.PHASES_APART, message, due, addresses)
-    # planned in dual_write, lands in dual_read: without the fence the row would miss the outbox
+    # planned in dual_write, lands in dual_read: without the fence the outbox would not name the row
     is_fenced = commit.store != MAIN or any(each.address.kind == "phase" for each in commit.expects)
     message = "a batch to main does not expect the phase that it was planned in"
     demand(is_fenced, rules.ONE_TRUTH, message, "", commit.expects)
@@ -310,61 +288,65 @@ def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
 
 def check_phase(now: StoresView, before: str, whose: str) -> None:
     differing = now.differing() if (before, now.phase) in EQUAL or now.phase in WITH_OUTBOX else []
-    message = f"{whose} went from {before} to {now.phase} while the stores differ"
-    demand((before, now.phase) not in EQUAL or not differing, rules.SWITCH_WHEN_EQUAL, message, "", differing)
+    message = f"{whose} went from {before} to {now.phase} while rows differ between the stores"
+    demand((before, now.phase) not in EQUAL or not differing, rules.SWITCH_WHEN_EQUAL, message, [], differing)
     if whose.startswith(LOGS):
         check_log(now, whose)
     left = (*now.main, *now.outbox, *now.begun, *now.keys) if now.phase == "done" else ()
-    demand(not left, rules.MIGRATION_ARRIVES, f"{whose} are done, and rows of the move are left", (), left)
+    message = f"the move of {whose} is done, and rows of it are left"
+    demand(not left, rules.MIGRATION_ARRIVES, message, (), left)
     # written to main, not yet to legacy: the outbox has to name the row until legacy has it
-    untold = [own_id for own_id in differing if own_id not in now.outbox] if now.phase in WITH_OUTBOX else []
-    message = f"in {now.phase} legacy lacks {whose}, and the outbox does not say so"
-    demand(not untold, rules.OUTBOX_COMPLETE, message, now.outbox, untold)
+    missing = [own_id for own_id in differing if own_id not in now.outbox] if now.phase in WITH_OUTBOX else []
+    message = f"in {now.phase} legacy lacks {whose} that the outbox does not name"
+    demand(not missing, rules.OUTBOX_COMPLETE, message, now.outbox, missing)
 
 
 def check_log(now: StoresView, whose: str) -> None:
-    """Demand that numbers are dense from 1 in both stores; a purge of legacy and a hand-over remove some."""
+    """Demand that the numbers of a log are 1, 2, 3 ... in both stores, but for a purge or a hand-over."""
     for store, rows in ((MAIN, now.main), (LEGACY, now.legacy)):
         # three rows are 1, 2 and 3; a legacy that is purged in the end may lack any of them
         due = [f"{number:012}" for number in range(1, len(rows) + 1)]
         is_purged = now.phase in HANDED_OVER or (store == LEGACY and now.phase == "cleanup")
-        message = f"in {now.phase} {store} has a gap in the {whose}"
-        demand(is_purged or sorted(rows) == due, rules.NO_GAPS, message, due[-1:], sorted(rows))
+        message = f"in {now.phase} the numbers of {whose} in {store}"
+        demand(is_purged or sorted(rows) == due, rules.NO_GAPS, message, due, sorted(rows))
 
 
 def check_write(op_id: str, own_id: str, due: str | None, now: StoresView) -> None:
     got = (now.legacy if now.truth == LEGACY else now.main).get(own_id)
-    message = f"{op_id} is done in {now.phase}, and {now.truth} has not got it"
+    message = f"what {now.truth} has of row {own_id}, which {op_id} has written in {now.phase}"
     demand(got == due, rules.ONE_TRUTH, message, due, got)
 
 
 def check_mirrored(op_id: str, own_id: str, due: str | None, now: StoresView, done: Done) -> None:
     """Demand that a write done in legacy is in main too, or reported as missing there.
 
-    Reads do not show it: legacy has the truth. A log waits for earlier rows without a report.
+    Reads cannot show that, since legacy has the truth. An added row of a log is exempt: it may wait for
+    earlier rows without a report.
     """
     got = now.main.get(own_id)
-    is_told = now.phase != "dual_write" or bool(done.degraded)
-    demand(is_told or got == due, rules.MIRROR_TOLD, f"{op_id} is done, and main does not know", due, got)
+    is_reported = now.phase != "dual_write" or bool(done.degraded)
+    message = f"what main has of row {own_id}, which {op_id} has written to legacy"
+    demand(is_reported or got == due, rules.MIRROR_TOLD, message, due, got)
 
 
 def check_fallback(op_id: str, shown: Mapping[str, object], now: StoresView) -> None:
+    """Demand that a read from legacy alone shows no row that main has with another content."""
     other = [own_id for own_id, it in shown.items() if own_id in now.main and now.main[own_id] != it]
-    message = f"{op_id} was read from legacy, and main has something else"
-    demand(not other, rules.FALLBACK_SEES_SETTLED, message, other, shown)
+    message = f"{op_id} was read from legacy, and main has other contents of these rows"
+    demand(not other, rules.FALLBACK_SEES_SETTLED, message, [], other)
 
 
 def check_failure(op_id: str, work: Work, now: StoresView) -> None:
     """Demand that a failure has a cause: the store that has the truth has failed.
 
-    Any store counts while the phase is unknown, and main if it has to hear of a key first.
+    Main counts as well if it has to store a key first, and at the steps that read the phase.
     """
-    # a keyed write in dual_write: legacy has the truth, but main has to hear of the key first
-    due, failed = (now.truth, MAIN) if work.is_keyed else (now.truth,), [*work.unheard.values()]
+    # a keyed write in dual_write: legacy has the truth, but main has to store the key first
+    due, failed = (now.truth, MAIN) if work.is_keyed else (now.truth,), [*work.unanswered.values()]
     if not isinstance(work.request, OF_ROWS):
         due = MAIN, LEGACY  # it asks both
     has_reason = any(store in due or step in STARTS for store, step in failed)
-    message = f"{op_id} fails in {now.phase}, and no store that it needs has failed"
+    message = f"{op_id} fails in {now.phase}; the stores that have failed it"
     demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, due, failed)
 
 
@@ -375,6 +357,6 @@ def check_report(op_id: str, report: StoresCompared, now: StoresView, doubted: M
     on_its_way = {**dict.fromkeys((*now.outbox, *report.unsettled)), **doubted}
     # a row in the outbox differs for now, and need not be listed
     hidden = [own_id for own_id in differing if own_id not in listed and own_id not in on_its_way]
-    demand(not hidden, rules.REPORT_HONEST, f"{op_id} does not tell what differs", hidden, report)
+    demand(not hidden, rules.REPORT_HONEST, f"{op_id} does not report rows that differ", hidden, report)
     invented = [own_id for own_id in listed if own_id not in differing and own_id not in doubted]
-    demand(not invented, rules.REPORT_HONEST, f"{op_id} tells of differences that are none", invented, report)
+    demand(not invented, rules.REPORT_HONEST, f"{op_id} reports rows that do not differ", invented, report)

@@ -1,14 +1,15 @@
-"""Upkeep: the work that rows say is left to do, and whether a memory knows of it.
+"""Upkeep and divisions: the work that rows say is left to do, and whether a memory has scheduled it.
 
-Law 1. What an acknowledged commit has left to do is known in the step that hears of it, and what it has done
-is not wanted any more, unless it hears of it late.
-Law 2. A life that has just recovered knows of all of it, and of nothing else.
-Law 3. What is looked at and still lacks something is looked at again: after as long as it has been left, an
-interval at least and a day or an interval at most.
+Law 1. Work that an acknowledged commit leaves is scheduled in the step that is given its answer, and work
+that the commit has done is not, unless another commit may have landed since.
+Law 2. A life that has just recovered has scheduled all of the work, and nothing else.
+Law 3. Work that fails is tried again after as long as its row has been left alone: an interval at least, and
+at most a day, or the interval if that is longer.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final, TypeGuard
 
 import msgspec
@@ -22,7 +23,7 @@ from umi_core.state import State
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.promises import is_damaged
-from umi_sim.judge.plain.scores import again_ms
+from umi_sim.judge.plain.scores import again_ms, division_ms
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
@@ -30,16 +31,16 @@ from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
 
-KEPT_UP: Final = ("category", "resource", "reflection")
-DOERS: Final = ("memorize", "summarise", "reflect")
-PURGE: Final = "epoch"  # the row of the agent, of which the purge is left to do
+KINDS: Final = ("category", "resource", "reflection")
+WORKFLOWS: Final = ("memorize", "summarise", "reflect")
+PURGE: Final = "epoch"  # by the row of a closed agent, the purge of its rows is scheduled
+Due = tuple[int, int | None]  # the version of a row, and when something of it is due
+UNKNOWN: Final[Due] = (0, None)
+UpkeepRow = Category | Resource | Reflection
 
 
-Kept = Category | Resource | Reflection
-
-
-def has_work(body: object) -> TypeGuard[Kept]:
-    """Return True if a row says that something is left to do."""
+def has_work(body: object) -> TypeGuard[UpkeepRow]:
+    """Return True if a row says that work is left to do."""
     match body:
         case Category(summary_dirty=True, member_count=count):
             return count > 0
@@ -50,62 +51,65 @@ def has_work(body: object) -> TypeGuard[Kept]:
     return False
 
 
-def list_unfinished(storage: SimStorage, scope: Scope) -> list[Kept]:
+def list_unfinished(storage: SimStorage, scope: Scope) -> list[UpkeepRow]:
     return [body for row in storage.live_rows(scope) if has_work(body := row.body)]
 
 
 def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
-    """Check the schedule of a recovered memory.
+    """Check what a recovered memory has scheduled: upkeep, and divisions of categories.
 
-    `is_sure`: no row can have come back damaged, which counts as none.
+    `is_sure`: storage has given no row as damaged, which counts as none.
     """
     interval_ms, got = state.config.upkeep_interval_ms, dict(state.tiers.upkeep)
+    categories = [it for row in storage.live_rows(state.scope) if isinstance(it := row.body, Category)]
+    divided = {it.name: at_ms for it in categories if (at_ms := division_ms(it, state.config)) is not None}
+    check_schedule("divisions", divided, dict(state.tiers.dues), is_sure=is_sure)
     if state.phase == "closed":
-        demand(
-            PURGE in got, rules.RESTART_KEEPS_DUES, "the purge of a closed agent after a restart", PURGE, got
-        )
+        message = "the purge of a closed agent is not scheduled after a restart"
+        demand(PURGE in got, rules.RESTART_KEEPS_DUES, message, PURGE, got)
         return
     unfinished = list_unfinished(storage, state.scope) if interval_ms else []
     due = {it.id: it.updated_ms + interval_ms for it in unfinished}
+    check_schedule("upkeep", due, got, is_sure=is_sure)
+
+
+def check_schedule(name: str, due: Mapping[str, int], got: Mapping[str, int], *, is_sure: bool) -> None:
     # a damaged row counts as none: it can hide work, and cannot make any
     strange = {key: at_ms for key, at_ms in got.items() if due.get(key) != at_ms}
-    demand(not strange, rules.RESTART_KEEPS_DUES, "upkeep after a restart that was not due", due, strange)
+    message = f"{name} that a restart has scheduled without need, or at another time"
+    demand(not strange, rules.RESTART_KEEPS_DUES, message, due, strange)
     lost = [key for key in due if key not in got] if is_sure else []
-    demand(not lost, rules.RESTART_KEEPS_DUES, "upkeep that was due and is not after a restart", due, got)
+    demand(not lost, rules.RESTART_KEEPS_DUES, f"{name} that a restart has not scheduled", due, got)
 
 
-Due = tuple[int, int | None]  # the version of a row, and when something of it is due
-UNTOLD: Final[Due] = (0, None)
+class UpkeepSchedule(Observer):
+    """Checks that a memory schedules the work that commits leave to do.
 
-
-class Tended(Observer):
-    """Checks that a memory knows the work that commits leave to do.
-
-    `told`: by agent, the work that the commit it hears of in this step leaves, by id; None: nothing.
-    `newest`: by agent, the newest row of each id that its life was told of. `heard`: by agent, how many
-    commits it has heard of; `begun`: by request, how many when it was asked for. `is_late`: by agent, whether
-    others may have landed since, as is always possible in background work. `looks`: by agent, the row that a
-    look at the work left finds in this step. `is_forged`: rows and answers may be others than were committed,
-    and the newest one is unknown.
+    `reported`: by agent, the work that the commit leaves whose answer it gets in this step, by id of the row;
+    None: nothing. `newest`: by agent, the newest row of each id in the answers that its life got.
+    `counts`: by agent, how many commits were answered; `begun`: by request, that number when it was issued.
+    `is_late`: by agent, whether another commit may have landed between, as is always possible in background
+    work. `looks`: by agent, the unfinished row that its upkeep reads in this step. `is_forged`: rows and
+    answers may differ from what was committed, so the newest row is unknown.
     """
 
     config: Config
     is_forged: bool
     reported: dict[str, dict[str, int | None]] = {}
     newest: dict[str, dict[str, Due]] = {}
-    heard: Counter[str] = msgspec.field(default_factory=Counter)
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
     begun: dict[str, int] = {}
     is_late: dict[str, bool] = {}
-    looks: dict[str, Kept] = {}
+    looks: dict[str, UpkeepRow] = {}
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
-        self.begun[op_id] = self.heard[agent]
+        self.begun[op_id] = self.counts[agent]
 
     def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_forged:
             return
+        asker = call.old_asker if call.old_asker in self.newest else call.agent
         if call.workflow == "upkeep" and isinstance(answer, ReadDone):
-            asker = call.old_asker if call.old_asker in self.newest else call.agent
             for row in answer.rows:
                 if not is_damaged(row) and has_work(row.body):
                     self.looks[asker] = row.body
@@ -113,66 +117,53 @@ class Tended(Observer):
         begun, commit = self.begun.get(call.op_id, -1), call.effect
         if not isinstance(commit, Commit) or not isinstance(answer, Committed):
             return
-        asker = call.old_asker if call.old_asker in self.newest else call.agent
-        # asked when two commits were known, answered when three are: the third may have written the same row
-        self.is_late[asker] = self.heard[asker] > begun
-        self.heard[asker] += 1
+        # issued when two commits were answered, answered when three are: the third may have written the row
+        self.is_late[asker] = self.counts[asker] > begun
+        self.counts[asker] += 1
         receipts = [it.body for it in commit.writes if isinstance(it.body, Receipt)]
         if answer.receipt not in (None, *receipts):
             return  # an earlier batch of its own has the key
-        versions = {where.id: version for where, version in answer.versions if where.kind in KEPT_UP}
-        bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, Kept)}
+        versions = {where.id: version for where, version in answer.versions if where.kind in KINDS}
+        bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, UpkeepRow)}
         newest = self.newest.setdefault(asker, {})
         if not self.is_late[asker]:  # storage may have lost rows, and count from a lower version again
-            newest |= dict.fromkeys(bodies, UNTOLD)
+            newest |= dict.fromkeys(bodies, UNKNOWN)
         for key, body in bodies.items():
-            # row 3 was heard of, row 2 comes late: row 3 says what is left to do
-            newest[key] = max(newest.get(key, UNTOLD), (versions[key], self.due_ms(body)), key=version_of)
+            # version 3 is known, version 2 comes late: version 3 says what is left to do
+            now = versions[key], self.due_ms(body)
+            newest[key] = max(newest.get(key, UNKNOWN), now, key=itemgetter(0))
         self.reported[asker] = {key: newest[key][1] for key in bodies}
 
-    def due_ms(self, body: Kept) -> int | None:
+    def due_ms(self, body: UpkeepRow) -> int | None:
         interval_ms = self.config.upkeep_interval_ms
         return body.updated_ms + interval_ms if interval_ms and has_work(body) else None
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         """Compare the work that commits left with the schedule.
 
-        A late answer may leave work scheduled that is done; it is looked at, and left as it is.
+        A late answer may leave work scheduled that is done already; upkeep finds nothing to do there.
         """
         reported, memory, is_late = self.reported.pop(agent, {}), memory_of(machine), self.is_late.get(agent)
-        seen = self.looks.pop(agent, None)
-        if seen is not None and memory is not None and is_being_done(memory.state):
-            self.check_look(agent, seen, memory.state)
-        if not reported or memory is None:
+        seen, scheduled = self.looks.pop(agent, None), memory.state.tiers.upkeep if memory is not None else {}
+        if memory is None:
             return
-        known = {key: memory.state.tiers.upkeep.get(key) for key in reported}
-        wrong = {
-            key: due
-            for key, due in reported.items()
-            if due != known[key] and not (is_late and known[key] is not None)
-        }
-        message = f"{agent}: what a commit has left to do, as it is known"
-        demand(not wrong, rules.PENDING_UNTIL_DONE, message, wrong, known)
-
-    def check_look(self, agent: str, seen: Kept, state: State) -> None:
-        """Demand that unfinished work is looked at again no sooner than it has been left."""
-        at_ms, known_ms = again_ms(seen, state.seen_ms, self.config), state.tiers.upkeep.get(seen.id)
-        message = f"{agent}: when what lacks something is looked at again"
-        demand(known_ms in (None, at_ms), rules.PENDING_UNTIL_DONE, message, at_ms, known_ms)
+        # An operation of background work that upkeep begins at once: else there was nothing to do.
+        running = [it for it in memory.state.operations.values() if it.op_id is None]
+        if seen is not None and any(it.workflow in WORKFLOWS for it in running):
+            due_ms, known_ms = again_ms(seen, memory.state.seen_ms, self.config), scheduled.get(seen.id)
+            message = f"when {agent} tries the unfinished work of {seen.id} again"
+            demand(known_ms in (None, due_ms), rules.PENDING_UNTIL_DONE, message, due_ms, known_ms)
+        known = {key: scheduled.get(key) for key in reported}
+        others = {key: due for key, due in reported.items() if due != known[key]}
+        wrong = {key: due for key, due in others.items() if not (is_late and known[key] is not None)}
+        message = f"the work that a commit of {agent} leaves, as it is scheduled"
+        if reported:
+            demand(not wrong, rules.PENDING_UNTIL_DONE, message, wrong, known)
 
     def observe_takeover(self, agent: str, old: str) -> None:
         """Give the old life its own tables: its answers are no longer those of `agent`."""
-        self.newest[old], self.heard[old] = self.newest.pop(agent, {}), self.heard[agent]
+        self.newest[old], self.counts[old] = self.newest.pop(agent, {}), self.counts[agent]
 
     def observe_crash(self, agent: str) -> None:
         for table in (self.reported, self.newest, self.is_late, self.looks):
             table.pop(agent, None)
-
-
-def is_being_done(state: State) -> bool:
-    """Return True if a look has found something to do, which follows at once."""
-    return any(it.op_id is None and it.workflow in DOERS for it in state.operations.values())
-
-
-def version_of(due: Due) -> int:
-    return due[0]

@@ -36,10 +36,10 @@ from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 
-# Commit keys: operations send batches under one key only if they were asked under one request key.
+# Commit keys: two operations send batches under one commit key only if their requests have one request key.
 #
-# Storage keeps a receipt for each key, and takes a second batch under it for the first one sent again. So
-# an operation whose batch has the key of another one is told that it is done, and none of it is stored.
+# Storage keeps a receipt for each commit key, and takes a second batch under it for the first one sent again.
+# So an operation whose batch has the key of another one is acknowledged, and none of it is stored.
 
 
 class CommitKeys(Owner):
@@ -60,11 +60,11 @@ class CommitKeys(Owner):
     def observe_answer(self, call: Call) -> None:
         if not isinstance(call.effect, Commit) or not call.effect.key:
             return
-        key, asked = call.effect.key, self.request_keys.get((call.agent, call.op_id))
-        # Two requests under one request key are one deed: the second may send the batch of the first again.
-        committer = call.op_id if asked is None else f"{call.agent}: request key {asked}"
+        key, request_key = call.effect.key, self.request_keys.get((call.agent, call.op_id))
+        # Of two requests with one request key the second may send the batch of the first again.
+        committer = call.op_id if request_key is None else f"{call.agent}: request key {request_key}"
         first = self.committers.setdefault(key, committer)
-        message = f"{committer} commits under the key of {first}"
+        message = f"the commit key of {committer}, which {first} has used"
         demand(first == committer, rules.KEYS_DIFFER, message, "another key", key)
 
     def observe_wipe(self) -> None:
@@ -72,21 +72,21 @@ class CommitKeys(Owner):
         self.committers.clear()
 
 
-# Closing: whether an agent is open, and that it answers so.
+# Closing: whether an agent is open, and that it replies accordingly.
 #
-# Law 1. A request that closes or opens an agent runs alone: it ends after all that was asked before,
-# and before all that is asked later; what is refused for itself alone is refused at once.
-# Law 2. A closed agent refuses everything as not found; what is asked of an open one is never refused so.
-# Law 3. If the outcome of a request is unknown, storage knows whether it happened, once a later life,
+# Law 1. A request that closes or opens an agent runs alone: it ends after all earlier requests and before all
+# later ones; a malformed request is refused at once.
+# Law 2. A closed agent refuses everything as not found; a request to an open agent is never refused so.
+# Law 3. If the outcome of a request is unknown, storage knows whether it was carried out, once a later life,
 # or the same one anew, has claimed the row of the agent: then the next reply follows from that.
-# Law 4. What is closed has lost everything, and is opened with nothing: all other models begin anew.
+# Law 4. A closed agent has lost everything, and is opened with nothing: all other models begin anew.
 
 
 class Closing(OracleModel):
     """Judges requests that close or open the agent.
 
-    `flying`: requests without a reply, in order. `doubted`: those of them that close or open the agent, and
-    have an unknown outcome. `deletes`: all that were ever asked for.
+    `flying`: requests without a reply, in order. `doubted`: requests that close or open the agent, with an
+    unknown outcome. `deletes`: all requests that close the agent. `keys`: the request keys of the API.
     """
 
     judges = (DeleteAgent, OpenAgent)
@@ -94,7 +94,7 @@ class Closing(OracleModel):
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
-        self.keys = Keys()  # those of the API, which it shares
+        self.keys = Keys()
         self.on_closed: Callable[[], None] = lambda: None
         self.is_closed = False
         self.deletes: list[str] = []
@@ -120,15 +120,13 @@ class Closing(OracleModel):
         """Return True if the agent is closed, or was at some time."""
         return any(map(self.surroundings.is_durable, self.deletes))
 
-    # How it ends.
+    # Replies.
 
     def observe_reply(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
-        before = [key for key in self.flying if key != ending.op_id]
-        # `flying` is in the order of requests, so its index
-        # is the number of those that were asked before it.
-        before = before[: list(self.flying).index(ending.op_id)]
-        earlier = [self.flying[key] for key in before]
+        # `flying` is in the order of requests.
+        before = list(self.flying)[: list(self.flying).index(ending.op_id)]
+        switches = [key for key in before if isinstance(self.flying[key], AgentRequest)]
         del self.flying[ending.op_id]
         error = getattr(outcome, "error", None)
         if isinstance(error, errors.TooBusy) or bad_request(request) is not None:
@@ -137,18 +135,20 @@ class Closing(OracleModel):
         #   delete_agent   no answer        crash, restart
         #   get_block                                       NotFound: the delete is durable, so that is right
         self.settle()
+        is_alone = isinstance(request, AgentRequest)
+        message = f"earlier requests that {ending.op_id} had to wait for"
+        waiting = before if is_alone else switches
+        demand(not waiting, rules.CLOSED_IS_CLOSED, message, [], waiting)
         if isinstance(request, AgentRequest):
-            self.judge_alone(
-                ending.op_id, not earlier, "ended beside requests that were asked before", before
-            )
             self.judge_switch(ending, request, outcome)
         else:
-            switches = [it for it in earlier if isinstance(it, AgentRequest)]
-            self.judge_alone(ending.op_id, not switches, "did not wait for the agent", switches)
-            self.judge_other(ending, outcome)
+            state = "closed" if self.is_closed else "open"
+            message = f"the reply to {ending.op_id} {type(request).__name__} by an agent that is {state}"
+            due = "NotFound" if self.is_closed else "no NotFound"
+            demand(is_gone(outcome) == self.is_closed, rules.CLOSED_IS_CLOSED, message, due, outcome)
 
     def settle(self) -> None:
-        """Apply the doubted requests that turned out durable."""
+        """Apply the doubted requests that are durable."""
         for op_id, request in self.doubted.items():
             if self.surroundings.is_durable(op_id):
                 self.switch(is_closed=isinstance(request, DeleteAgent))
@@ -159,64 +159,59 @@ class Closing(OracleModel):
         if is_closed and not was_closed:
             self.on_closed()
 
-    def judge_alone(self, op_id: str, holds: bool, what: str, got: object) -> None:
-        demand(holds, rules.CLOSED_IS_CLOSED, f"{op_id} {what}", [], got)
-
-    def judge_other(self, ending: Ending, outcome: Outcome) -> None:
-        message = f"{ending.op_id} {type(ending.request).__name__} of "
-        message += "a closed agent is answered" if self.is_closed else "an open agent finds none"
-        due = "NotFound" if self.is_closed else "an answer"
-        demand(is_gone(outcome) == self.is_closed, rules.CLOSED_IS_CLOSED, message, due, outcome)
-
     def judge_switch(self, ending: Ending, request: AgentRequest, outcome: Outcome) -> None:
         op_id, is_delete = ending.op_id, isinstance(request, DeleteAgent)
         if isinstance(outcome, Unknown):
             self.doubted[op_id] = request
         elif isinstance(outcome, Done):
-            # its key stays known: the same request may come again and is told the same
+            # its key stays known: the same request may come again, and gets the same reply
             value = ending.value(AgentSwitched)
             if value is not None and self.is_news(op_id, request.request_key, value):
                 self.judge_done(op_id, value, is_delete=is_delete)
             return
         elif is_gone(outcome):
-            is_fair = is_delete and self.is_closed
-            demand(is_fair, rules.CLOSED_IS_CLOSED, f"{op_id} finds no agent, and there is one", "", outcome)
+            is_right = is_delete and self.is_closed
+            message = f"{op_id} finds no agent, though there is one"
+            demand(is_right, rules.CLOSED_IS_CLOSED, message, "another reply", outcome)
         elif isinstance(outcome, Refused) and isinstance(outcome.error, errors.KeyReused):
             self.keys.judge_reused(op_id, str(request.request_key))
         elif isinstance(outcome, Failed):
             is_durable = self.surroundings.is_durable(op_id)
-            demand(not is_durable, rules.CLOSED_IS_CLOSED, f"{op_id} has failed, and happened", "", outcome)
+            message = f"the reply to {op_id}, which is durable"
+            demand(not is_durable, rules.CLOSED_IS_CLOSED, message, "no failure", outcome)
         if not isinstance(outcome, Unknown):
             self.keys.drop(op_id, request.request_key)
 
     def is_news(self, op_id: str, key: str | None, value: AgentSwitched) -> bool:
         """Return True if the reply reports what this very request did."""
         if key is None:
-            demand(not value.repeated, rules.KEY_ONCE, f"{op_id} repeats something and has no key", "", value)
+            demand(not value.repeated, rules.KEY_ONCE, f"{op_id} is repeated, without a key", "", value)
             return True
-        # The first reply under a key says `repeated=False`
-        # and later ones say True: all else must be the same.
+        # The first reply under a key has `repeated=False`
+        # and later ones have True: all else must be the same.
         plain, now_ms = structs.replace(value, repeated=False), self.surroundings.world_ms()
         self.keys.judge_done(op_id, key, plain, repeated=value.repeated, now_ms=now_ms)
         return not value.repeated
 
     def judge_done(self, op_id: str, value: AgentSwitched, *, is_delete: bool) -> None:
         due = "closed" if is_delete else "opened" if self.is_closed else "unchanged"
-        demand(value.change == due, rules.CLOSED_IS_CLOSED, f"what {op_id} did", due, value)
+        demand(value.change == due, rules.CLOSED_IS_CLOSED, f"the change in the reply to {op_id}", due, value)
         holds = not (is_delete and self.is_closed)
-        demand(holds, rules.CLOSED_IS_CLOSED, f"{op_id} closed an agent that was closed", "NotFound", value)
+        message = f"the reply to {op_id}, which closes a closed agent"
+        demand(holds, rules.CLOSED_IS_CLOSED, message, "NotFound", value)
         self.switch(is_closed=is_delete)
 
 
 # Old lives: what a memory may still do when a later life has its place and has claimed the next epoch.
 #
-# Law 1. It writes nothing more: what it is told to be durable was so before it woke up, or is another's.
-# Law 2. It is deposed when a commit of it is told that the epoch has changed, or when it looks up how a
+# Law 1. It writes nothing more: a batch that is acknowledged to it was durable before it was woken, or is of
+# another life.
+# Law 2. It is fenced when the answer to one of its commits names another epoch, or when it looks up how a
 # request ended that closes or opens its agent, and not before: from then on all but its working tier
-# ends as `Deposed`, or as Unknown where a commit may have happened.
+# ends as `Deposed`, or as Unknown where a commit may be durable.
 # Law 3. A request that it reports as failed is not stored.
-# Law 4. Its working tier goes on as if nothing had come to pass. Its reads are not judged: they may show
-# what was there before it lost its place, or what the later life has written.
+# Law 4. Its working tier goes on as before. Its reads are not judged: they may show the rows from before the
+# takeover, or rows that the later life has written.
 
 
 EPOCH: Final = "epoch"
@@ -224,10 +219,12 @@ OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # what changes a w
 
 
 class ReplacedLife(Owner):
-    """A life that another one has replaced. `keys`: of all batches that were durable when it woke up.
+    """A life that another one has replaced.
 
-    `working`: what its working tier must answer, as long as it opens no other session. `told`: it has heard
-    that the epoch is another one. `is_purged`: rows may go, one page after the other, while it reads them.
+    `keys`: the commit keys of all batches that were durable when it was woken. `working`: what its working
+    tier must reply, until it opens another session. `is_fenced`: an answer to it named another epoch.
+    `is_purged`: rows may be deleted page by page while it reads them. `is_switching`: a request of its own
+    may have raised the epoch without an answer.
     """
 
     agent: str
@@ -238,16 +235,15 @@ class ReplacedLife(Owner):
     working: WorkingModel | None
     seen_ms: int
     keys: frozenset[str] = frozenset()
-    told: bool = False
+    is_fenced: bool = False
     is_purged: bool = False
     is_switching: bool = False
 
     def __post_init__(self) -> None:
-        """Note whether a request of it may have raised the epoch without its knowledge."""
         self.is_switching = any(isinstance(it, AgentRequest) for it in self.requests.values())
 
     def woke(self) -> None:
-        """Take the durable keys: this life goes on, and a later one has claimed its epoch."""
+        """Take the durable keys: this life goes on, and a later one has claimed the next epoch."""
         self.keys = self.surroundings.durable_keys()
 
     def read_clock(self, reading_ms: int) -> int:
@@ -264,9 +260,9 @@ class ReplacedLife(Owner):
         if isinstance(call.effect, Commit):
             self.judge_answer(call.op_id, call.effect, answer)
         elif call.workflow == "recover" and isinstance(answer, ReadDone):
-            # A life that lost the answer to its own delete_agent or open_agent recovers in its middle; the
-            # epoch that it reads then is that of its successor.
-            self.told |= any(row.address.kind == EPOCH for row in answer.rows)  # it looks up the epoch
+            # A life that got no answer to its own delete_agent or open_agent recovers while it is running;
+            # the epoch that it reads then is that of its successor.
+            self.is_fenced |= any(row.address.kind == EPOCH for row in answer.rows)
         if request is not None:
             self.failures.observe_answer(call, request, answer, self.seen_ms)
         if isinstance(request, Remember) and self.working is not None:
@@ -274,12 +270,12 @@ class ReplacedLife(Owner):
 
     def judge_answer(self, op_id: str, commit: Commit, answer: Answer) -> None:
         if isinstance(answer, EffectFailed):
-            self.told |= any(address.kind == EPOCH for address, _ in answer.changed)
+            self.is_fenced |= is_of_epoch(answer.changed)
         elif isinstance(answer, Committed):
             receipt = answer.receipt
             is_others = isinstance(receipt, Receipt) and receipt.by[0] != self.epoch
-            # Committed is a right answer to a batch that was durable before the takeover, or to one that
-            # storage lied about; any other batch of this epoch must have met a conflict.
+            # Committed is right for a batch that was durable before the takeover, or one that storage has
+            # acknowledged and lost; any other batch of this epoch must have met a conflict.
             is_known = commit.key in self.keys or self.surroundings.atlas.has_struck(op_id)
             message = f"a life of epoch {self.epoch} wrote {commit.key} when a later one had begun"
             demand(is_known or is_others, rules.OLD_LIFE_FENCED, message)
@@ -290,10 +286,10 @@ class ReplacedLife(Owner):
         is_of_working = isinstance(request, WorkingRequest)
         if not is_of_working:
             self.judge_outcome(op_id, request, outcome)
-            if self.told or (self.is_purged and is_unusable(outcome)):
-                # Its failures need no cause of their own: it lost
-                # its place, or its rows went while it read them.
-                del self.failures.heard[op_id]
+            # A failure needs no other cause if it is fenced, or if its rows were deleted while it read them.
+            is_unusable = isinstance(outcome, Failed) and getattr(outcome.error, "kind", "") == "unusable"
+            if self.is_fenced or (self.is_purged and is_unusable):
+                del self.failures.calls[op_id]
             else:
                 self.failures.observe_reply(ending)
         if isinstance(outcome, Done) and isinstance(outcome.value, OPENS):
@@ -302,43 +298,35 @@ class ReplacedLife(Owner):
             self.working.observe_reply(ending)
 
     def judge_outcome(self, op_id: str, request: Request, outcome: Outcome) -> None:
-        """Demand that a request is deposed once the life has heard of a later one, and only then."""
+        """Demand that a request ends as `Deposed` if the life is fenced, and only then."""
         error: Error | None = getattr(outcome, "error", None)
+        rule = rules.OLD_LIFE_FENCED
         message = f"{op_id} {type(request).__name__} of a life of epoch {self.epoch}"
         is_reported_lost = isinstance(outcome, Failed) and self.surroundings.is_durable(op_id)
-        demand(
-            not is_reported_lost, rules.OLD_LIFE_FENCED, f"{message} is stored", "Done or Unknown", outcome
-        )
-        if self.told:
-            # Its own delete_agent may have raised the epoch to
-            # 8 without an answer: it then still names its 7.
+        demand(not is_reported_lost, rule, f"{message}, which is durable", "Done or Unknown", outcome)
+        if self.is_fenced:
+            # Its own delete_agent may have raised the epoch to 8
+            # without an answer: then the error still names epoch 7.
             is_own = self.is_switching and isinstance(error, Deposed) and 0 < error.epoch <= self.epoch
             is_deposed = isinstance(outcome, Failed) and (is_own or error == Deposed(self.epoch))
             is_wrong = error is not None and error == bad_request(request)
             holds = is_deposed or is_wrong or isinstance(outcome, Unknown)
-            demand(holds, rules.OLD_LIFE_FENCED, f"{message}, which knows of a later one", "Deposed", outcome)
+            demand(holds, rule, f"{message}, which is fenced", "Deposed", outcome)
         else:
-            message = f"{message}, which was never told of a later one"
-            demand(not isinstance(error, Deposed), rules.OLD_LIFE_FENCED, message, "an answer", outcome)
-
-
-def is_unusable(outcome: Outcome) -> bool:
-    """Return True if an operation failed because the rows it read do not belong together."""
-    return isinstance(outcome, Failed) and getattr(outcome.error, "kind", "") == "unusable"
+            message = f"{message}, to which no answer named a later one"
+            demand(not isinstance(error, Deposed), rule, message, "not Deposed", outcome)
 
 
 # After tampering: rules that hold even if any stored row may have been changed.
 #
-# Law 1. What is wrong with a request alone is refused as ever, and whatever fails names a typed error.
-# Law 2. What is shown is of this scope: an id that only another scope ever had is a leak.
-# Law 3. Limits hold: as many hits as were asked for at most, in their order, each once; core within its
-# bytes.
-# Law 4. A life that hears of another epoch is deposed, later or earlier, and no other life is.
-# Law 5. In a healed world nothing of all others fails: no row that is well formed keeps a memory
-# from its work.
-# An epoch that went back is claimed twice, and so are commit keys: an answer of storage may then be about
-# an earlier life, which is of no use, and the outcome of the commit stays unknown.
-# That no step raises, and that each request ends, the world sees by itself. Nothing else is demanded.
+# Law 1. A malformed request is refused as always, and every failure names a typed error.
+# Law 2. Replies show rows of this scope: an id that only another scope ever had is a leak.
+# Law 3. Limits hold: at most as many hits as were asked for, in their order, each once; core within its
+# bytes. Law 4. A life is fenced if an answer names another epoch, earlier or later, and no other life is. Law
+# 5. In a healed world no request of a life that is not fenced fails, whatever well formed rows it reads. An
+# epoch that went back is claimed twice, and commit keys are used twice: an answer of storage may then be
+# about a batch of an earlier life, and the outcome of the commit stays unknown. The world itself sees that no
+# step raises, and that each request ends. Nothing else is demanded.
 
 
 def is_of_epoch(changed: Iterable[tuple[Address, object]]) -> bool:
@@ -346,17 +334,17 @@ def is_of_epoch(changed: Iterable[tuple[Address, object]]) -> bool:
 
 
 class Tampered(Owner):
-    """Judges all agents after tampering. `requests` are in flight; `old`: names of replaced lives.
+    """Judges all agents after tampering. `requests`: those in flight; `old`: names of replaced lives.
 
-    `told`: lives that heard of another epoch; true if it recovered then, and may claim the next one until it
-    has, or if it heard of it before the tampering.
+    `fenced`: the lives to which an answer named another epoch. True: that was during recovery, after which
+    the life may claim the next epoch, or before the tampering. `ids`: by id, the scopes that had it.
     """
 
     config: Config
     surroundings: Surroundings
     requests: dict[str, Request]
     old: dict[str, None] = {}
-    told: dict[str, bool] = {}
+    fenced: dict[str, bool] = {}
     ids: dict[str, dict[Scope, None]] = {}
 
     def observe_answer(self, call: Call, answer: Answer) -> None:
@@ -364,25 +352,27 @@ class Tampered(Owner):
         is_recovering = call.workflow == "recover"
         match answer:
             case EffectFailed(changed=changed) if isinstance(call.effect, Commit) and is_of_epoch(changed):
-                self.told[asker] = is_recovering
+                self.fenced[asker] = is_recovering
             case ReadDone(rows=rows) if is_recovering and is_of_epoch((row.address, 0) for row in rows):
-                self.told.setdefault(asker, True)  # it claims that epoch, or leaves it to its owner
+                self.fenced.setdefault(asker, True)  # it claims the next epoch, or is fenced
             case Committed(versions=versions) if is_recovering and is_of_epoch(versions):
                 # Only a claim that was preceded by a recovery counts:
-                #   told[a] = False   a commit met another epoch: deposed, and nothing lifts that
-                #   told[a] = True    it recovered, and this commit claims the next epoch: judged as before
-                if self.told.get(asker):  # a deposed life stays deposed, whatever comes
-                    del self.told[asker]
+                #   fenced[a] = False   a commit met another epoch: fenced, and stays so
+                #   fenced[a] = True    it recovered, and this commit claims the next epoch: judged as before
+                if self.fenced.get(asker):
+                    del self.fenced[asker]
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         request = self.requests.pop(op_id)
-        self.note_ids()
+        for address in self.surroundings.entities():
+            # Ids are hashes over their scope, so each has one scope unless tampering gives it another.
+            self.ids.setdefault(address.id, {})[address.scope] = None
         check_refusal(request, outcome, OP_COUNT_MAX)
         value = outcome.value if isinstance(outcome, Done) else None
         if isinstance(request, CoreBytes) and isinstance(outcome, Done):
             most = self.config.core_bytes_max
             holds = type(value) is int and 0 <= value <= most
-            demand(holds, rules.CORE_LIMITS, f"{value} bytes in core, at most {most}")
+            demand(holds, rules.CORE_LIMITS, "the bytes of core", f"{most} at most", value)
         if isinstance(value, Recalled) and isinstance(request, Recall):
             self.judge_hits(scope, request, value)
         if isinstance(value, Entity):
@@ -392,43 +382,38 @@ class Tampered(Owner):
 
     def judge_end(self, agent: str, op_id: str, name: str, outcome: Outcome) -> None:
         is_deposed = isinstance(outcome, Failed) and isinstance(outcome.error, Deposed)
-        was_recovering = self.told.get(agent)
+        was_recovering = self.fenced.get(agent)
         if was_recovering is False:
-            message = f"{op_id} {name} of a life that was told of another epoch"
+            message = f"{op_id} {name} of a life that is fenced"
             holds = is_deposed or isinstance(outcome, Refused | Unknown)
             demand(holds, rules.OLD_LIFE_FENCED, message, "Deposed", outcome)
             return
-        message = f"{op_id} {name} of a life that was never told of another epoch"
-        demand(was_recovering or not is_deposed, rules.OLD_LIFE_FENCED, message, "an answer", outcome)
+        message = f"{op_id} {name} of a life that is not fenced"
+        demand(was_recovering or not is_deposed, rules.OLD_LIFE_FENCED, message, "not Deposed", outcome)
         is_well = is_deposed or isinstance(outcome, Done | Refused | Unknown) or not op_id.startswith(PHASES)
-        demand(is_well, rules.ACKNOWLEDGED_IS_DURABLE, f"{op_id} {name} fails in a healed world", "", outcome)
+        message = f"{op_id} {name} in a healed world"
+        demand(is_well, rules.ACKNOWLEDGED_IS_DURABLE, message, "no failure", outcome)
 
     def judge_hits(self, scope: Scope, request: Recall, value: Recalled) -> None:
         limit = self.config.recall_limit_default if request.limit is None else request.limit
         order = [(-hit.score_ppm, hit.id) for hit in value.hits]
         is_once = len({hit.id: None for hit in value.hits}) == len(order) <= limit
-        holds = is_once and order == sorted(order)
-        demand(holds, rules.HITS_ORDERED, "hits are out of order, or too many", limit, order)
+        holds, message = is_once and order == sorted(order), "scores and ids of hits"
+        demand(holds, rules.HITS_ORDERED, message, f"{limit} at most, in order, each once", order)
         strange = [hit for hit in value.hits if hit.agent not in ("", *request.shared)]
         demand(not strange, rules.SHARED_AS_GRANTED, "hits of archives that are not named", [], strange)
         for hit in value.hits:
             self.must_be_of(Scope(scope.user, hit.agent or scope.agent), hit.id)
 
     def must_be_of(self, scope: Scope, entity_id: str) -> None:
-        owners = self.ids.get(entity_id, {})
-        demand(not owners or scope in owners, rules.SCOPE_APART, f"{entity_id} is of others", scope, owners)
-
-    def note_ids(self) -> None:
-        """Note which scopes have ever had which entities, by rows and what is left of rows."""
-        for address in self.surroundings.entities():
-            # Ids are hashes over their scope, so each has one owner unless tampering gives it another.
-            self.ids.setdefault(address.id, {})[address.scope] = None
+        owners, message = self.ids.get(entity_id, {}), f"the scopes that ever had {entity_id}"
+        demand(not owners or scope in owners, rules.SCOPE_APART, message, scope, owners)
 
     def observe_takeover(self, agent: str, old: str) -> None:
-        """Let the replaced life go on under its new name, with what it was told."""
+        """Let the replaced life go on under its new name."""
         self.old[old] = None
-        if agent in self.told:
-            self.told[old] = self.told.pop(agent)
+        if agent in self.fenced:
+            self.fenced[old] = self.fenced.pop(agent)
 
     def life_over(self, agent: str) -> None:
-        self.told.pop(agent, None)
+        self.fenced.pop(agent, None)

@@ -27,13 +27,13 @@ from umi_sim.judge.plain.blocks import byte_count
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
-# Request keys of the API: under one key the world changes once, and every reply reports that change.
+# Request keys of the API: under one key the stored rows change once, and every reply reports that change.
 
 
 class KeyedRequest(Owner):
-    """A request with a key. `value`: in its first reply; `done_ms`: when that came, in the world's time.
+    """A request with a key. `value`: that of its first reply; `done_ms`: the world's time of that reply.
 
-    `is_guess`: a later request has repeated it, so it is not sure which of them did it.
+    `is_guess`: only a reply to a later request has reported it, so another one may have made the change.
     """
 
     op_id: str
@@ -44,7 +44,7 @@ class KeyedRequest(Owner):
 
 
 class Keys(Owner):
-    """The requests under each key, oldest first, but for those that surely did not happen."""
+    """The requests under each key, oldest first, but for those that surely changed nothing."""
 
     asked: dict[str, list[KeyedRequest]] = {}
 
@@ -60,77 +60,70 @@ class Keys(Owner):
     def judge_reused(self, op_id: str, key: str) -> None:
         mine = self.of(op_id, key)
         others = [it for it in self.asked[key] if it.request != mine.request]
-        demand(others, rules.KEY_ONCE, f"{op_id}: all requests under the key {key} are the same")
+        message = f"{op_id} is refused, and all requests under the key {key} are the same"
+        demand(others, rules.KEY_ONCE, message)
 
     def judge_refused(self, op_id: str, key: str, error: Error, now_ms: int) -> None:
-        """Demand that a request is not refused if its key has a reply already, whatever is there now."""
+        """Demand that a request is not refused if its key has a reply already, whatever is stored now."""
         mine = self.of(op_id, key)
         done = [it for it in self.asked[key] if it.value is not None and it.request == mine.request]
         # A receipt is kept for a day. After that storage may
         # have forgotten the key, and the request counts anew.
         young = [it.value for it in done if now_ms - (it.done_ms or 0) < RECEIPT_MS_MAX]
-        is_so = not young or isinstance(error, TooBusy)
-        demand(is_so, rules.KEY_ONCE, f"{op_id} is refused what its key {key} has done", young[:1], error)
+        is_right = not young or isinstance(error, TooBusy)
+        message = f"the reply to {op_id}, whose key {key} is done"
+        demand(is_right, rules.KEY_ONCE, message, young[:1], error)
 
     def of(self, op_id: str, key: str) -> KeyedRequest:
         return next(it for it in self.asked[key] if it.op_id == op_id)
 
     def judge_done(self, op_id: str, key: str, value: object, *, repeated: bool, now_ms: int) -> str | None:
-        """Return the operation that did what this reply reports, or None if that was judged already."""
+        """Return the operation that made the change in this reply, or None if that was judged already."""
         mine = self.of(op_id, key)
         first = next((it for it in self.asked[key] if it.value is not None), None)
+        is_equal = first is not None and drop_reasons(first.value) == drop_reasons(value)
         is_young = first is not None and now_ms - (first.done_ms or 0) < RECEIPT_MS_MAX
-        if first is not None and (is_young or is_result(first, value, repeated)):
+        # A receipt may be kept for longer than a day: then the reply repeats the first one.
+        if first is not None and (is_young or (repeated and is_equal)):
             # A second reply that is not `repeated` is right only
-            # if the first doer was guessed: it was this one.
-            is_equal = drop_reasons(first.value) == drop_reasons(value)
+            # if the first request was guessed: it was this one.
             is_same = first.request == mine.request and is_equal and (repeated or first.is_guess)
             first.is_guess &= repeated
-            demand(
-                is_same, rules.KEY_ONCE, f"{op_id} did anew what its key {key} had done", first.value, value
-            )
+            message = f"the reply to {op_id}, whose key {key} is done"
+            demand(is_same, rules.KEY_ONCE, message, first.value, value)
             return None
         # o1 and o2 ask the same under one key, o1 has no reply:
-        #   o2 is told repeated=False  o2 did it itself
-        #   o2 is told repeated=True   another one did it: o1; with an o3 it is a guess
+        #   the reply to o2 has repeated=False   o2 made the change itself
+        #   the reply to o2 has repeated=True    another one made it: o1; if there is an o3, it is a guess
         same = [it for it in self.asked[key] if it.request == mine.request and (it is mine) != repeated]
-        demand(
-            same,
-            rules.KEY_ONCE,
-            f"{op_id} repeats what no other request asked under the key {key}",
-            "",
-            value,
-        )
-        doer = same[0]
+        message = f"{op_id} has repeated={repeated}, and no request under the key {key} explains it"
+        demand(same, rules.KEY_ONCE, message, "", value)
         if first is not None:  # its receipt is forgotten
             self.asked[key] = [it for it in self.asked[key] if it.value is None]
-        doer.value, doer.done_ms, doer.is_guess = value, now_ms, repeated
-        return doer.op_id
-
-
-def is_result(first: KeyedRequest, value: object, repeated: bool) -> bool:
-    """Return True if a reply repeats the first one: receipts may be kept for longer than a day."""
-    return repeated and drop_reasons(first.value) == drop_reasons(value)
+        same[0].value, same[0].done_ms, same[0].is_guess = value, now_ms, repeated
+        return same[0].op_id
 
 
 def drop_reasons(value: Any) -> Any:
-    """Return a reply as a receipt tells it: without the reasons that a model gave.
+    """Return a reply as a receipt has it: without the reasons that a model gave.
 
     The first reply under a key may have them, and the next one comes from the receipt.
     """
     if isinstance(value, RecordAdded):
         return structs.replace(value, facts=drop_reasons(value.facts))
+    if not is_struct(type(value)):
+        return value
     fields = {name: getattr(value, name, None) for name in REASONED}
     return structs.replace(value, **{
         name: tuple(structs.replace(one, reason="") for one in found)
         for name, found in fields.items() if found is not None
-    }) if is_struct(type(value)) else value  # fmt: skip
+    })  # fmt: skip
 
 
 # Edits of a block, read from docs/spec/kelpie.md alone: block in, block out.
 
 
-REASONED: Final = ("relations", "routing")  # fields of a reply that hold what a model said
+REASONED: Final = ("relations", "routing")  # fields of a reply with reasons that a model gave
 Edit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 EDITS: Final = (CreateBlock, UpdateBlock, AppendToBlock, ReplaceInBlock, DeleteBlock)
 Slot = tuple[str, str]  # kind and label
@@ -139,7 +132,7 @@ LIMIT_BYTES: Final = 20_000
 
 
 class VisibleBlock(Data):
-    """A block as readers see it; without a text there is none."""
+    """A block as readers see it; there is no block if it has no text."""
 
     text: str | None = None
     description: str = ""
@@ -171,22 +164,22 @@ def new_slot(label: str, kind: str | None) -> Slot:
 
 def apply_edit(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> EditOutcome | None:
     """Return the outcome of an edit; None if it must be refused."""
-    # A create needs that there is none, any other edit
-    # needs one; an append makes the block that is missing.
+    # A create needs that there is no block, any other edit
+    # needs one; an append creates the block that is missing.
     if (before.text is None) != isinstance(edit, CreateBlock) and not isinstance(edit, AppendToBlock):
         return None
     expected = getattr(edit, "expected_version", None)
     if (expected is not None and expected != version) or is_barred(edit, slot, before):
         return None
-    found = outcome(edit, before)
-    is_kept = found is not None and fits(before, found.after)
-    return found if is_kept else None
+    found = find_outcome(edit, before)
+    return found if found is not None and fits(before, found.after) else None
 
 
 def is_barred(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
     """Return True if the author may not make this edit.
 
-    A model never touches system or a closed block, and no author changes the text of a closed one.
+    A model never edits the system block or a read-only block, and no author edits the text of a read-only
+    one.
     """
     if edit.author == "model":
         return is_of_user(slot) or before.read_only
@@ -206,7 +199,7 @@ def fits(before: VisibleBlock, after: VisibleBlock) -> bool:
     )
 
 
-def outcome(edit: Edit, before: VisibleBlock) -> EditOutcome | None:
+def find_outcome(edit: Edit, before: VisibleBlock) -> EditOutcome | None:
     match edit:
         case CreateBlock():
             limit_bytes = edit.limit_bytes or LIMIT_BYTES
@@ -245,7 +238,7 @@ def replace_text(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | No
     old = line_ends(edit.old)
     parts = (before.text or "").split(old) if old else [""]
     count = len(parts) - 1
-    # TextNotFound and TextAmbiguous: which of two places was meant is not for the memory to guess.
+    # TextNotFound and TextAmbiguous: the memory does not guess which of two places is meant.
     if count == 0 or (count > 1 and not edit.every):
         return None
     after = line_ends(edit.new).join(parts)
@@ -255,12 +248,12 @@ def replace_text(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | No
 
 # Blocks as chains of versions: each is what one write made of the version before.
 #
-# Law 1. A reply reports its version: no two writes have one, and none is older than one reported before.
-# Law 2. A write without an answer may be any version that is not known yet; what a read shows settles it.
-# Law 3. A read shows no version older than the last one that was acknowledged when it was asked for.
+# Law 1. A reply reports its version: no two writes have the same, and none is older than one reported before.
+# Law 2. A write without a reply may be any version that is not known yet; a read that shows it settles that.
+# Law 3. A read shows no version older than the last one that was acknowledged when it was issued.
 
 
-STATES_MAX: Final = 256  # more than so many possibilities are taken for all of them
+STATES_MAX: Final = 256  # with more possibilities than this, anything counts as possible
 
 
 def name_of(slot: Slot) -> str:
@@ -283,8 +276,10 @@ def place(slot: Slot) -> tuple[int, bytes]:
 class Chain(Owner):
     """One block. `states`: by known version, what it may be; `floor`: the newest acknowledged version.
 
-    `open`: writes that may still happen, or have happened unheard. `told`: by version, the operation that was
-    told it. `is_foreign`: other requests write its text too, so nothing is known of its versions.
+    `open`: writes that may be carried out, or have been without a reply. `writers`: by version, the operation
+    whose reply has it. `is_foreign`: requests of the memory write its text too, so its versions are not
+    known. `erased_version`: changes up to it have no text any more. `may_be_new`: it may have been deleted
+    and created again, and its importance is then the default (M3.3).
     """
 
     slot: Slot
@@ -293,11 +288,11 @@ class Chain(Owner):
     open: dict[str, Edit] = {}
     writers: dict[int, str] = {}
     is_foreign: bool = False
-    erased_version: int = 0  # changes up to here have no text any more
-    may_be_new: bool = False  # deleted and made again: its importance went with it (M3.3)
+    erased_version: int = 0
+    may_be_new: bool = False
 
     def list_possible(self, version: int) -> list[VisibleBlock] | None:
-        """List what this version may be; None: anything. Empty: there cannot be such a version."""
+        """List what this version may be; None: anything. Empty: such a version is not possible."""
         if version in self.states:
             return self.states[version]
         known = max((it for it in self.states if it < version), default=0)
@@ -306,14 +301,15 @@ class Chain(Owner):
         if version < 0 or version - known > len(self.open):
             return []
         now: list[VisibleBlock] = self.states[known]
-        # one open write may be taken twice: possibilities that cannot be only make the judge milder
+        # one open write may count twice: impossible states only make the rules milder
         for number in range(known, version):
-            now = [*dict.fromkeys(self.next(now, number))]
+            now = [*dict.fromkeys(self.apply_open(now, number))]
             if len(now) > STATES_MAX:
                 return None
         return now
 
-    def next(self, states: list[VisibleBlock], version: int) -> Iterator[VisibleBlock]:
+    def apply_open(self, states: list[VisibleBlock], version: int) -> Iterator[VisibleBlock]:
+        """Yield what one more open write may make of these states of a version."""
         for edit in self.open.values():
             for before in states:
                 edited = apply_edit(edit, self.slot, before, version)
@@ -330,10 +326,10 @@ class Chain(Owner):
                 yield version, found
 
     def may_be(self, floor: int, *, there: bool) -> bool:
-        """Return True if the block may be there, or gone, from version `floor` on."""
+        """Return True if the block may exist (`there`), or be deleted, at some version from `floor` on."""
+        later = [found for _, found in self.later(floor)]
         return self.is_foreign or any(
-            found is None or any((it.text is not None) == there for it in found)
-            for _, found in self.later(floor)
+            it is None or any((one.text is not None) == there for one in it) for it in later
         )
 
     def text(self) -> str | None:
@@ -343,30 +339,34 @@ class Chain(Owner):
 
     def shows(self, text: str | None) -> bool:
         """Return True if its text may be this one now."""
-        return self.is_foreign or any(
-            found is None or any(it.text == text for it in found) for _, found in self.later(self.floor)
-        )
+        later = [found for _, found in self.later(self.floor)]
+        return self.is_foreign or any(it is None or any(one.text == text for one in it) for it in later)
 
 
 def is_closed(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
     """Return True if the author may not make this edit, or the text is too large for the block's limit."""
-    found = outcome(edit, before)
+    found = find_outcome(edit, before)
     return is_barred(edit, slot, before) or (found is not None and not fits(before, found.after))
 
 
 class CertainBlocks(Data):
-    """The newest version of each block, and of erased texts, when something was asked for."""
+    """By block, the newest acknowledged version, and the newest erased one, when a request was issued."""
 
     floors: dict[Slot, int]
     erased: dict[Slot, int]
 
 
 class BlocksModel(Owner):
+    """All blocks of an agent. `foreign`: those whose texts requests of the memory write, too.
+
+    `edits`: those whose outcome is not known.
+    """
+
     scope: Scope
     chains: dict[Slot, Chain] = {}
     begun: dict[str, CertainBlocks] = {}
-    foreign: dict[Slot, None] = {}  # whose texts are written otherwise too
-    edits: dict[str, Edit] = {}  # of which it is not known how they ended
+    foreign: dict[Slot, None] = {}
+    edits: dict[str, Edit] = {}
 
     def chain(self, slot: Slot) -> Chain:
         return self.chains.setdefault(slot, Chain(slot, is_foreign=slot in self.foreign))
@@ -377,7 +377,7 @@ class BlocksModel(Owner):
             self.chains[slot].is_foreign = True
 
     def of_id(self, key: str) -> Chain | None:
-        """Find the block of an id, also one that only other requests have written; None if there is none."""
+        """Find the block of an id, also one that only the memory's own requests write; None if unknown."""
         slot = next((slot for slot in self.slots() if block_id(self.scope, *slot) == key), None)
         return None if slot is None else self.chain(slot)
 
@@ -404,8 +404,8 @@ class BlocksModel(Owner):
         elif isinstance(edit, AppendToBlock) and not self.find_named(edit.block):
             self.chain(new_slot(tidy(edit.block), None))
         self.edits[op_id] = edit
-        # An edit by label that was asked before this create may be carried out after it, on the new block.
-        for other_id, other in self.edits.items():  # a block that is made now may be the one that they name
+        # An edit by label that was issued before this create may be carried out after it, on the new block.
+        for other_id, other in self.edits.items():
             for chain in self.targets(other):
                 chain.open[other_id] = other
                 chain.may_be_new |= isinstance(other, DeleteBlock)
@@ -414,7 +414,7 @@ class BlocksModel(Owner):
         if isinstance(edit, CreateBlock):
             return [self.chain(new_slot(tidy(edit.label), edit.kind))]
         found = self.find_named(edit.block)
-        if isinstance(edit, AppendToBlock):  # made anew under this label, if the one that is meant goes
+        if isinstance(edit, AppendToBlock):  # it creates the block anew if that is deleted before
             found = [*found, self.chain(new_slot(tidy(edit.block), None))]
         return [*{it.slot: it for it in found}.values()]
 
@@ -424,30 +424,24 @@ class BlocksModel(Owner):
     # Writes.
 
     def drop(self, op_id: str) -> None:
-        """Forget an edit that did not happen."""
+        """Forget an edit that was not carried out."""
         self.edits.pop(op_id, None)
         for chain in self.chains.values():
             chain.open.pop(op_id, None)
 
-    def judge_edit(self, op_id: str, edit: Edit, value: BlockWritten, *, is_new: bool) -> None:
-        """Judge the reply to an edit. `is_new`: the first one; a repeated reply was judged before."""
+    def judge_edit(self, op_id: str, edit: Edit, value: BlockWritten) -> None:
+        """Judge the first reply to an edit."""
         self.edits.pop(op_id, None)
-        chain = self.of_id(value.id)
-        demand(
-            chain is not None,
-            rules.ID_NAMES_ONE_ROW,
-            f"{op_id} wrote a block under another id than its own",
-            "",
-            value,
-        )
+        chain, message = self.of_id(value.id), f"the id of the block that {op_id} wrote"
+        demand(chain is not None, rules.ID_NAMES_ONE_ROW, message, "the id of its label", value)
         assert chain is not None
         for other in self.chains.values():
             if other is not chain:
                 other.open.pop(op_id, None)
-        if chain.is_foreign or not is_new:
+        if chain.is_foreign:
             chain.open.pop(op_id, None)
             return
-        name, message = name_of(chain.slot), f"{op_id} wrote a block of another label"
+        name, message = name_of(chain.slot), f"the label of the block that {op_id} wrote"
         is_named = value.label in (name, f"{chain.slot[0]}/{name}")
         demand(is_named, rules.REFERENCE_AGREES, message, name, value.label)
         if value.change == "unchanged":
@@ -458,28 +452,22 @@ class BlocksModel(Owner):
     def judge_change(self, op_id: str, edit: Edit, value: BlockWritten, chain: Chain) -> None:
         version, floor = value.version, self.floor(op_id, chain)
         writer, name = chain.writers.setdefault(version, op_id), name_of(chain.slot)
-        demand(
-            writer == op_id,
-            rules.APPENDS_SURVIVE,
-            f"two writes of {name} were told version {version}",
-            writer,
-            op_id,
-        )
-        message = f"{op_id} was told a version of {name} that is not newer than what was told before"
+        message = f"the operation whose write made version {version} of {name}"
+        demand(writer == op_id, rules.APPENDS_SURVIVE, message, writer, op_id)
+        message = f"the version of {name} in the reply to {op_id}"
         demand(version > floor, rules.APPENDS_SURVIVE, message, f"above {floor}", version)
         before = chain.list_possible(version - 1)
         chain.open.pop(op_id, None)
         after = self.list_results(edit, value, chain, before)
-        # A read may have shown this version before its write was answered; then only those states are left.
+        # A read may have shown this version before the reply to its write; then only those states are left.
         known = chain.states.get(version)
-        # No state explains the reply. If that is so because the author must not write there, the rule that
-        # is broken is a narrower one, and its name tells more.
+        # If no state explains the reply because the author must not write there, a narrower rule is broken.
         if after == [] and before and all(is_closed(edit, chain.slot, it) for it in before):
-            message = f"{op_id} wrote what it may not write in block {name}"
-            demand(False, rules.WRITE_GUARDS, message, before, edit)
+            message = f"{op_id} wrote block {name}, which its author may not write so"
+            demand(False, rules.WRITE_GUARDS, message, "a refusal", (edit, before))
         if after is not None:
             kept = after if known is None else [it for it in after if it in known]
-            message = f"{op_id} cannot have made version {version} of block {name}"
+            message = f"version {version} of block {name}, as {op_id} can have made it"
             demand(kept, rules.APPENDS_SURVIVE, message, known or before, (edit, value))
             chain.states[version] = kept
         chain.floor = max(chain.floor, version)
@@ -500,98 +488,80 @@ class BlocksModel(Owner):
         floor, states = self.floor(op_id, chain), chain.list_possible(value.version)
         name = name_of(chain.slot)
         chain.open.pop(op_id, None)
-        message = f"{op_id} was told an old version of {name}"
-        demand(value.version >= floor, rules.APPENDS_SURVIVE, message, floor, value.version)
+        message = f"the version of {name} in the reply to {op_id}"
+        demand(value.version >= floor, rules.APPENDS_SURVIVE, message, f"{floor} or later", value.version)
         if states is not None:
             edited = [(it, apply_edit(edit, chain.slot, it, value.version)) for it in states]
             kept = [it for it, made in edited if made is not None and made.change == "unchanged"]
-            demand(
-                kept,
-                rules.APPENDS_SURVIVE,
-                f"{op_id} changed nothing of {name}, and should have",
-                edit,
-                states,
-            )
-            # the version is one of those of which this edit changes nothing
+            message = f"states of {name} in which {op_id} changes nothing, as it replied"
+            demand(kept, rules.APPENDS_SURVIVE, message, edit, states)
+            # the version is one of those in which this edit changes nothing
             chain.states[value.version] = kept
 
     def is_fair(self, op_id: str, edit: Edit) -> bool:
-        """Return True if some version that there was meanwhile makes this edit impossible."""
+        """Return True if some version between request and reply makes this edit impossible."""
         for chain in self.targets(edit):
             for version, states in chain.later(self.floor(op_id, chain)):
                 if chain.is_foreign or states is None:
                     return True
                 if any(apply_edit(edit, chain.slot, it, version) is None for it in states):
                     return True
-        # There is no block of this name at all, so NotFound
-        # is right; or one has the label, so LabelTaken is.
-        return not self.targets(edit) or self.is_taken(edit)
-
-    def is_taken(self, edit: Edit) -> bool:
-        """Return True if another block may have the label of a new one."""
-        if not isinstance(edit, CreateBlock | AppendToBlock):
-            return False
-        label = edit.label if isinstance(edit, CreateBlock) else edit.block
-        return any(it.may_be(0, there=True) for it in self.find_named(label))
+        if not self.targets(edit):  # there is no block of this name at all, so NotFound is right
+            return True
+        # Another block may have the label of a new one, so LabelTaken is right.
+        label = getattr(edit, "label", edit.block if isinstance(edit, AppendToBlock) else "")
+        is_new = isinstance(edit, CreateBlock | AppendToBlock)
+        return is_new and any(it.may_be(0, there=True) for it in self.find_named(label))
 
     # Reads.
 
     def judge_block(self, op_id: str, block: ApiBlock) -> None:
         chain, slot = self.of_id(block.id), slot_shown(block)
-        demand(
-            chain is not None and (chain.is_foreign or chain.slot == slot),
-            rules.ID_NAMES_ONE_ROW, f"{block.id} is the id of another block", slot, chain and chain.slot,
-        )  # fmt: skip
+        is_right = chain is not None and (chain.is_foreign or chain.slot == slot)
+        message = f"the block of {block.id}"
+        demand(is_right, rules.ID_NAMES_ONE_ROW, message, slot, chain and chain.slot)
         assert chain is not None
         if chain.is_foreign:
             return
         floor, states = self.floor(op_id, chain), chain.list_possible(block.version)
-        message = f"block {block.label} is shown as it was before an acknowledged write"
-        demand(block.version >= floor, rules.GET_WHAT_WAS_PUT, message, f"version {floor}", block)
+        message = f"the version of block {block.label} that {op_id} shows"
+        demand(block.version >= floor, rules.GET_WHAT_WAS_PUT, message, f"{floor} or later", block)
         got = VisibleBlock(block.value, block.description, block.limit_bytes, block.read_only)
         if states is not None:
-            message = f"version {block.version} of block {block.label} shows what no request wrote"
+            message = f"version {block.version} of block {block.label}"
             demand(got in states, rules.GET_WHAT_WAS_PUT, message, states, got)
-        # This read decides which of the possible writes made the version; later ones are held to it.
+        # This read decides which of the possible writes made the version; later reads must agree with it.
         chain.states[block.version] = [got]
 
     def judge_list(self, op_id: str, blocks: tuple[ApiBlock, ...]) -> None:
         for block in blocks:
             self.judge_block(op_id, block)
         labels = [norm(tidy(block.label)) for block in blocks]
-        demand(len(set(labels)) == len(labels), rules.LABELS_UNIQUE, "two blocks have one label", "", labels)
+        is_once = len(set(labels)) == len(labels)
+        demand(is_once, rules.LABELS_UNIQUE, "labels of blocks", "each once", labels)
         places = [place(slot_shown(block)) for block in blocks]
-        demand(
-            places == sorted(places),
-            rules.GET_WHAT_WAS_PUT,
-            "blocks are not in order",
-            sorted(places),
-            places,
-        )
+        due = sorted(places)
+        demand(places == due, rules.GET_WHAT_WAS_PUT, "the order of blocks", due, places)
         shown = [block.id for block in blocks]
         for slot, chain in self.chains.items():
-            is_shown = block_id(self.scope, *slot) in shown
-            # Missing is right if the block may have been gone at any moment since the list was asked for.
-            is_due = not chain.may_be(self.floor(op_id, chain), there=False)
-            demand(
-                is_shown or not is_due,
-                rules.GET_WHAT_WAS_PUT,
-                f"block {name_of(slot)} is not listed",
-                "",
-                shown,
-            )
+            # Missing is right if the block may have been deleted at any moment since the request.
+            is_right = block_id(self.scope, *slot) in shown
+            is_right = is_right or chain.may_be(self.floor(op_id, chain), there=False)
+            message = f"block {name_of(slot)} is not listed"
+            demand(is_right, rules.GET_WHAT_WAS_PUT, message, "", shown)
 
     def judge_missing(self, op_id: str, name: str) -> None:
-        """Demand that a block that is not found may be gone, or never was."""
+        """Demand that a block that is not found may be deleted, or was never created."""
         for chain in self.find_named(name):
-            may_be_gone = chain.may_be(self.floor(op_id, chain), there=False)
-            demand(may_be_gone, rules.GET_WHAT_WAS_PUT, f"block {name} is not found, and it is there")
+            may_be_deleted = chain.may_be(self.floor(op_id, chain), there=False)
+            demand(may_be_deleted, rules.GET_WHAT_WAS_PUT, f"block {name} is not found, though it is there")
 
     def judge_history(self, op_id: str, request: BlockHistory, value: ChangesShown) -> None:
-        """Demand a history dense in version, each with its text; no text of a deleted block."""
+        """Demand a history of consecutive versions, each with its text; without texts of a deleted block."""
         versions, first = [it.version for it in value.changes], (request.after or 0) + 1
         dense = list(range(first, first + len(versions)))
-        demand(versions == dense, rules.HISTORY_REPLAYS, f"changes of {request.block_id}", dense, versions)
+        message = f"the versions in the history of {request.block_id}"
+        demand(versions == dense, rules.HISTORY_REPLAYS, message, dense, versions)
         chain = self.of_id(request.block_id)
         if chain is None or chain.is_foreign:
             return
@@ -599,14 +569,13 @@ class BlocksModel(Owner):
         # A page that names a next one may end early; the last
         # page must reach the version that was acknowledged.
         is_cut = value.next is not None and versions[-1:] == [value.next]
-        text = f"the history of {request.block_id} lacks versions"
-        demand(is_cut or end > floor, rules.HISTORY_REPLAYS, text, f"to {floor}", versions)
+        demand(is_cut or end > floor, rules.HISTORY_REPLAYS, message, f"up to {floor}", versions)
         # As of the request: a delete that was acknowledged
         # while this read was under way may be missing from it.
         erased = self.begun[op_id].erased.get(chain.slot, 0)
         for it in value.changes:
-            message = f"version {it.version} of a deleted block still has its text"
-            demand(it.is_erased or it.version > erased, rules.DELETE_REACHES_ALL, message, "", it)
+            message = f"the text of version {it.version} of a deleted block"
+            demand(it.is_erased or it.version > erased, rules.DELETE_REACHES_ALL, message, "erased", it)
             self.judge_change_row(it.version, None if it.is_erased else it.text, chain)
 
     def judge_change_row(self, version: int, text: str | None, chain: Chain) -> None:
@@ -614,9 +583,9 @@ class BlocksModel(Owner):
         if states is None:
             return
         if text is None:
-            may_go = any(isinstance(it, DeleteBlock) for it in chain.open.values())
-            is_gone = may_go or any(NONE in states for at, states in chain.states.items() if at >= version)
-            demand(is_gone, rules.HISTORY_REPLAYS, f"version {version} is erased, and no request deleted it")
+            is_deleted = any(isinstance(it, DeleteBlock) for it in chain.open.values())
+            is_deleted |= any(NONE in states for at, states in chain.states.items() if at >= version)
+            demand(is_deleted, rules.HISTORY_REPLAYS, f"version {version} is erased without a delete")
         else:
             texts = [it.text for it in states]
             demand(text in texts, rules.HISTORY_REPLAYS, f"the text of version {version}", texts, text)

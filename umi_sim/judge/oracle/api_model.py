@@ -13,7 +13,6 @@ from umi_core.kelpie.errors import LabelTaken, NotFound
 from umi_core.kelpie.requests import (
     AddArchival,
     AddMessages,
-    DeleteArchival,
     GetArchival,
     ListArchival,
     ListMessages,
@@ -35,14 +34,14 @@ from umi_sim.judge.plain.scores import fit_alone
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
-# Logs: rows by number. An acknowledged row stays at its number for ever, and no other row has it.
+# Logs: rows by number. An acknowledged row keeps its number for ever, and no other row has it.
 #
-# Law 1. Numbers are dense and grow in the order of acknowledgement; one request has a run of them.
-# Law 2. A request without an answer may have any run that is not taken; a read that shows of it settles it.
-# Law 3. A page is all that there is between its ends, as it was when it was asked for or later.
+# Law 1. Numbers are consecutive and grow in the order of replies; the rows of one request follow each other.
+# Law 2. A request without a reply may have any numbers that are free; a read that shows its rows settles
+# that. Law 3. A page has all rows between its ends, as they were when it was asked for or later.
 
 
-Place = Any  # how a row stands among others: minus its number, or by how well it fits
+Place = Any  # by what rows are sorted: minus the number, or minus how well the row fits, and the number
 PAGE: Final = 50
 FOREVER: Final = 2**62  # later than any tick
 
@@ -89,16 +88,16 @@ def nowhere(contents: RowContents) -> bool:
 
 
 class LogPosition(Data):
-    """When something was asked for: the tick, and the number that every later row is above."""
+    """The tick at which a request was issued, and the greatest number that was acknowledged then."""
 
     tick: int
     last: int
 
 
 class NumberedRow(Owner):
-    """A row at its number. `sure`, `gone`: since which tick it surely is there, or not any more.
+    """A row at its number. `sure`, `gone`: the tick since which it is surely there, or deleted.
 
-    `at_ms`: when it was added, once a reply has shown it.
+    `at_ms`: when it was added, once a reply has shown that.
     """
 
     contents: RowContents
@@ -111,8 +110,10 @@ class NumberedRow(Owner):
 class LogModel(Owner):
     """The rows of one log by number, and requests that may have changed them.
 
-    `open`: requests that may still happen, or have happened unheard. `deletes`: the same, by number.
-    `unseen`: rows that were deleted before any reply showed them, with the tick since which they are gone.
+    `open`: appends that may be carried out, or have been without a reply. `deletes`: such deletes, with the
+    number of their row. `unseen`: numbers of rows that were deleted before any reply showed them, with the
+    tick of that. `last`: the greatest number that was acknowledged. `floor`: rows up to it were deleted when
+    the agent was closed; `slack`: and perhaps so many more, which no reply has shown.
     """
 
     name: str
@@ -124,14 +125,14 @@ class LogModel(Owner):
     unseen: dict[int, int] = {}
     is_elsewhere: Callable[[RowContents], bool] = nowhere
     find_fit: Callable[[str, str, str], tuple[int, int]] = fit_alone
-    last: int = 0  # the greatest number that was acknowledged
+    last: int = 0
     tick: int = 0
-    floor: int = 0  # all up to here went with the agent when it was closed
-    slack: int = 0  # and perhaps so many more, which no reply has shown
+    floor: int = 0
+    slack: int = 0
 
     def empty(self) -> "LogModel":
         """Return the log of an agent that was closed: it has no rows, and its numbers go on."""
-        floor = max(self.last, self.floor, *self.rows) if self.rows else max(self.last, self.floor)
+        floor = max(self.last, self.floor, *self.rows)
         # Appends without an answer may have taken numbers before the agent was closed, which nothing shows
         # now: 5 acknowledged and two rows open, so the first number of the next agent is 6, 7 or 8.
         slack = self.slack + sum(map(len, self.open.values()))
@@ -146,14 +147,6 @@ class LogModel(Owner):
         self.tick += 1
         self.begun[op_id] = LogPosition(self.tick, self.last)
 
-    def begin_append(self, op_id: str, request: AddMessages | AddArchival) -> None:
-        self.begin(op_id)
-        self.open[op_id] = contents_of_request(request)
-
-    def begin_delete(self, op_id: str, request: DeleteArchival) -> None:
-        self.begin(op_id)
-        self.deletes[op_id] = self.seq_of(request.record_id)
-
     def seq_of(self, key: str) -> int:
         """Return the number in an id; 0 if it has none."""
         digits = key.removeprefix(f"{self.prefix}_")
@@ -167,41 +160,29 @@ class LogModel(Owner):
 
     def judge_append(self, op_id: str, value: Appended) -> None:
         self.tick += 1
-        # A read that came first may have placed its rows already (`settle`), and with that closed it.
+        # A read may have shown its rows before this reply, and then has placed them (`settle`).
         contents = self.open.get(op_id) or [it.contents for it in self.rows.values() if it.op_id == op_id]
-        is_whole = (value.log, value.count) == (self.name, len(contents))
-        demand(
-            is_whole,
-            rules.MESSAGE_LOG_COMPLETE,
-            f"{op_id} was told of another number of rows",
-            len(contents),
-            value,
-        )
-        last = self.begun[op_id].last
-        message = f"{op_id} was told numbers of the {self.name} log that are not above those told before"
+        due, got = (self.name, len(contents)), (value.log, value.count)
+        message = f"the log and the number of rows in the reply to {op_id}"
+        demand(got == due, rules.MESSAGE_LOG_COMPLETE, message, due, got)
+        last, message = self.begun[op_id].last, f"the first number of {op_id} in the {self.name} log"
         demand(value.first_seq > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", value.first_seq)
         self.place(op_id, value.first_seq, contents)
         for seq in range(value.first_seq, value.first_seq + value.count):
             self.rows[seq].sure = min(self.rows[seq].sure, self.tick)
             self.rows[seq].at_ms = value.at_ms
         self.last = max(self.last, value.first_seq + value.count - 1)
-        # told 5 while 3 and 4 are unknown: two rows of open requests may have these numbers
+        # number 5 is acknowledged while 3 and 4 are unknown: two rows of open requests may have these
         missing = [seq for seq in range(self.floor + 1, self.last + 1) if seq not in self.rows]
         room = sum(map(len, self.open.values())) + self.slack
-        message = f"numbers of the {self.name} log were skipped"
+        message = f"numbers of the {self.name} log that no known row has"
         demand(len(missing) <= room, rules.MESSAGE_LOG_COMPLETE, message, f"{room} at most", missing)
 
     def place(self, op_id: str, first: int, rows: list[RowContents]) -> None:
         for seq, each in enumerate(rows, first):
             now = self.rows.setdefault(seq, NumberedRow(each, op_id, gone=self.unseen.pop(seq, FOREVER)))
-            message = f"number {seq} of the {self.name} log names two rows"
-            demand(
-                (now.op_id, now.contents) == (op_id, each),
-                rules.ID_NAMES_ONE_ROW,
-                message,
-                now.contents,
-                each,
-            )
+            is_same, message = (now.op_id, now.contents) == (op_id, each), f"row {seq} of the {self.name} log"
+            demand(is_same, rules.ID_NAMES_ONE_ROW, message, now.contents, each)
         self.open.pop(op_id, None)
 
     def judge_delete(self, op_id: str, key: str) -> None:
@@ -210,9 +191,9 @@ class LogModel(Owner):
         seq, begun = self.seq_of(key), self.begun[op_id]
         row = self.rows.get(seq)
         # A client may delete a row that no reply has shown:
-        # it guesses the id of an append without an answer.
+        # it guesses the id of an append without a reply.
         may_be = row is not None or (bool(self.open) and seq > self.floor)
-        demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which there never was")
+        demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which was never added")
         deleted = self.unseen.get(seq, FOREVER) if row is None else row.gone
         message = f"{op_id} deleted {key}, which was deleted before"
         demand(deleted >= begun.tick, rules.DELETE_REACHES_ALL, message)
@@ -224,36 +205,37 @@ class LogModel(Owner):
     # What may be there.
 
     def is_sure(self, seq: int, tick: int) -> bool:
-        """Return True if the row was there at this tick and surely is still."""
+        """Return True if the row was there at this tick and surely still is."""
         row = self.rows.get(seq)
         is_doubted = row is None or row.gone < FOREVER or seq in self.deletes.values()
         return row is not None and row.sure <= tick and not is_doubted
 
     def judge_row(self, op_id: str, row: Any) -> None:
-        """Demand that a row is what was added under its number, and was not gone when asked for."""
+        """Demand that a row is what was added under its number, and was not deleted when it was asked for."""
         contents, placed = contents_of_row(row), self.rows.get(row.seq)
-        message = f"{row.id} went with the agent when it was closed, and is shown"
+        message = f"{row.id} is shown, and was deleted when the agent was closed"
         demand(row.seq > self.floor, rules.CLOSED_IS_CLOSED, message, "", row)
         if placed is None:
             self.settle(row.seq, contents)
             placed = self.rows.get(row.seq)
         else:
             is_stray = placed.contents != contents and self.is_elsewhere(contents)
-            message = f"number {row.seq} of the {self.name} log shows what another agent has"
+            message = f"row {row.seq} of the {self.name} log is one of another agent"
             demand(not is_stray, rules.AGENTS_APART, message, placed.contents, contents)
-            message = f"number {row.seq} of the {self.name} log shows what was never added"
+            message = f"row {row.seq} of the {self.name} log, as it was added"
             demand(placed.contents == contents, rules.GET_WHAT_WAS_PUT, message, placed.contents, contents)
         is_gone = placed is not None and placed.gone < self.begun[op_id].tick
         demand(not is_gone, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
         due = f"{self.prefix}_{row.seq:012}"
-        demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"number {row.seq} has another id", due, row.id)
+        demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"the id of row {row.seq}", due, row.id)
 
     def settle(self, seq: int, contents: RowContents) -> None:
-        """Take a row that a read shows as part of a request with unknown outcome."""
+        """Take a row that a read shows as one of a request with an unknown outcome."""
         fitting = [*self.list_fitting(seq, contents)]
         is_stray = not fitting and self.is_elsewhere(contents)
-        demand(not is_stray, rules.AGENTS_APART, f"number {seq} shows what another agent has", "", contents)
-        message = f"number {seq} of the {self.name} log shows what was never added"
+        message = f"row {seq} of the {self.name} log is one of another agent"
+        demand(not is_stray, rules.AGENTS_APART, message, "", contents)
+        message = f"row {seq} of the {self.name} log is none that was added"
         demand(fitting, rules.GET_WHAT_WAS_PUT, message, "", contents)
         # With two candidates it stays open which one it is; a later reply about either decides.
         if len(fitting) == 1:
@@ -261,7 +243,7 @@ class LogModel(Owner):
             self.place(op_id, first, self.open[op_id])
 
     def list_fitting(self, seq: int, contents: RowContents) -> Iterator[tuple[str, int]]:
-        """List the requests of which this may be a row, each with its first number."""
+        """Yield the requests of which this may be a row, each with its first number."""
         for op_id, rows in self.open.items():
             for at, each in enumerate(rows):
                 first = seq - at
@@ -273,31 +255,23 @@ class LogModel(Owner):
 
     def judge_messages(self, op_id: str, request: ListMessages, value: MessagesShown) -> None:
         begun, got = self.begun[op_id], [row.seq for row in value.messages]
-        # A page counts messages but not what was before them, so each possible beginning is tried.
+        # A page counts messages but not the numbers before them, so each possible beginning is tried.
         bases = range(self.floor, self.floor + self.slack + 1)
         fair = [it for it in bases if it + value.total >= begun.last]
         base = next((it for it in fair if list(self.page(request, value.total, it)) == got), self.floor)
         last = base + value.total
-        message = "messages that were acknowledged are not counted"
-        demand(last >= begun.last, rules.MESSAGE_LOG_COMPLETE, message, begun.last, last)
+        message = f"the number of the last message that {op_id} counts"
+        demand(last >= begun.last, rules.MESSAGE_LOG_COMPLETE, message, f"{begun.last} or more", last)
         most = max(self.rows, default=base) + sum(map(len, self.open.values())) + self.slack
-        demand(last <= most, rules.PAGER_COMPLETE, "more messages are counted than were added", most, last)
-        due = self.page(request, value.total, base)
-        demand(
-            got == sorted(got), rules.MESSAGE_LOG_COMPLETE, f"{op_id} shows another order", sorted(got), got
-        )
-        demand(got == list(due), rules.PAGER_COMPLETE, f"{op_id} shows another page", list(due), got)
+        demand(last <= most, rules.PAGER_COMPLETE, message, f"{most} at most", last)
+        due, message = self.page(request, value.total, base), f"the messages on the page of {op_id}"
+        demand(got == sorted(got), rules.MESSAGE_LOG_COMPLETE, message, sorted(got), got)
+        demand(got == list(due), rules.PAGER_COMPLETE, message, list(due), got)
         for row in value.messages:
             self.judge_row(op_id, row)
-        beside = (due.start > base + 1 and value.total > 0, due.stop <= last)
-        ends = (value.has_older, value.has_newer)
-        demand(
-            ends == beside,
-            rules.PAGER_COMPLETE,
-            f"{op_id}: whether there are others beside the page",
-            beside,
-            ends,
-        )
+        wanted = (due.start > base + 1 and value.total > 0, due.stop <= last)
+        ends, message = (value.has_older, value.has_newer), f"whether {op_id} has older and newer messages"
+        demand(ends == wanted, rules.PAGER_COMPLETE, message, wanted, ends)
 
     def judge_found(self, op_id: str, request: SearchMessages, value: MessagesFound) -> None:
         """Demand all messages that were asked for, newest first, down to the end of the page."""
@@ -305,11 +279,12 @@ class LogModel(Owner):
         for row in value.messages:
             self.judge_row(op_id, row)
             is_due = is_sought(request, row.seq, row.content, row.at_ms)
-            demand(is_due, rules.PAGER_COMPLETE, f"{op_id}: {row.id} was not asked for", request, row)
+            demand(is_due, rules.PAGER_COMPLETE, f"{op_id} shows {row.id}, not asked for", request, row)
         in_order = seqs == sorted(set(seqs), reverse=True) and len(seqs) <= limit
-        demand(in_order, rules.MESSAGE_LOG_COMPLETE, f"{op_id} shows another order", f"{limit} at most", seqs)
-        is_end = value.next in (None, *seqs[-1:])
-        demand(is_end, rules.PAGER_COMPLETE, f"{op_id} goes on from elsewhere", seqs[-1:], value.next)
+        message = f"the messages that {op_id} finds"
+        demand(in_order, rules.MESSAGE_LOG_COMPLETE, message, f"{limit} at most, newest first", seqs)
+        is_end, message = value.next in (None, *seqs[-1:]), f"where the page after {op_id} begins"
+        demand(is_end, rules.PAGER_COMPLETE, message, seqs[-1:], value.next)
         tick, last = self.begun[op_id].tick, value.next or 0
         sure = [seq for seq in sorted(self.rows) if seq >= last and self.is_sure(seq, tick)]
         rows = [(seq, self.rows[seq]) for seq in sure]
@@ -317,7 +292,7 @@ class LogModel(Owner):
             -seq for seq, it in rows if is_sought(request, seq, it.contents.content, it.at_ms)
         ]
         # The time of a row is known only once a reply has shown
-        # it; until then it may be in the range asked for.
+        # it; until then any range may include it.
         timeless = structs.replace(request, from_ms=None, until_ms=None)
         known = [(seq, it, request if it.at_ms is not None else timeless) for seq, it in self.rows.items()]
         may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.contents.content, it.at_ms)]
@@ -326,16 +301,17 @@ class LogModel(Owner):
     def judge_skip(
         self, op_id: str, skip: int, due: list[Place], may_be: list[Place], got: list[Place]
     ) -> None:
-        """Demand that no due row is missing behind the `skip` first ones; lesser places stand before."""
-        # skip 2, due 9 8 7 6 5, got 7 6: 9 and 8 are passed over, none is lost (places are minus the numbers)
-        # skip 2, due 9 8 7 6 5, got 6 5: 9, 8 and 7 are passed over, and 7 should have been shown
+        """Demand that no due row is missing behind the first `skip` ones; rows are sorted by place."""
+        # skip 2, due 9 8 7 6 5, got 7 6: 9 and 8 are skipped, and none is lost (places are minus the numbers)
+        # skip 2, due 9 8 7 6 5, got 6 5: 9, 8 and 7 are skipped, though 7 should have been shown
         passed = [place for place in due if not got or place < got[0]]
         lost = [place for place in due if got and place > got[0] and place not in got]
-        is_whole = not lost and len(passed) <= skip
-        demand(is_whole, rules.PAGER_COMPLETE, f"{op_id} lacks rows that were asked for", (skip, due), got)
+        is_complete = not lost and len(passed) <= skip
+        message = f"the rows that {op_id} shows, {skip} skipped"
+        demand(is_complete, rules.PAGER_COMPLETE, message, due, got)
         before = sum(place < got[0] for place in may_be) if got else skip
         most = before + sum(map(len, self.open.values()))
-        demand(most >= skip, rules.PAGER_COMPLETE, f"{op_id} shows what it was to pass over", skip, got)
+        demand(most >= skip, rules.PAGER_COMPLETE, f"rows that {op_id} may have skipped", skip, most)
 
     def page(self, request: ListMessages, total: int, base: int) -> range:
         """Return the numbers of a page of `total` messages, the first of which is `base` + 1."""
@@ -350,71 +326,68 @@ class LogModel(Owner):
     # Records.
 
     def judge_get(self, op_id: str, request: GetArchival, value: RecordsShown) -> None:
-        ids = [row.id for row in value.records]
-        demand(ids == [request.record_id], rules.ID_NAMES_ONE_ROW, "another record", request.record_id, ids)
+        due, ids = [request.record_id], [row.id for row in value.records]
+        demand(ids == due, rules.ID_NAMES_ONE_ROW, f"the records that {op_id} shows", due, ids)
         self.judge_row(op_id, value.records[0])
 
     def judge_missing(self, op_id: str, key: str) -> None:
         is_there = self.is_sure(self.seq_of(key), self.begun[op_id].tick)
-        demand(not is_there, rules.GET_WHAT_WAS_PUT, f"{key} is not found, and it is there")
+        demand(not is_there, rules.GET_WHAT_WAS_PUT, f"{key} is not found, though it is there")
 
     def judge_list(self, op_id: str, request: ListArchival, value: RecordsShown) -> None:
         first = self.seq_of(request.cursor or f"{self.prefix}_{0:012}") + 1
         seqs, limit = [row.seq for row in value.records], request.limit or PAGE
         in_order = seqs == sorted(set(seqs)) and all(seq >= first for seq in seqs) and len(seqs) <= limit
-        demand(
-            in_order,
-            rules.PAGER_COMPLETE,
-            f"{op_id} shows records out of order",
-            f"{limit} from {first}",
-            seqs,
-        )
+        message = f"the records that {op_id} lists"
+        demand(in_order, rules.PAGER_COMPLETE, message, f"{limit} at most, in order, from {first}", seqs)
         is_end = value.next is None or (bool(seqs) and value.next == value.records[-1].id)
-        demand(is_end, rules.PAGER_COMPLETE, f"{op_id} goes on from elsewhere", seqs[-1:], value.next)
+        message = f"where the page after {op_id} begins"
+        demand(is_end, rules.PAGER_COMPLETE, message, seqs[-1:], value.next)
         self.judge_shown(op_id, request.tags, value)
         last = FOREVER if value.next is None else seqs[-1]
         due = [seq for seq in self.due(op_id, request.tags) if first <= seq <= last]
         lost = [seq for seq in due if seq not in seqs]
-        demand(not lost, rules.PAGER_COMPLETE, f"{op_id} lacks records", due, seqs)
+        demand(not lost, rules.PAGER_COMPLETE, f"{op_id} does not list records", lost, seqs)
 
     def judge_search(self, op_id: str, request: SearchArchival, value: RecordsShown) -> None:
         self.judge_shown(op_id, request.tags, value)
         hits = [(-score, row.seq) for score, row in zip(value.scores_ppm, value.records, strict=True)]
         true = [(self.fit(request.query, row.seq, row.content), row.seq) for row in value.records]
         is_true = all(low <= -got <= high for ((low, high), _), (got, _) in zip(true, hits, strict=True))
-        demand(is_true, rules.PAGER_COMPLETE, f"{op_id}: how well records match", true, hits)
-        demand(
-            hits == sorted(hits), rules.PAGER_COMPLETE, f"{op_id}: the order of records", sorted(hits), hits
-        )
+        demand(is_true, rules.PAGER_COMPLETE, f"the scores of the records that {op_id} finds", true, hits)
+        message = f"the order of the records that {op_id} finds"
+        demand(hits == sorted(hits), rules.PAGER_COMPLETE, message, sorted(hits), hits)
         shown = {seq: -got for got, seq in hits}
         fits = {seq: self.fit(request.query, seq, it.contents.content) for seq, it in self.rows.items()}
         fits |= {seq: (got, got) for seq, got in shown.items()}
         # How well the facts of a record fit is known as a
-        # range; a row may be missed only if it is one value.
+        # range; a row is surely due only if that is one value.
         sure = [seq for seq in self.due(op_id, request.tags) if fits[seq][0] == fits[seq][1]]
         due = [(-fits[seq][0], seq) for seq in sure]
-        # A full page may leave out what fits worse than its last hit; a page with room left may leave out
-        # nothing that fits at all, and (0, 0) is the place of a row that does not.
+        # A full page may leave out rows that fit worse than its last hit; a page with room left may leave out
+        # no row that fits at all, and (0, 0) is the place of a row that does not.
         worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
         due = [hit for hit in due if hit < worst]
         tick = self.begun[op_id].tick
         may_be = [(-fits[seq][1], seq) for seq, it in self.rows.items() if it.gone >= tick]
         self.judge_skip(op_id, request.skip, due, may_be, hits)
-        is_cut = len(hits) <= (request.limit or PAGE) and all(score < 0 for score, _ in hits)
-        demand(is_cut, rules.PAGER_COMPLETE, f"{op_id} shows too many", "", hits)
+        limit = request.limit or PAGE
+        is_cut = len(hits) <= limit and all(score < 0 for score, _ in hits)
+        message = f"the records that {op_id} finds"
+        demand(is_cut, rules.PAGER_COMPLETE, message, f"{limit} at most, all of which fit", hits)
 
     def fit(self, query: str, seq: int, content: str) -> tuple[int, int]:
-        """Return how well a record fits, at least and at most: by its text, or by facts that it told."""
+        """Return how well a record fits, at least and at most: by its text, or by the facts read from it."""
         return self.find_fit(query, content, f"{self.prefix}_{seq:012}")
 
     def judge_shown(self, op_id: str, tags: tuple[str, ...], value: RecordsShown) -> None:
         for row in value.records:
             self.judge_row(op_id, row)
             has_all = all(tag in row.tags for tag in tags)
-            demand(has_all, rules.PAGER_COMPLETE, f"{row.id} lacks a tag", tags, row.tags)
+            demand(has_all, rules.PAGER_COMPLETE, f"the tags of {row.id}", tags, row.tags)
 
     def due(self, op_id: str, tags: tuple[str, ...]) -> list[int]:
-        """List the records that surely were there all the while, and have these tags."""
+        """List the records that were surely there since the request, and have these tags."""
         tick = self.begun[op_id].tick
         sure = [seq for seq in sorted(self.rows) if self.is_sure(seq, tick)]
         return [seq for seq in sure if set(tags) <= set(self.rows[seq].contents.tags)]
@@ -434,7 +407,10 @@ OF_ROOM: Final = (errors.CoreFull, errors.TooManyBlocks, errors.BlockTooLarge)
 
 
 class ApiModel(OracleModel):
-    """Judges what one memory answers to an agent server."""
+    """Judges what one memory replies to an agent server. `asked`: writes in flight, and since when.
+
+    `others`: the models of other agents. `find_fit`: how well a record fits a query by its facts.
+    """
 
     judges = (*WRITES, *READS)
     watches = (SetBlock, RemoveBlock)
@@ -444,7 +420,7 @@ class ApiModel(OracleModel):
         self.others: Callable[[], Iterator[ApiModel]] = lambda: iter(())
         self.find_fit: Callable[[str, str, str], tuple[int, int]] = fit_alone
         self.keys = Keys()
-        self.asked: dict[str, tuple[int, Any]] = {}  # writes in flight, and since when in the world's time
+        self.asked: dict[str, tuple[int, Any]] = {}
         self.messages, self.records = LogModel("message", "msg"), LogModel("archival", "arc")
         self.begin_anew()
 
@@ -472,12 +448,12 @@ class ApiModel(OracleModel):
         self.begin_anew()
 
     def observe_crash(self) -> None:
-        """Let keys lapse that waited for a day, answered or not."""
+        """Note writes in flight whose keys storage may have forgotten."""
         for op_id, (asked_ms, request) in self.asked.items():
             self.double_old_write(op_id, asked_ms, request)
         self.asked.clear()
 
-    # What is asked. What a crash leaves without a reply stays open: it may have happened.
+    # Requests. A write that a crash leaves without a reply stays open: it may be durable.
 
     def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, SetBlock | RemoveBlock):
@@ -491,19 +467,18 @@ class ApiModel(OracleModel):
             self.keys.begin(op_id, request.request_key, request)
         if isinstance(request, EDITS):
             self.blocks.begin_edit(op_id, request)
-        elif isinstance(request, api.AddMessages):
-            self.messages.begin_append(op_id, request)
-        elif isinstance(request, api.AddArchival):
-            self.records.begin_append(op_id, request)
-        elif isinstance(request, api.DeleteArchival):
-            self.records.begin_delete(op_id, request)
         elif isinstance(request, api.ListBlocks | api.FindBlock | api.BlockHistory):
             self.blocks.begin(op_id)
         else:
-            is_of_messages = isinstance(request, api.ListMessages | api.SearchMessages)
-            (self.messages if is_of_messages else self.records).begin(op_id)
+            is_of_messages = isinstance(request, api.AddMessages | api.ListMessages | api.SearchMessages)
+            log = self.messages if is_of_messages else self.records
+            log.begin(op_id)
+            if isinstance(request, api.AddMessages | api.AddArchival):
+                log.open[op_id] = contents_of_request(request)
+            elif isinstance(request, api.DeleteArchival):
+                log.deletes[op_id] = log.seq_of(request.record_id)
 
-    # How it ends.
+    # Replies.
 
     def observe_reply(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
@@ -527,11 +502,11 @@ class ApiModel(OracleModel):
             self.drop(ending.op_id, request)
 
     def double_old_write(self, op_id: str, asked_ms: int, request: Any) -> None:
-        """Note that an attempt before the last one may count too, if storage may have forgotten its key."""
+        """Note that an earlier attempt may count too, if storage may have forgotten its key."""
         if self.surroundings.world_ms() - asked_ms < RECEIPT_MS_MAX:
             return
-        # An attempt of hour 1 may have landed without an answer; at hour 25 its receipt is gone, so the retry
-        # lands again. Then the one request has two effects, and the twin stands for the first of them.
+        # An attempt at hour 1 may be durable without an answer; at hour 25 its receipt is deleted, so the
+        # retry is stored again. Then one request has two effects, and the twin stands for the first of them.
         twin = f"{op_id}~"
         if isinstance(request, EDITS) and op_id in self.blocks.begun:
             self.blocks.begun[twin] = self.blocks.begun[op_id]
@@ -560,7 +535,7 @@ class ApiModel(OracleModel):
         elif isinstance(error, NotFound) and isinstance(request, api.BlockHistory):
             chain = self.blocks.of_id(request.block_id)
             is_new = chain is None or chain.is_foreign or self.blocks.floor(op_id, chain) == 0
-            demand(is_new, rules.HISTORY_REPLAYS, f"{request.block_id} has no history, and was written")
+            demand(is_new, rules.HISTORY_REPLAYS, f"{request.block_id} was written, and has no history")
         elif isinstance(error, NotFound):
             self.blocks.judge_missing(op_id, request.block)
         elif isinstance(request, EDITS) and not isinstance(error, (errors.TooBusy, *OF_ROOM)):
@@ -575,18 +550,19 @@ class ApiModel(OracleModel):
             found = self.keys.judge_done(op_id, key, plain, repeated=repeated, now_ms=now_ms)
             doer = found or ""
         else:
-            demand(not repeated, rules.KEY_ONCE, f"{op_id} repeats something and has no key", "", value)
+            demand(not repeated, rules.KEY_ONCE, f"{op_id} is repeated, without a key", "", value)
         if doer != op_id:
             for part in (self.blocks, self.messages, self.records):
                 part.drop(op_id)
-        # `doer` is an earlier request if this reply only repeats its result: then that one is judged here.
+        # If this reply only repeats the result of an earlier request, that one (`doer`) is judged here,
+        # unless it was done before the agent was closed.
         if doer and any(doer in part.begun for part in (self.blocks, self.messages, self.records)):
-            self.judge_first(doer, request, plain)  # else it was done before the agent was closed
+            self.judge_first(doer, request, plain)
 
     def judge_first(self, op_id: str, request: Any, value: Any) -> None:
         """Judge the first reply about a write."""
         if isinstance(request, EDITS):
-            self.blocks.judge_edit(op_id, request, value, is_new=True)
+            self.blocks.judge_edit(op_id, request, value)
         elif isinstance(request, api.DeleteArchival):
             self.records.judge_delete(op_id, value.id)
         else:
@@ -638,8 +614,8 @@ class ApiModel(OracleModel):
         seqs = range(1, max(self.messages.rows, default=0) + 1, 100)
         pages: list[AuditRead] = [("list_messages", {"after": seq, "limit": 100}) for seq in seqs]
         ends = self.record_ids()[99::100]
-        walks: list[AuditRead] = [("list_archival", {"cursor": key, "limit": 100}) for key in ends]
-        return (*heads, *histories, *pages, *walks)
+        later: list[AuditRead] = [("list_archival", {"cursor": key, "limit": 100}) for key in ends]
+        return (*heads, *histories, *pages, *later)
 
     def block_ids(self) -> tuple[str, ...]:
         known = [slot for slot, it in self.blocks.chains.items() if it.floor and not it.is_foreign]
@@ -647,5 +623,5 @@ class ApiModel(OracleModel):
 
 
 def is_sound(request: Any) -> bool:
-    """Return True if the request alone has no error; Promises judges those that have."""
+    """Return True if a request is well formed; Promises judges malformed ones."""
     return bad_request(request) is None

@@ -5,7 +5,7 @@ from typing import Any
 
 from umi_core.config import Config
 from umi_core.data import Data, Owner
-from umi_core.errors import BlockNotFound, CoreFull, Error, TooManyBlocks
+from umi_core.errors import BlockNotFound, CoreFull, TooManyBlocks
 from umi_core.kelpie.errors import ReadOnly
 from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.kelpie.results import Prompt
@@ -33,10 +33,9 @@ from umi_sim.record.broken import Broken, demand
 
 # Refusals of writes to blocks: no such block, and too many blocks, by what users have written.
 #
-# Law 1. A block whose text is there all the while is found; one that was never there is not. Entries make a
-#        block too, so an unlabelled block without a text is not judged.
-# Law 2. A new block is refused if as many others are there all the while as there may be, and only if as
-#        many may have been.
+# Law 1. A block with a text during the whole request is found; a block that never existed is not. Entries
+# make        a block too, so an unlabelled block without a text is not judged. Law 2. A new block is refused
+# if as many others as allowed exist during the whole request, and only if as        many may have existed.
 
 
 Slot = tuple[str, str]  # kind and label
@@ -44,20 +43,20 @@ BlockWrite = SetBlock | SetImportance | RemoveBlock
 
 
 class Meanwhile(Data):
-    """The states a block may have had while a write was in flight, and the number of others.
+    """What a block may have been while a write was in flight.
 
-    `least`, `most`: of other blocks with a text.
+    `least`, `most`: how many other blocks had a text.
     """
 
     may_be_there: bool
-    may_be_gone: bool
+    may_be_deleted: bool
     least: int
     most: int
 
     def or_else(self, now: "Meanwhile") -> "Meanwhile":
         return Meanwhile(
             self.may_be_there or now.may_be_there,
-            self.may_be_gone or now.may_be_gone,
+            self.may_be_deleted or now.may_be_deleted,
             min(self.least, now.least),
             max(self.most, now.most),
         )
@@ -80,68 +79,56 @@ def is_barred(request: BlockWrite) -> bool:
 def must_be_barred(request: BlockWrite, outcome: Outcome) -> None:
     """Raise Broken if a model wrote a block of the user, or a user's write was refused like one."""
     error, wanted = getattr(outcome, "error", None), is_barred(request)
-    message = f"a model writes {request.kind}/{request.label}"
-    demand(
-        not (wanted and isinstance(outcome, Done)),
-        rules.SYSTEM_IS_AUTHORED,
-        message,
-        ReadOnly.__name__,
-        outcome,
-    )
+    is_refused = not isinstance(outcome, Done)
+    message = f"a write of a model to {request.kind}/{request.label}"
+    demand(is_refused or not wanted, rules.SYSTEM_IS_AUTHORED, message, ReadOnly.__name__, outcome)
     message = f"{request.kind}/{request.label} is refused to a {request.author}"
     demand(wanted or not isinstance(error, ReadOnly), rules.NO_SPURIOUS_REFUSAL, message, "", error)
-
-
-def must_be_right(request: BlockWrite, outcome: Outcome, slot: Slot, while_asked: Meanwhile) -> None:
-    """Raise Broken if the block was found, missing, or one too many, and cannot have been."""
-    error = getattr(outcome, "error", None)
-    if isinstance(request, SetBlock):
-        must_be_counted(outcome, error, while_asked)
-    else:
-        must_be_found(request, outcome, slot, while_asked)
 
 
 def must_be_found(
     request: SetImportance | RemoveBlock, outcome: Outcome, slot: Slot, while_asked: Meanwhile
 ) -> None:
+    """Demand law 1."""
     kind, label = slot
-    name = f"{kind}/{request.label}" if request.label else kind  # the caller's own words
+    name = f"{kind}/{request.label}" if request.label else kind  # as the request spells it
     error = getattr(outcome, "error", None)
     if isinstance(error, BlockNotFound):
-        message = f"block {name} is not found, and its text is there"
-        demand(while_asked.may_be_gone, rules.REFERENCE_AGREES, message)
-        message = f"it was not block {name} that is not found"
+        message = f"block {name} is not found, though it has a text"
+        demand(while_asked.may_be_deleted, rules.REFERENCE_AGREES, message)
+        message = "the block that the error names"
         demand(error.block == name, rules.REFERENCE_AGREES, message, name, error.block)
-    # Found without a text is right for an unlabelled block: entries alone make one. They have no label, and
-    # never stand in the system block.
+    # An unlabelled block may be found without a text, since entries make one: they have no label, and never
+    # stand in the system block.
     elif isinstance(outcome, Done) and (label or kind == "system"):
-        message = f"block {name} is found, and there is none"
+        message = f"the reply to a write of block {name}, which does not exist"
         demand(while_asked.may_be_there, rules.REFERENCE_AGREES, message, BlockNotFound(name), outcome)
 
 
-def must_be_counted(outcome: Outcome, error: Error | None, while_asked: Meanwhile) -> None:
-    least, most = while_asked.least, while_asked.most
+def must_be_counted(outcome: Outcome, while_asked: Meanwhile) -> None:
+    """Demand law 2."""
+    least, most, error = while_asked.least, while_asked.most, getattr(outcome, "error", None)
     if isinstance(error, TooManyBlocks):
-        # A block that surely is there is replaced and adds to no number.
-        is_full = while_asked.may_be_gone and most >= BLOCK_COUNT_MAX
-        message = "a block is refused for the number of others"
-        demand(is_full, rules.NO_SPURIOUS_REFUSAL, message, f"{least} to {most} others", error)
-        message, is_true = "too many blocks of another number", least <= error.block_count <= most
+        # A block that surely exists is replaced and adds to no number.
+        is_full = while_asked.may_be_deleted and most >= BLOCK_COUNT_MAX
+        message = f"a block is refused beside {least} to {most} others"
+        demand(is_full, rules.NO_SPURIOUS_REFUSAL, message, BLOCK_COUNT_MAX, error)
+        message, is_true = "the number of blocks in the error", least <= error.block_count <= most
         demand(is_true, rules.REFERENCE_AGREES, message, f"{least} to {most}", error.block_count)
-        demand(error.block_count_max == BLOCK_COUNT_MAX, rules.REFERENCE_AGREES, "another limit", "", error)
+        limit, message = error.block_count_max, "the limit in the error"
+        demand(limit == BLOCK_COUNT_MAX, rules.REFERENCE_AGREES, message, BLOCK_COUNT_MAX, limit)
     elif isinstance(outcome, Done) or isinstance(error, CoreFull):
-        is_new = not while_asked.may_be_there
-        message = f"a new block beside {least} others is not refused"
-        demand(
-            not is_new or least < BLOCK_COUNT_MAX, rules.CORE_LIMITS, message, TooManyBlocks.__name__, outcome
-        )
+        has_room = while_asked.may_be_there or least < BLOCK_COUNT_MAX
+        message = f"the reply to a write of a new block beside {least} others"
+        demand(has_room, rules.CORE_LIMITS, message, TooManyBlocks.__name__, outcome)
 
 
-# Authored blocks as registers: what was acknowledged, what may have been written, and nothing else.
+# Authored blocks as registers: a read shows what was acknowledged, or may have been written, and nothing
+# else.
 #
-# Law 1. An acknowledged write is seen until a later one; a refused or failed write never is.
-# Law 2. A write without an answer may be seen until a write that began after it was given up is
-#        acknowledged: until then it may have been planned again, over what was acknowledged meanwhile.
+# Law 1. An acknowledged write is shown until a later one; a refused or failed write never is.
+# Law 2. A write without a reply may be shown until a write that began after it was given up is acknowledged:
+#        until then it may have been planned again, over what was acknowledged meanwhile.
 # Law 3. Importance is a register of its own.
 
 
@@ -151,7 +138,7 @@ KEEP = object()
 
 
 class Register(Owner):
-    """Values that a slot may show: each with when it was acknowledged, and those of writes still open."""
+    """Values that a slot may show, each with the time of its reply; `open`: those of open writes."""
 
     settled: list[tuple[object, int]]
     open: dict[str, tuple[object, int]] = {}
@@ -161,14 +148,11 @@ class Register(Owner):
 
     def acknowledge(self, op_id: str, now: int) -> None:
         value, begun = self.open.pop(op_id)
-        # b begins at 2, a is acknowledged at 3, b at 4: b may have landed before a, so either may be shown
+        # b begins at 2, a is acknowledged at 3, b at 4: b may be durable before a, so either may be shown
         self.settled = [(known, at) for known, at in self.settled if at > begun] + [(value, now)]
         # "~o7" is the write o7 after it was given up, with the time of that; law 2 ends it here
-        self.open = {
-            key: (known, at)
-            for key, (known, at) in self.open.items()
-            if at > begun or not key.startswith("~")
-        }
+        kept = [key for key, (_, at) in self.open.items() if at > begun or not key.startswith("~")]
+        self.open = {key: self.open[key] for key in kept}
 
     def __str__(self) -> str:
         return " or ".join(repr(value)[:80] for value in self.values())
@@ -180,16 +164,16 @@ class Register(Owner):
 
 
 class CoreModel(OracleModel):
-    """Judges the authored part of core memory of one memory.
+    """Judges the authored blocks of one memory.
 
-    `texts` and `importance` are registers by block. `beside`: of each write of a text in flight, the most
-    bytes that other texts may have had meanwhile. `asked`: of each write in flight, what may have been
-    meanwhile. `clock` counts events.
+    `texts` and `importance` are registers by block. `beside`: for each write of a text in flight, the most
+    bytes that other texts may have had meanwhile. `asked`: for each write in flight, what its block may have
+    been meanwhile. `clock` counts events. `api`: the blocks as the model of an agent server knows them.
     """
 
     judges = (
         SetBlock, SetImportance, RemoveBlock, GetBlock, Blocks, CoreBytes, Render, BuildSystemPrompt,
-        InCore, LastRoutingDecisions, Rebalance,  # these must only not be refused without a reason
+        InCore, LastRoutingDecisions, Rebalance,  # of these only refusals are judged (promises.py)
     )  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -211,9 +195,10 @@ class CoreModel(OracleModel):
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
             self.beside[op_id] = (slot, 0)
-            texts.open[op_id] = (normalise_text(request.text), self.clock)
+            text: object = request.text
+            texts.open[op_id] = (line_ends(text) if isinstance(text, str) else text, self.clock)
             if texts.allows(None):
-                ranks.settled.append((DEFAULT_PPM, self.clock))  # it may have ceased to exist, and forgot
+                ranks.settled.append((DEFAULT_PPM, self.clock))  # the block may have been removed
             if request.importance_ppm is not None:
                 ranks.open[op_id] = (request.importance_ppm, self.clock)
         elif isinstance(request, RemoveBlock):
@@ -221,17 +206,15 @@ class CoreModel(OracleModel):
             ranks.open[op_id] = (DEFAULT_PPM, self.clock)
         else:
             ranks.open[op_id] = (request.importance_ppm, self.clock)
-        # Every write in flight, this one too, takes the most that others may ever have while it lasts.
-        self.beside = {
-            key: (own, max(most, self.bytes_beside(own))) for key, (own, most) in self.beside.items()
-        }
+        # For every write in flight, this one too, the most counts that others may have had meanwhile.
+        for key, (own, most) in self.beside.items():
+            self.beside[key] = own, max(most, self.bytes_beside(own))
         self.asked[op_id] = (slot, self.sum_up(op_id, slot))
-        self.asked = {
-            key: (own, known.or_else(self.sum_up(key, own))) for key, (own, known) in self.asked.items()
-        }
+        for key, (own, known) in self.asked.items():
+            self.asked[key] = own, known.or_else(self.sum_up(key, own))
 
     def sum_up(self, op_id: str, slot: Slot) -> Meanwhile:
-        """Return what may be now, without the effect of this write."""
+        """Return what a block may be now, without the effect of this write."""
         return sum_up_blocks({it: register.values(op_id) for it, register in self.texts.items()}, slot)
 
     def bytes_beside(self, slot: Slot) -> int:
@@ -258,10 +241,13 @@ class CoreModel(OracleModel):
             return
         _, most = self.beside.pop(op_id, (slot, 0))
         _, while_asked = self.asked.pop(op_id)
-        # with an agent server in use, its requests write texts too, and this model counts none of them
+        # requests of an agent server write texts too, which this model does not count
         if isinstance(outcome, Refused | Done) and not self.api():
             self.must_be_fair(request, outcome, slot, most)
-            must_be_right(request, outcome, slot, while_asked)
+            if isinstance(request, SetBlock):
+                must_be_counted(outcome, while_asked)
+            else:
+                must_be_found(request, outcome, slot, while_asked)
         for register in self.registers(slot):
             if op_id not in register.open:
                 continue
@@ -273,7 +259,7 @@ class CoreModel(OracleModel):
                 del register.open[op_id]
 
     def observe_crash(self) -> None:
-        """Keep open writes as values that may be shown: their outcome stays unknown."""
+        """Keep open writes as given up: their outcome stays unknown."""
         self.beside.clear()
         self.asked.clear()
         for register in (*self.texts.values(), *self.importance.values()):
@@ -287,7 +273,7 @@ class CoreModel(OracleModel):
         self.observe_wipe()
 
     def must_be_fair(self, request: BlockWrite, outcome: Refused | Done, slot: Slot, most: int) -> None:
-        """Demand that a text is accepted that fits beside all authored text and the share of self."""
+        """Demand that a text is accepted if it fits beside all authored text and the share of self."""
         is_full = isinstance(outcome, Refused) and isinstance(outcome.error, CoreFull)
         if not isinstance(request, SetBlock) or not (is_full or isinstance(outcome, Done)):
             return
@@ -296,7 +282,7 @@ class CoreModel(OracleModel):
         need, share = byte_size(slot, request.text), self.config.core_bytes_max // 4
         has_room = need + (share if slot == SELF_SLOT else 0) <= BLOCK_BYTES_MAX
         if has_room and most + need + share <= self.config.core_bytes_max:
-            message = f"{slot_name(slot)} of {need} bytes refused beside {most} bytes of text"
+            message = f"{slot_name(slot)} of {need} bytes is refused beside {most} bytes of text"
             demand(not is_full, rules.NO_SPURIOUS_REFUSAL, message)
 
     # Reads.
@@ -307,8 +293,8 @@ class CoreModel(OracleModel):
         elif isinstance(request, Blocks):
             self.judge_blocks(value, exact=True)
         elif isinstance(request, CoreBytes):
-            message = f"{value} bytes in core, at most {self.config.core_bytes_max}"
-            demand(0 <= value <= self.config.core_bytes_max, rules.CORE_LIMITS, message)
+            most = self.config.core_bytes_max
+            demand(0 <= value <= most, rules.CORE_LIMITS, "the bytes of core", f"{most} at most", value)
         elif isinstance(request, Render):
             self.judge_blocks(read_rendering(request.form, value), exact=False)
         elif isinstance(request, BuildSystemPrompt):
@@ -317,14 +303,15 @@ class CoreModel(OracleModel):
     def judge_blocks(self, blocks: Sequence[Block | ShownBlock], exact: bool) -> None:
         shown = {(block.kind, block.label): block for block in blocks}
         order = [(BLOCK_KINDS.index(block.kind), block.label.encode()) for block in blocks]
-        demand(order == sorted(order), rules.RENDER_ORDER, "blocks are not in the order of kind and label")
+        message = "the order of blocks, by kind and label"
+        demand(order == sorted(order), rules.RENDER_ORDER, message, sorted(order), order)
         for slot in sorted({**self.texts, **self.api(), **dict.fromkeys(shown)}):
             self.judge_block(slot, shown.get(slot), exact)
 
     def judge_prompt(self, request: BuildSystemPrompt, value: Prompt) -> None:
-        """Demand the text of the system, a blank line, and the rendering of core in this form."""
+        """Demand the system text, a blank line, and the rendering of core in this form."""
         head = f"{request.system}\n\n" if request.system else ""
-        message = "a prompt does not begin with the text of the system"
+        message = "the beginning of a prompt"
         demand(value.text.startswith(head), rules.RENDER_PARSE, message, request.system, value.text)
         size_bytes = byte_count(value.text)
         demand(value.size_bytes == size_bytes, rules.RENDER_PARSE, "the size of a prompt", size_bytes, value)
@@ -337,14 +324,15 @@ class CoreModel(OracleModel):
     def judge_tagged(self, blocks: Sequence[ShownBlock]) -> None:
         """Demand each block under its label, or under kind and label if two have the same."""
         labels = [block.label for block in blocks]
-        demand(len(set(labels)) == len(labels), rules.RENDER_PARSE, "two blocks under one label", "", labels)
-        # "facts/travel" and "human/travel" are both `travel` here: a text need only fit one of the two.
+        is_once = len(set(labels)) == len(labels)
+        demand(is_once, rules.RENDER_PARSE, "labels of blocks in a prompt", "each once", labels)
+        # "facts/travel" and "human/travel" are both `travel` here: a text must be that of one of the two.
         named = {norm(block.label.rpartition("/")[2]): block.text for block in blocks}
         chains: dict[str, list[Chain]] = {}
         for slot, chain in self.api().items():
             chains.setdefault(norm(slot[1] or slot[0]), []).append(chain)
         for name, same in chains.items():
-            text, message = named.get(name), f"block {name} in a prompt"
+            text, message = named.get(name), f"the text of block {name} in a prompt"
             holds = (all if text is None else any)(chain.shows(text) for chain in same)
             demand(holds, rules.RENDER_PARSE, message, [chain.states for chain in same], text)
 
@@ -352,20 +340,21 @@ class CoreModel(OracleModel):
         texts, ranks = self.registers(slot)
         text = block.text if block else None
         rule = rules.AUTHORED_TEXT_KEPT if exact else rules.RENDER_PARSE
-        message = f"block {slot_name(slot)} shows another text than was written"
+        message = f"the text of block {slot_name(slot)}"
         chain = self.api().get(slot)
         holds = texts.allows(text) if chain is None else chain.shows(text)
         demand(holds, rule, message, texts if chain is None else chain.states, repr(text)[:80])
         if slot[0] == "system" and block:
-            demand(not block.entries, rules.SYSTEM_IS_AUTHORED, "the system block shows promoted entries")
+            message = "entries in the system block"
+            demand(not block.entries, rules.SYSTEM_IS_AUTHORED, message, (), block.entries)
         if isinstance(block, Block) and block.text is not None:
-            message, got = f"block {slot_name(slot)} has another importance", block.importance_ppm
+            message, got = f"the importance of block {slot_name(slot)}", block.importance_ppm
             is_new = got == DEFAULT_PPM and chain is not None and chain.may_be_new
             demand(is_new or ranks.allows(got), rules.AUTHORED_TEXT_KEPT, message, ranks, got)
 
 
 def slot_of(request: BlockWrite) -> Slot | None:
-    """Return kind and label; None if the caller gave anything but texts."""
+    """Return kind and label; None if one of them is no text."""
     kind: object = request.kind
     label: object = request.label
     return (kind, tidy(label)) if isinstance(kind, str) and isinstance(label, str) else None
@@ -373,11 +362,6 @@ def slot_of(request: BlockWrite) -> Slot | None:
 
 def slot_name(slot: Slot) -> str:
     return f"{slot[0]}/{slot[1]}" if slot[1] else slot[0]
-
-
-def normalise_text(text: object) -> object:
-    """Return a text as a block stores it."""
-    return line_ends(text) if isinstance(text, str) else text
 
 
 def byte_size(slot: Slot, text: object) -> int:
@@ -389,6 +373,5 @@ def read_rendering(form: str, rendering: str) -> tuple[ShownBlock, ...]:
     try:
         return READERS[form](rendering)
     except ValueError as error:
-        raise Broken(
-            rules.RENDER_PARSE, f"a rendering of core cannot be read: {error}", "", rendering
-        ) from None
+        message = f"a rendering of core cannot be read: {error}"
+        raise Broken(rules.RENDER_PARSE, message, "", rendering) from None

@@ -1,7 +1,7 @@
 """Judge what a load brings its agent: the facts and messages that its save declared, and nothing else.
 
-Law 1. Which facts a load must read follows from what was remembered in the session, and from what its save
-declared. Law 2. What becomes of them in the archive of the loading agent, the log judges (archive/log.py).
+Law 1. The facts that a load must read follow from what was remembered in the session, and from what its save
+declared. Law 2. What the archive of the loading agent makes of them is judged by the log (archive/log.py).
 """
 
 import re
@@ -46,7 +46,7 @@ class Handoffs(Owner):
         return {agent: log.position for agent, log in self.logs().items()}
 
     def explains(self, declared: Declared, op_id: str, done: SessionLoaded) -> bool:
-        """Return whether a load that found this save read its facts, and told what became of them."""
+        """Return whether a load of this save read its facts, and replied what became of them."""
         op = self.logs()[self.scope.agent].ops[op_id]
         owner, stored = Scope(self.scope.user, declared.agent), done.facts.entities if done.facts else ()
         is_due = "facts" in declared.carries and declared.agent != self.scope.agent
@@ -55,18 +55,21 @@ class Handoffs(Owner):
         queries = [it.query for it in tried if isinstance(it, Read)]
         asked = [it.addresses if isinstance(it, ByIds) else () for it in queries]
         is_asked = bool(asked) == bool(due) and all(addresses == due for addresses in asked)
-        is_told = done.facts is not None or not read_carried(op.plan)
-        return is_asked and is_told and done.left_out_count == len(due) - len(stored)
+        is_reported = done.facts is not None or not read_carried(op.plan)
+        return is_asked and is_reported and done.left_out_count == len(due) - len(stored)
 
     def explains_turns(
         self, declared: Declared, session_id: str, positions: Mapping[str, int], turns: tuple[Turn, ...]
     ) -> bool:
-        """Return whether these are the last messages of the conversations that this agent memorized in it."""
+        """Return whether `turns` are the last messages of the conversations memorized in the session.
+
+        `positions`: by agent, how many batches of its archive were durable when the load was issued.
+        """
         log = self.logs().get(declared.agent)
         if "messages" not in declared.carries or log is None:
             return not turns
         position = positions.get(declared.agent, 0)
-        # While the load reads, a text may come, be replaced, or go: each of its states may be what it shows.
+        # While the load reads, a text may be stored, replaced or deleted: each of its states may be shown.
         states = [log.resources.since(key, position) for key in log.resources.entries]
         shown = [[list_messages(it, session_id) for it in each] for each in states]
         known = [message for each in shown for one in each for message in one]
@@ -76,7 +79,8 @@ class Handoffs(Owner):
         if self.surroundings.atlas.losses or len(turns) < min(least, TURN_COUNT_MAX):
             return bool(self.surroundings.atlas.losses)
         shown_turns = [each[0] for each in shown if any(each)]
-        # Which of several conversations came last, only their times tell: any of their messages will do.
+        # Of several conversations only their times tell which was last, so any of their messages may be
+        # shown.
         if len(shown_turns) != 1 or least != len(known):
             return True
         last = shown_turns[0][-TURN_COUNT_MAX:]

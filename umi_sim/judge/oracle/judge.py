@@ -1,7 +1,7 @@
 """The oracle: judges a whole run from outside, by what was asked, answered and replied.
 
 It is composed of models (model.py), a set of them for each agent, and hands each event to the models that
-override its method. umi_sim.judge.invariants judges the inside of a memory.
+override its method. umi_sim.judge.invariants judges a memory from inside.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from umi_core.values import Pairs, Scope
 from umi_sim.judge.oracle.agents import Closing, CommitKeys, ReplacedLife, Tampered
 from umi_sim.judge.oracle.api_model import ApiModel
 from umi_sim.judge.oracle.archive.log import BatchLog
-from umi_sim.judge.oracle.archive.model import TENDED, ArchiveModel
+from umi_sim.judge.oracle.archive.model import BACKGROUND, ArchiveModel
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.migration_model import MigrationModel
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings, check_models
@@ -70,12 +70,14 @@ AWAY: Final = list_listeners("turned_away")
 
 
 def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
-    """Yield what interceptors of the world answered in its place, by step, as the reply names it."""
+    """Yield the answers that interceptors of the simulator gave, each with its step, as the reply names them.
+
+    These interceptors are in umi_sim/machines/revisions.py. The world has not sent these answers, so without
+    them the models would not know why an operation goes on or fails.
+    """
     for note in reply.hooks:
         if note.name == DOORKEEPER:
-            is_answered = note.what == "substituted"  # else it refused, or stumbled, which is the same
-            # `umi_sim/machines/revisions.py` has these interceptors: each answers something that the world
-            # never said, so without this the models would not know why an operation goes on or fails.
+            is_answered = note.what == "substituted"  # else it refused or raised, which is the same
             yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
         elif note.name == USHER:
             yield note.step, ModelReplied(0, "")
@@ -84,16 +86,15 @@ def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
 
 
 def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
-    """Demand that each field of a reply holds what it may, and a value that such a request has."""
-    wrong = describe_misfit(request, outcome)
-    message = f"{op_id}: a {type(request).__name__} ends with what may not stand in its reply"
+    """Demand that each field of a reply has an allowed value, and that the request has such a reply."""
+    wrong, message = describe_misfit(request, outcome), f"the reply to {op_id} {type(request).__name__}"
     demand(not wrong, rules.WHOLE_VALUES, message, "", wrong)
 
 
 class AgentModel(Owner):
     """All models of one agent.
 
-    `models`: in the order of MODELS. `seen_ms`: the latest time that this life has seen. `requests` are in
+    `models`: in the order of MODELS. `seen_ms`: the latest time that this life has seen. `requests`: those in
     flight.
     """
 
@@ -121,12 +122,12 @@ class AgentModel(Owner):
         )  # fmt: skip
 
     def observe_closing(self) -> None:
-        """Empty all models, and issue what is in flight once more."""
+        """Empty all models, and issue the requests in flight once more."""
         for model in self.models:
             model.observe_closing()
         in_flight: dict[str, Any] = dict(self.requests)
         for op_id, request in in_flight.items():
-            # These forgot what is in flight too; it is done after the close, on the empty agent.
+            # These models forgot the requests in flight, which are carried out on the empty agent.
             for model in (self.core, self.archive, self.api):
                 if type(request) in (*model.judges, *model.watches):
                     model.observe_request(op_id, request, self.seen_ms)
@@ -154,7 +155,7 @@ class Oracle:
         for name, agent in self.agents.items():
             agent.archive.context.is_elsewhere = partial(self.is_elsewhere, name)
             agent.api.others = partial(self.other_apis, name)
-            logs = partial(self.logs_of, agent.config.scope.user)
+            logs = partial(self.find_logs, agent.config.scope.user)
             agent.sessions.handoffs.logs = agent.archive.sharing.logs = logs
 
     def model_agent(self, agent: AgentConfig) -> AgentModel:
@@ -167,7 +168,7 @@ class Oracle:
             Failures(self.memory),
             SessionModel(scope, run, surroundings, sessions, working),
             CoreModel(self.memory),
-            # Revisions add interceptors that refuse (Doorkeeper)
+            # Revisions add interceptors that refuse questions (Doorkeeper)
             # only if `revise_every` is 2, 6, 10 and so on.
             ArchiveModel(scope, self.memory, surroundings, run.off, may_turn_away=run.revise_every % 4 == 2),
             ApiModel(scope, surroundings),
@@ -181,10 +182,10 @@ class Oracle:
         return self.agents[agent.partition("~")[0]].config.scope
 
     def is_elsewhere(self, name: str, key: str) -> bool:
-        """Return True if an id is known to another agent than this one."""
+        """Return True if another agent than this one knows an id."""
         return any(key in it.archive.log.known for other, it in self.agents.items() if other != name)
 
-    def logs_of(self, user: str) -> Mapping[str, BatchLog]:
+    def find_logs(self, user: str) -> Mapping[str, BatchLog]:
         """Return the archives of a user, by the agent part of their scopes."""
         every = [(it.config.scope, it.archive.log) for it in self.agents.values()]
         return {scope.agent: log for scope, log in every if scope.user == user}
@@ -193,7 +194,7 @@ class Oracle:
         return (it.api for other, it in self.agents.items() if other != name)
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
-        """Take the world's time, and what services report: durable batches, losses, the lag of searches."""
+        """Take the world's time, and what services report: durable batches, losses, the delay of searches."""
         self.surroundings.world_ms, self.surroundings.atlas = world_ms, services.atlas
         self.surroundings.durable_count = lambda: services.storage.durable_count
         self.surroundings.lag_since = services.lag_since
@@ -205,7 +206,7 @@ class Oracle:
     # What happens.
 
     def read_clock(self, agent: str, reading_ms: int) -> int:
-        """Return the latest time that this life has seen; `reading_ms` for a life that is not judged."""
+        """Return the latest time that a life has seen; `reading_ms` if it is no life of this run."""
         if old := self.old_lives.get(agent):
             return old.read_clock(reading_ms)
         model = self.agents.get(agent)
@@ -256,9 +257,9 @@ class Oracle:
             return
         model = self.agents[call.agent]
         request = model.requests.get(call.op_id)
-        # A rebalance may be asked for, or begin by itself; the archive wants to hear of it either way.
-        if call.workflow == "rebalance" or (request is None and call.workflow in TENDED):
-            model.archive.tended(call, answer, model.seen_ms)
+        # The archive observes a rebalance whether it was requested or began by itself.
+        if call.workflow == "rebalance" or (request is None and call.workflow in BACKGROUND):
+            model.archive.observe_background(call, answer, model.seen_ms)
         for at in ANSWERED[type(request)] if request is not None else ():
             model.models[at].observe_answer(call, request, answer, model.seen_ms)
 
@@ -271,7 +272,7 @@ class Oracle:
             return
         away = tuple(list_substitutes(reply)) if reply.hooks else ()
         if old := self.old_lives.get(agent):
-            for step, answer in away if op_id in old.failures.heard else ():
+            for step, answer in away if op_id in old.failures.calls else ():
                 old.failures.turned_away(op_id, step, answer)
             if outcome.__class__ is Refused:
                 check_error(op_id, old.requests[op_id], outcome, self.memory)
@@ -291,7 +292,7 @@ class Oracle:
                 model.models[at].observe_reply(ending)
             if outcome.__class__ is Refused:
                 check_error(op_id, request, outcome, self.memory)
-        finally:  # the rule that broke may be off, and the run goes on
+        finally:  # the rule that is broken may be off: then the run goes on
             del model.requests[op_id]
 
     def request_of(self, agent: str, op_id: str) -> Request:
@@ -307,33 +308,33 @@ class Oracle:
             self.agents[agent].observe_crash()
 
     def rows_tampered(self) -> None:
-        """Judge only what is certain after rows were changed at rest."""
+        """Judge only what is certain after stored rows were changed."""
         if self.tampered is None:
             tables = [life.requests for life in self.agents.values()]
             tables += [life.requests for life in self.old_lives.values()]
             requests = {op_id: request for table in tables for op_id, request in table.items()}
             old = dict.fromkeys(self.old_lives)
-            # True, not False: after the tampering it may claim
-            # an epoch that went back, and would be right to.
-            tampered = {name: True for name, life in self.old_lives.items() if life.told}
-            self.tampered = Tampered(self.memory, self.surroundings, requests, old, tampered)
+            # True, not False: the stored epoch may have gone back, and then a life may rightly claim it.
+            fenced = {name: True for name, life in self.old_lives.items() if life.is_fenced}
+            self.tampered = Tampered(self.memory, self.surroundings, requests, old, fenced)
 
     def observe_takeover(self, agent: str, old: str) -> None:
         """Keep the models of the life that goes on as `old`, and begin new ones for `agent`."""
         if self.tampered is not None:
             self.tampered.observe_takeover(agent, old)
             return
-        model, near = self.agents[agent], self.surroundings
+        model, surroundings = self.agents[agent], self.surroundings
         failures = Failures(self.memory)
         working = WorkingModel(model.config.scope, self.memory, self.sessions)
-        # What is in flight there goes on, and with it the
-        # answers heard so far; the new life begins without.
-        failures.heard = dict(model.failures.heard)
+        # Requests in flight go on in the old life, with the answers so far; the new life begins with none.
+        failures.calls = dict(model.failures.calls)
         working.twins = [twin.copy() for twin in model.working.twins]
         working.counted = dict(model.working.counted)
         working.list_stored_facts = model.working.list_stored_facts
-        epoch, requests = near.epoch_of(model.config.scope), dict(model.requests)
-        self.old_lives[old] = ReplacedLife(agent, near, epoch, requests, failures, working, model.seen_ms)
+        epoch, requests = surroundings.epoch_of(model.config.scope), dict(model.requests)
+        self.old_lives[old] = ReplacedLife(
+            agent, surroundings, epoch, requests, failures, working, model.seen_ms
+        )
         self.observe_crash(agent)
 
     def old_life_woke(self, old: str) -> None:
@@ -386,7 +387,7 @@ class Oracle:
         return self.agents[agent].archive.sharing.list_granting()
 
     def audit(self, agent: str) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """List the requests, by name, whose replies show what the archive of this agent holds."""
+        """List requests, by name, whose replies show all that this agent has stored."""
         model = self.agents[agent]
         return (*model.archive.audit(), *model.api.audit(), *model.migration.audit())
 

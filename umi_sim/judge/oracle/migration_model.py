@@ -30,9 +30,9 @@ from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
-# Request keys of rows that move: under one key the truth changes once, and every reply is the first one.
+# Request keys of rows that move: under one key rows change once, and every reply repeats the first one.
 #
-# It knows no phases: a key that was used before a switch is used after it.
+# Phases do not matter: a key that was used before a switch counts after it.
 
 
 RowWrite = PutRow | DropRow | AddRow
@@ -47,7 +47,7 @@ def drop_op_id(request: RowWrite) -> RowWrite:
 class Use(Owner):
     """The requests under one key. `asked`: all of them; `doubted`: those with an unknown outcome.
 
-    `done`: the request that was acknowledged, with its reply.
+    `done`: the request that was acknowledged, with its value.
     """
 
     asked: list[RowWrite] = []
@@ -81,40 +81,40 @@ class MovedKeys(Owner):
         if use.done is None:
             use.done = got
             return True
-        message = f"{op_id} is told something else than the first request with its key"
+        message = f"request and reply of {op_id}, whose key is done"
         demand(got == use.done, rules.KEY_ONCE_ACROSS_PHASES, message, use.done, got)
         return False
 
     def judge_reused(self, op_id: str, request: RowWrite) -> None:
         use, own = self.use(request), drop_op_id(request)
-        # Refused is also right to a request that was there
-        # first, as long as none was done: the other may be now.
+        # A refusal is also right for the request that came first, as
+        # long as none is acknowledged: the other may have been done.
         has_reason = any(it != own for it in use.asked) and (use.done is None or use.done[0] != own)
-        message = f"{op_id} is refused, and no other request had its key"
+        message = f"{op_id} is refused, though no other request has used its key"
         demand(has_reason, rules.KEY_ONCE_ACROSS_PHASES, message, own, use.asked)
 
 
 # The model of rows that move between two stores: it knows neither phases nor stores, only what
 # clients know.
 #
-# Law 1. A read shows the last acknowledged content, or one of a write with an unknown outcome; what it shows
-# counts from then on. That one model judges all phases is the proof that clients notice none.
-# Law 2. Requests of one kind are done in the order in which they were asked.
+# Law 1. A read shows the last acknowledged content, or that of a write with an unknown outcome; what it shows
+# counts from then on. One model judges all phases, so clients notice none of them.
+# Law 2. Requests of one kind are done in the order in which they were issued.
 
 
 LOG: Final = "messages"
 ENDS: Final = {RollBack: ("legacy", "cleanup", "handing_over", "done"), AdvanceMigration: ("done",)}
-"""The phases in which nothing lies further that way."""
+"""By request, the phases from which it cannot go on."""
 # legacy -> dual_write -> dual_read -> umi_primary -> cleanup -> done
-FORWARD_COUNT: Final = 5  # so many switches from legacy to done
+FORWARD_COUNT: Final = 5  # switches from legacy to done
 AuditRead = tuple[str, dict[str, object]]
 Place = tuple[str, str]  # kind and id
 
 
 class KnownRow(Owner):
-    """A row as clients know it. `may_be`: contents that writes may have left, or may still leave.
+    """A row as clients know it. `may_be`: contents of writes with an unknown outcome.
 
-    `repeated`: contents of requests that came again with their key, and changed nothing.
+    `repeated`: contents of requests that repeated another under its key, and changed nothing.
     """
 
     content: str | None = None
@@ -123,7 +123,10 @@ class KnownRow(Owner):
 
 
 class KnownLog(Owner):
-    """A log as clients know it: contents by id, and contents that may have been added (`loose`)."""
+    """A log as clients know it: contents by id. `loose`: contents that may have been added.
+
+    `repeated`: contents of requests that repeated another under its key.
+    """
 
     contents: dict[str, str] = {}
     loose: list[str] = []
@@ -135,7 +138,7 @@ def content_of(request: RowWrite) -> str | None:
 
 
 class MigrationModel(OracleModel):
-    """Judges what a migrator answers."""
+    """Judges what a migrator replies. `open`: writes in flight."""
 
     judges = (
         *WRITES, ReadRow, ListRows, AdvanceMigration, RollBack, Reconcile, Mirror, Purge, CompareStores,
@@ -156,14 +159,14 @@ class MigrationModel(OracleModel):
             self.keys.begin(request)
 
     def observe_crash(self) -> None:
-        """Note that writes without an answer may have happened."""
+        """Note that writes without a reply may have been carried out."""
         for each in self.open.values():
             self.note_doubt(each)
         self.open.clear()
 
     def note_doubt(self, request: RowWrite) -> None:
         if self.keys.use(request).done is not None:
-            return  # this attempt repeats what was done already, so it leaves nothing behind
+            return  # this attempt repeats what was done already, and changes nothing
         if not isinstance(request, AddRow):
             self.row((request.kind, request.id)).may_be.append(content_of(request))
         elif not self.keys.is_doubted(request):
@@ -200,10 +203,7 @@ class MigrationModel(OracleModel):
                 self.take_write(request, is_first=is_first)
 
     def take_write(self, request: PutRow | DropRow, *, is_first: bool) -> None:
-        """Take an acknowledged write.
-
-        If its outcome was in doubt before, either of both attempts may have done it.
-        """
+        """Take an acknowledged write; if an earlier attempt was in doubt, that one may have done it."""
         place, content = (request.kind, request.id), content_of(request)
         if not is_first:
             self.row(place).repeated.append(content)
@@ -213,7 +213,7 @@ class MigrationModel(OracleModel):
             self.rows[place] = KnownRow(content)
 
     def judge_add(self, op_id: str, request: AddRow, own_id: str, *, is_first: bool) -> None:
-        """Demand an id above those told before, unless an earlier attempt may have added the row."""
+        """Demand an id above all acknowledged ones, unless an earlier attempt may have added the row."""
         content, last = request.content, max(self.log.contents, default="")
         if not is_first:
             self.log.repeated.append(content)
@@ -221,14 +221,14 @@ class MigrationModel(OracleModel):
         if self.keys.is_doubted(request):
             self.judge_added_once(op_id, content, own_id)
             return
-        message = f"{op_id} was told an id that is not behind those told before"
+        message = f"the id of the row that {op_id} added"
         demand(own_id > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", own_id)
         self.log.contents[own_id] = content
 
     def judge_added_once(self, op_id: str, content: str, own_id: str) -> None:
         if self.log.contents.get(own_id) == content:
             return
-        message = f"{op_id} is told that it was added as {own_id}, and it was added before"
+        message = f"the content that {op_id} added as {own_id}"
         is_new = own_id not in self.log.contents and content in self.log.loose
         demand(is_new, rules.KEY_ONCE_ACROSS_PHASES, message, self.log.contents.get(own_id), content)
         self.log.loose.remove(content)
@@ -242,19 +242,19 @@ class MigrationModel(OracleModel):
                     self.judge_read(ending, place, listed.get(place[1]))
             return
         due = [f"{number:012}" for number in range(1, len(listed) + 1)]
-        message = f"{ending.op_id} lists messages with gaps, or in another order"
-        demand([*listed] == due, rules.MESSAGE_LOG_COMPLETE, message, due[-1:], [*listed])
+        message = f"the ids of the messages that {ending.op_id} lists"
+        demand([*listed] == due, rules.MESSAGE_LOG_COMPLETE, message, due, [*listed])
         lost = [own_id for own_id in self.log.contents if own_id not in listed]
-        message = f"{ending.op_id} lacks messages that were acknowledged"
-        demand(not lost, rules.READS_NEVER_GO_BACK, message, lost, [*listed][-1:])
+        message = f"{ending.op_id} does not list acknowledged messages"
+        demand(not lost, rules.READS_NEVER_GO_BACK, message, [], lost)
         for own_id, content in listed.items():
             self.judge_message(ending, own_id, content)
 
     def judge_message(self, ending: Ending, own_id: str, content: object) -> None:
-        """Judge a message that a read shows; it settles a write of unknown outcome."""
+        """Judge a message that a read shows; that settles a write with an unknown outcome."""
         known, loose = self.log.contents.get(own_id), self.log.loose
         is_known = content == known or (known is None and content in loose)
-        message = f"{ending.op_id}: message {own_id} is not what was added"
+        message = f"{ending.op_id}: the content of message {own_id}"
         is_twice = content in self.log.repeated
         rule = rules.KEY_ONCE_ACROSS_PHASES if is_twice else rules.READS_NEVER_GO_BACK
         demand(is_known, rule, message, known if known is not None else loose, content)
@@ -269,20 +269,21 @@ class MigrationModel(OracleModel):
         row, name = self.row(place), f"{ending.op_id}: {place[0]} {place[1]}"
         known = (row.content, *row.may_be)
         is_back = row.content is None and content not in known
-        # Which rule a wrong read breaks is told by what it shows:
+        # The rule that a wrong read breaks follows from what it shows:
         #   a row that was dropped                 no-resurrection
         #   an older content                       reads-never-go-back
-        #   what a repeated request brought        key-once-across-phases
+        #   the content of a repeated request      key-once-across-phases
         rule = rules.NO_RESURRECTION if is_back else rules.READS_NEVER_GO_BACK
         rule = rules.KEY_ONCE_ACROSS_PHASES if content in row.repeated else rule
-        demand(content in known, rule, f"{name} shows what is not there any more", known, content)
+        demand(content in known, rule, f"the content of {name}", known, content)
         settled = None if content is None else str(content)
         if settled != row.content:
-            # One write in doubt is used up by it; a second one with the same content stays possible.
+            # That settles one write in doubt; a second one with the same content stays possible.
             row.may_be.remove(settled)
             row.content = settled
 
-    # For the audit: blocks go on to the end, and so does an odd number of other rows; an even one goes back.
+    # For the audit: blocks are moved to the end, as is an odd number of other rows; an even number is rolled
+    # back.
 
     def audit(self) -> tuple[AuditRead, ...]:
         kinds = dict.fromkeys(kind for kind, _ in self.rows)
@@ -310,21 +311,21 @@ class MigrationModel(OracleModel):
                 yield "roll_back", of_kind
         yield from reads
 
-    # After a move that is done, the memory itself.
+    # The memory itself, after a move that is done.
 
     def check_arrival(self, whose: str, kind: str, shown: Sequence[tuple[str, str]]) -> None:
         """Demand that a memory shows, in the order of their ids, the rows that its clients know.
 
-        `shown`: labels and texts of blocks; numbers, as the log of a move has them, and texts of the others.
+        `shown`: labels and texts of blocks; numbers, as a log has them, and texts of other rows.
         """
-        message = f"{whose}: the memory does not show the {kind} that have moved"
+        message = f"the {kind} that have moved, as the memory of {whose} shows them"
         if kind == LOG:
             lost = {own_id: text for own_id, text in self.log.contents.items() if (own_id, text) not in shown}
             others = Counter(text for own_id, text in shown if own_id not in self.log.contents)
             strange = others - Counter(self.log.loose)
             demand(not lost and not strange, rules.MIGRATION_ARRIVES, message, lost, strange)
             return
-        # A write in doubt leaves two contents, either of which may show: all ways to match rows are followed.
+        # After a write in doubt either of two contents may be shown, so all ways to match rows are followed.
         ends = {0}
         known = sorted((own_id, row) for (each, own_id), row in self.rows.items() if each == kind)
         for own_id, row in known:
@@ -334,7 +335,7 @@ class MigrationModel(OracleModel):
     def steps_of(
         self, kind: str, own_id: str, row: KnownRow, rest: Sequence[tuple[str, str]]
     ) -> Iterator[int]:
-        """Yield 1 if the first row of the rest may be this one, and 0 if this one may be absent."""
+        """Yield how many rows of `rest` this row may be: 1 if it may be the first, 0 if it may be absent."""
         may_be = (row.content, *row.may_be)
         if None in may_be:
             yield 0
@@ -343,11 +344,11 @@ class MigrationModel(OracleModel):
 
 
 def must_lead_on(ending: Ending, outcome: Refused) -> None:
-    """Demand that a switch in a healed world is refused at the end of the migration alone."""
+    """Demand that a healed world refuses a switch only at the end of the migration."""
     error = outcome.error
     kind: Any = type(ending.request)
     ends = ENDS.get(kind)
     if ends is None or not ending.op_id.startswith("audit:") or not isinstance(error, NotReady):
         return
-    message = f"{ending.op_id}: a healed migration does not go on"
+    message = f"the phase in which {ending.op_id} cannot go on"
     demand(error.phase in ends, rules.MIGRATION_COMPLETE, message, ends, error)

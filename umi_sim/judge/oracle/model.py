@@ -39,29 +39,24 @@ def return_no_time() -> int:
 
 
 def never(*_: object) -> int:
-    """Return 0, as of a world that is not known: nothing is durable, searches do not lag."""
+    """Return 0, as of a world that is not known: nothing is durable, searches are up to date."""
     return 0
-
-
-def no_keys() -> frozenset[str]:
-    """Return no keys: where nothing is durable, no batch is."""
-    return frozenset()
 
 
 class Surroundings(Owner):
     """Questions that every model of a run may ask of the world.
 
     `world_ms`: the world's time, by which storage keeps its receipts. `durable_count`: durable batches, of
-    all agents. `lag_since`: by how many milliseconds searches have lain behind since then. `durable_keys`:
-    the keys of durable batches. `is_durable`: whether an operation has one, by its op_id. `epoch_of`: the
-    last epoch that was claimed in a scope. `entities`: where entities lie, or have lain. `atlas`: what the
-    world has destroyed.
+    all agents. `lag_since`: the greatest delay of searches since then, in milliseconds. `durable_keys`: the
+    keys of durable batches. `is_durable`: whether an operation has such a batch, by its op_id. `epoch_of`:
+    the last epoch that was claimed in a scope. `entities`: the addresses that entities have or had. `atlas`:
+    what the world has destroyed.
     """
 
     world_ms: Callable[[], int] = return_no_time
     durable_count: Callable[[], int] = never
     lag_since: Callable[[int], int] = never
-    durable_keys: Callable[[], frozenset[str]] = no_keys
+    durable_keys: Callable[[], frozenset[str]] = frozenset
     is_durable: Callable[[str], int] = never
     epoch_of: Callable[[Scope], int] = never
     entities: Callable[[], Iterable[Address]] = tuple
@@ -72,8 +67,9 @@ class Ending(Owner):
     """The end of a request.
 
     `now_ms` is the latest time that this life has seen, `reading_ms` what its clock shows: less, if the clock
-    went back. `is_sure`: a service told the truth about it; else what is done may not be durable.
-    `is_turned_away`: an interceptor refused a question of it, or answered in place of the world.
+    went back. `is_sure`: storage has kept what it acknowledged to this request; else a request that is done
+    may not be durable. `is_turned_away`: an interceptor refused a question of it, or answered in place of the
+    world.
     """
 
     op_id: str
@@ -85,19 +81,18 @@ class Ending(Owner):
     is_turned_away: bool = False
 
     def value(self, shape: type[Value]) -> Value | None:
-        """Return the value it was done with; None if it is not done. Raises Broken if it has another kind."""
+        """Return the value it is done with, None if it is not done. Raises Broken for another class."""
         if not isinstance(self.outcome, Done):
             return None
-        value = self.outcome.value
-        message = f"{type(self.request).__name__} is done with a value of another kind"
+        value, message = self.outcome.value, f"the value that {type(self.request).__name__} is done with"
         demand(isinstance(value, shape), rules.REFERENCE_AGREES, message, shape.__name__, value)
         return cast(Value, value)
 
 
 class OracleModel:
-    """Judges what one memory answers. A subclass names its requests, and overrides the events it needs.
+    """Judges what one memory replies. A subclass names its requests, and overrides the events that it needs.
 
-    `judges`: kinds of request that no other model judges. `watches`: kinds of which it wants to hear the end.
+    `judges`: kinds of request that no other model judges. `watches`: other kinds of which it observes events.
     """
 
     judges: ClassVar[RequestTypes] = ()
@@ -113,7 +108,7 @@ class OracleModel:
         """Observe that an interceptor answered in place of the world, as the reply names it."""
 
     def observe_reply(self, ending: Ending) -> None:
-        """Observe the end of a request of one of its kinds. Raises Broken if it must not end so."""
+        """Observe the end of a request of one of its kinds. Raises Broken if that end is not allowed."""
 
     def observe_crash(self) -> None:
         """Observe the end of the memory's life: nothing that is in flight will reply."""
@@ -122,11 +117,11 @@ class OracleModel:
         """Observe that storage has lost everything, after all lives have ended."""
 
     def observe_closing(self) -> None:
-        """Observe that the agent was closed: all it had is gone, and requests in flight start anew."""
+        """Observe that the agent was closed: all its rows are deleted, and requests in flight start anew."""
 
 
 def check_models(models: Sequence[type[OracleModel]], requests: Sequence[type[Request]]) -> None:
-    """Raises Incomplete unless every kind of request is judged by exactly one of these models."""
+    """Raise Incomplete unless every kind of request is judged by exactly one of these models."""
     for request in requests:
         judges = [model.__name__ for model in models if request in model.judges]
         if not judges:

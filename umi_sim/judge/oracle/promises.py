@@ -1,4 +1,4 @@
-"""Judge every reply: it fails, is refused, names a time or a value only with a reason."""
+"""Judge every reply: failures and refusals have a reason, and times and values in it are right."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -67,15 +67,15 @@ from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
 
-# Failures: an operation that fails says of what, and the world did just that to it.
+# Failures: an operation that fails names the cause, and the answers to it show that cause.
 #
-# Law 1. The failure of storage is named by kind: an answer to this very operation was that failure, or it
-# had rows that are no answer (another's, or damaged: without a body, or with a field that no row may
-# have), or no answer came in time.
-# Law 2. A failure that may pass is tried three times, and so is a plan that meets conflicts; a final one is
-# reported at once.
-# Law 3. Only a commit that was answered so, or not in time, may end as Unknown.
-# Law 4. A model or an embedder makes nothing fail; no workflow of the memory breaks; and the latest life
+# Law 1. A failure of storage is named by kind: an answer to this very operation was that failure, or had rows
+# that were not asked for or are damaged (without a body, or with a field out of its range), or no answer came
+# in time.
+# Law 2. A failure that may pass is tried three times, and so is a plan that meets conflicts; a final failure
+# is reported at once.
+# Law 3. Only a commit that was answered as unknown, or not in time, may end as Unknown.
+# Law 4. Models and embedders make no operation fail; no workflow of the memory breaks; and the latest life
 # of a scope is never deposed (older ones: agents.py).
 
 
@@ -88,16 +88,13 @@ KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
 }
 """By error of an operation, the failures of storage that may have caused it."""
 ATTEMPTS: Final = 3
-"""How often a step is tried before its operation fails, if nothing can take its place."""
-TOLD_CHARS: Final = 20
+"""How often a step is tried before its operation fails, if it has no substitute."""
+SHOWN_CHARS: Final = 20
 Causes = tuple[str, ...]
 
 
 class CallLog(Owner):
-    """The time at which an operation was asked for, and the failures in each answer, by step.
-
-    An answer without failures has none.
-    """
+    """The time at which an operation was issued, and for each answer its step and the failures in it."""
 
     began_ms: int
     answers: list[tuple[str, Causes]] = []
@@ -107,31 +104,31 @@ class CallLog(Owner):
 
 
 class Failures(OracleModel):
-    """Judges how requests fail that the working tier does not answer at once."""
+    """Judges failures of requests that need an operation. `calls`: by op_id, the answers so far."""
 
     watches = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.heard: dict[str, CallLog] = {}
+        self.calls: dict[str, CallLog] = {}
 
     def observe_request(self, op_id: str, request: object, now_ms: int) -> None:
-        self.heard[op_id] = CallLog(now_ms)
+        self.calls[op_id] = CallLog(now_ms)
 
     def observe_answer(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
-        self.heard[call.op_id].answers.append((call.step, tuple(causes(call.effect, answer))))
+        self.calls[call.op_id].answers.append((call.step, tuple(causes(call.effect, answer))))
 
     def turned_away(self, op_id: str, step: str, answer: Answer) -> None:
-        self.heard[op_id].answers.append((step, (answer.kind,) if isinstance(answer, EffectFailed) else ()))
+        self.calls[op_id].answers.append((step, (answer.kind,) if isinstance(answer, EffectFailed) else ()))
 
     def observe_crash(self) -> None:
-        self.heard.clear()
+        self.calls.clear()
 
     def observe_reply(self, ending: Ending) -> None:
-        causes, outcome = self.heard.pop(ending.op_id), ending.outcome
+        causes, outcome = self.calls.pop(ending.op_id), ending.outcome
         is_late = ending.now_ms - causes.began_ms >= self.config.store_timeout_ms
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.ModelFailed | errors.EmbedFailed):
-            return  # never right, but the model of this request says it better: with what is lost
+            return  # never right; the model of the request reports it with what is lost
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
             self.judge_failed(ending, outcome.error, causes.of(outcome.error.step), is_late)
         elif isinstance(outcome, Failed):
@@ -139,34 +136,34 @@ class Failures(OracleModel):
         elif isinstance(outcome, Unknown):
             known = [kind for _, kinds in causes.answers for kind in kinds]
             holds = is_late or "unknown" in known or "timeout" in known
-            self.demand(holds, ending, "it says that its end is not known", known)
+            self.demand(holds, ending, "it ends as Unknown", known)
 
     def judge_failed(
         self, ending: Ending, error: errors.StepFailed, causes: list[Causes], is_late: bool
     ) -> None:
         allowed = KINDS.get(type(error), ())
-        is_told = any(error.kind in kinds for kinds in causes)
-        holds = is_told or (error.kind == "timeout" and is_late)
+        is_caused = any(error.kind in kinds for kinds in causes)
+        holds = is_caused or (error.kind == "timeout" and is_late)
         self.demand(holds and error.kind in allowed, ending, str(error), causes)
         is_final, conflict_count = error.kind not in STORAGE, causes.count(("conflict",))
-        # a time-out was tried three times; a refusal is final and may come at the first
+        # a time-out is tried three times; a refusal is final and may come at the first attempt
         is_patient = error.attempts == ATTEMPTS or (is_final and 1 <= error.attempts < ATTEMPTS)
-        # A conflict fails a plan, not an attempt: three plans,
-        # each answered by a conflict, and then it is reported.
+        # A conflict fails a plan, not an attempt: it is reported
+        # after three plans, each answered by a conflict.
         is_patient &= error.kind != "conflict" or conflict_count >= PLAN_COUNT_MAX
         self.demand(is_patient and (is_late or len(causes) >= error.attempts), ending, f"{error}", causes)
 
     def demand(self, holds: bool, ending: Ending, what: str, causes: object) -> None:
         message = f"{ending.op_id} {type(ending.request).__name__}: {what}"
-        demand(holds, rules.FAILURE_HAS_A_CAUSE, message, "what befell it", causes)
+        demand(holds, rules.FAILURE_HAS_A_CAUSE, message, "a cause among its answers", causes)
 
 
 def causes(effect: Asked, answer: Answer) -> Iterator[str]:
-    """Yield the reasons why a memory may take an answer for none."""
+    """Yield the reasons why a memory may count an answer as a failure."""
     if isinstance(answer, EffectFailed):
         other = "unknown" if isinstance(effect, Commit) else "unavailable"
         # A kind that this effect cannot have (a commit is
-        # never "damaged") is read as the vaguest that it can.
+        # never "damaged") counts as the vaguest that it can.
         yield answer.kind if answer.kind in effect.failures else other
     elif isinstance(effect, Commit) and isinstance(answer, Committed):
         if not is_receipt_of(effect, answer):
@@ -179,13 +176,13 @@ def causes(effect: Asked, answer: Answer) -> Iterator[str]:
 
 
 def is_receipt_of(effect: Commit, answer: Committed) -> bool:
-    """Return True if the answer has a version of each row that was put, under this plan."""
+    """Return True if the answer has a version of each row that the batch has written."""
     versions = dict(answer.versions)
     return all(versions.get(write.address, 0) > 0 for write in effect.writes if write.body is not None)
 
 
 def is_foreign(query: Query, row: Row) -> bool:
-    """Return True if this row was not asked for, as far as its address tells."""
+    """Return True if the address of this row was not asked for."""
     if isinstance(query, ByIds):
         return row.address not in query.addresses
     kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
@@ -193,14 +190,14 @@ def is_foreign(query: Query, row: Row) -> bool:
 
 
 def is_left_out(query: Query, row: Row) -> bool:
-    """Return True if this row was not asked for, as far as its score and its fields tell."""
+    """Return True if the query leaves out this row, by its score or its fields."""
     where = () if isinstance(query, ByIds) or is_damaged(row) else query.where
     fields = [(it, getattr(row.body, it.field)) for it in where if hasattr(row.body, it.field)]
     return is_misjudged(query, row) or any(not HOLDS[it.operator](found, it.value) for it, found in fields)
 
 
 def is_misjudged(query: Query, row: Row) -> bool:
-    """Return True if a row has a score that no row may have, or none in a search."""
+    """Return True if a row has a score that the query excludes, or none in a search."""
     score, is_search = row.score_ppm, isinstance(query, ByVector | ByWords)
     if score is None:
         return is_search
@@ -209,7 +206,7 @@ def is_misjudged(query: Query, row: Row) -> bool:
 
 
 def is_damaged(row: Row) -> bool:
-    """Return True if the body of a row is gone, that of another row, or malformed."""
+    """Return True if the body of a row is missing, that of another row, or malformed."""
     body, address = row.body, row.address
     if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
         return True
@@ -220,30 +217,30 @@ def is_damaged(row: Row) -> bool:
 
 
 class Sentences(Owner):
-    """Checks the sentence of each kind of error that a run meets. `told`: kinds that were complete."""
+    """Checks the sentence of each kind of error that a run meets. `seen`: kinds that are checked."""
 
     seen: dict[type, None] = {}
 
     def check(self, op_id: str, outcome: Refused | Failed) -> None:
-        """Demand that an error holds what it declares, and names each of its printable values."""
+        """Demand that the fields of an error have their types, and that its sentence shows them."""
         error: object = outcome.error
         cls: Any = type(error)
         # Types are compared for each error; the sentence below only for the first one of its class.
         strange = [name for name, kind in scalars(cls) if type(getattr(error, name)) is not kind]
-        demand(not strange, rules.ERROR_SAYS_IT, f"{op_id}: what its error declares", "", strange)
+        message = f"{op_id}: fields of its error with a value of another type"
+        demand(not strange, rules.ERROR_SAYS_IT, message, [], strange)
         if error.__class__ in self.seen:
             return
-        message = f"{op_id} ended without an error"
+        message = f"{op_id}: the error that it ended with"
         demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
         assert isinstance(error, errors.Error)
         sentence = str(error) if error.sentence else ""
-        # A sentence cuts long values, hence their beginnings;
-        # and it may show in another way what is not printable.
-        values = [str(getattr(error, name))[:TOLD_CHARS] for name in list_compared(type(error))]
+        # A sentence may cut long values, and show unprintable characters in another way.
+        values = [str(getattr(error, name))[:SHOWN_CHARS] for name in list_compared(type(error))]
         missing = [it for it in values if it not in sentence and it.isprintable()]
-        wanted = "all of its values"
-        demand(sentence and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {sentence}", wanted, missing)
-        # Only then is the class done with: a value that is not printable was not looked for.
+        message = f"{op_id}: values that are missing in '{sentence}'"
+        demand(sentence and not missing, rules.ERROR_SAYS_IT, message, [], missing)
+        # Only then the class is checked: an unprintable value was not looked for.
         if all(map(str.isprintable, values)):
             self.seen[type(error)] = None
 
@@ -258,7 +255,7 @@ def scalars(cls: Any) -> tuple[tuple[str, type], ...]:
 # Times in a reply: between request and reply, by the clock of its life.
 
 
-TOLD: Final[Mapping[type, str]] = {
+TIMES: Final[Mapping[type, str]] = {
     SessionCreated: "started_ms", SessionSaved: "saved_ms", BlockWritten: "at_ms", Appended: "at_ms",
     RecordAdded: "at_ms", AgentSwitched: "at_ms",
 }  # fmt: skip
@@ -270,25 +267,24 @@ def check_times(op_id: str, outcome: Outcome, begun_ms: int, now_ms: int) -> Non
     if getattr(value, "repeated", False):
         return
     for at_ms in times_of(value):
-        message = f"{op_id} was done at another time than it says"
-        holds = begun_ms <= at_ms <= now_ms
+        holds, message = begun_ms <= at_ms <= now_ms, f"a time in the reply to {op_id}"
         demand(holds, rules.REFERENCE_AGREES, message, f"{begun_ms} to {now_ms}", at_ms)
 
 
 def times_of(value: Any) -> Iterator[int]:
-    if name := TOLD.get(type(value)):
+    if name := TIMES.get(type(value)):
         yield getattr(value, name)
     facts = value.facts if isinstance(value, RecordAdded) else value
     if isinstance(facts, Remembered):
         yield from (relation.at_ms for relation in facts.relations)
 
 
-# The values of the error in a refusal: they are those of the request, and really too much.
+# The values of the error in a refusal: they are those of the request, and exceed a limit.
 #
-# Law 1. An id, a key, a label or a name in it is the one of the request, in any spelling of a label.
-# Law 2. A value exceeds a limit by the numbers in the error, and the limit is the one that there is.
+# Law 1. An id, a key, a label or a name in it is that of the request, in any spelling of a label.
+# Law 2. A number in the error exceeds the limit in the error, and that limit is the valid one.
 #
-# An error of a request alone is compared as a whole (umi_sim/judge/plain/requests.py). If the working
+# The error of a malformed request is compared as a whole (umi_sim/judge/plain/requests.py). If the working
 # tier has no room, a twin knows all numbers.
 
 
@@ -303,11 +299,11 @@ NAMED: Final[Mapping[type[Error], Mapping[str, tuple[str, ...]]]] = {
     kelpie_errors.TextAmbiguous: {"label": ("block",)},
     kelpie_errors.LabelTaken: {"label": ("label",)},
 }
-"""By field of an error, the fields of requests of which it repeats the one that there is."""
+"""By field of an error, the field of the request that it repeats: the first of these that the request has."""
 NOT_FOUND: Final[Mapping[str, tuple[str, ...]]] = {
     "block": ("block", "block_id"), "entity": ("entity_id",), "archival": ("record_id",), "agent": (),
 }  # fmt: skip
-"""By kind of what is not found, the fields that may have its id; a request does not name its agent."""
+"""By kind of a thing that is not found, the fields that may have its id; no request names its agent."""
 EXCEEDED: Final[Mapping[type[Error], tuple[str, str, int]]] = {
     errors.BlockTooLarge: ("size_bytes", "limit_bytes", 1),
     errors.SnapshotTooBig: ("size_bytes", "limit_bytes", 1),
@@ -316,7 +312,8 @@ EXCEEDED: Final[Mapping[type[Error], tuple[str, str, int]]] = {
     errors.TooManyBlocks: ("block_count", "block_count_max", 0),
     errors.TooBusy: ("op_count", "op_count_max", 0),
 }
-"""By error, the number that is above a limit by so much at least; 0: one more would be above it."""
+"""By error, the fields of the number and the limit, and by how much the number is above it at least; 0: one
+more would be above it."""
 
 
 def limits_in(config: Config) -> Mapping[type[Error], tuple[int, ...]]:
@@ -331,35 +328,32 @@ def limits_in(config: Config) -> Mapping[type[Error], tuple[int, ...]]:
 
 
 def check_error(op_id: str, request: object, outcome: Refused, config: Config) -> None:
-    """Raise Broken if an error is about something else than the request, or its numbers do not hold."""
+    """Raise Broken if an error is about something else than the request, or its numbers are wrong."""
     error: Any = outcome.error
     if isinstance(error, kelpie_errors.NotFound):
         fields = NOT_FOUND.get(error.kind)
         # `get_block` never names an entity, so "no entity e1" is no answer to it.
         holds = fields == () or (fields is not None and any(hasattr(request, field) for field in fields))
-        demand(holds, rules.ERROR_SAYS_IT, f"{op_id} did not ask for what '{error}' says", request, error)
-    for name, of in list_named_fields(error).items():
+        message = f"{op_id}: what '{error}' says is not found"
+        demand(holds, rules.ERROR_SAYS_IT, message, request, error)
+        named: Mapping[str, tuple[str, ...]] = {"id": fields or ()}
+    else:
+        named = NAMED.get(type(error), {})
+    for name, of in named.items():
         asked = next((getattr(request, field) for field in of if hasattr(request, field)), None)
-        got = getattr(error, name)
-        message = f"{op_id}: the {name} in '{error}' is not the one that was asked for"
+        got, message = getattr(error, name), f"{op_id}: the {name} in '{error}'"
         demand(is_named(asked, got, name), rules.ERROR_SAYS_IT, message, asked, got)
-    # over 0: "32 blocks, at most 32" refuses one more, as 33 never come to be
+    # over 0: "32 blocks, at most 32" refuses one more, as there are never 33
     # over 1: a text of 16,384 bytes fits where 16,384 are allowed, and 16,385 are too many
     number, most, over = EXCEEDED.get(type(error), ("", "", 0))
     if number:
         limit, got = getattr(error, most), getattr(error, number)
-        message = f"{op_id}: '{error}', and that is not too much"
-        demand(got >= limit + over, rules.ERROR_SAYS_IT, message, limit, got)
+        message = f"{op_id}: the number in '{error}'"
+        demand(got >= limit + over, rules.ERROR_SAYS_IT, message, f"{limit + over} or more", got)
     known = limits_in(config).get(type(error))
     if known:
         got = getattr(error, most or "limit_bytes")
-        demand(got in known, rules.ERROR_SAYS_IT, f"{op_id}: the limit in '{error}' is another", known, got)
-
-
-def list_named_fields(error: Any) -> Mapping[str, tuple[str, ...]]:
-    if isinstance(error, kelpie_errors.NotFound):
-        return {"id": NOT_FOUND.get(error.kind, ())}
-    return NAMED.get(type(error), {})
+        demand(got in known, rules.ERROR_SAYS_IT, f"{op_id}: the limit in '{error}'", known, got)
 
 
 def is_named(asked: object, got: object, name: str) -> bool:
@@ -377,20 +371,20 @@ def is_named(asked: object, got: object, name: str) -> bool:
 # Promises about every reply, whatever was asked: it does not fail, and is not refused, without a reason.
 #
 # Law 1. In a plain world without faults nothing fails, nothing is unknown, nothing degrades.
-# Law 2. In a healed world everything succeeds, but for what storage has lost: of that it is said that it is
-# damaged.
-# Law 3. What is wrong with a request alone is refused with the error for that; everything else has a reason
-# among what such a request can meet.
-# Law 4. A memory is too busy only with as many requests without a reply as there may be.
+# Law 2. In a healed world everything succeeds, but for requests about rows that storage has lost: these rows
+# are reported as damaged.
+# Law 3. A malformed request is refused with the error for that; any other refusal has one of the reasons that
+# such a request can have.
+# Law 4. A memory is too busy only if as many requests as allowed have no reply.
 
 
 OF_THE_TEXT: Final = ("extract:uncovered", "compare:partial", "contents:partial", "told:partial")
-"""No failures: a healthy model passes over sentences, too, texts told without vectors have none, a long
-session shows its last texts, and what has no room goes."""
+"""These are no failures: a healthy model passes over sentences, a long text has facts without comparison,
+members without a vector are in no group, and of a long session only the last texts are shown."""
 NORMAL: Final = Config()
 TIMEOUTS: Final = ("model_timeout_ms", "store_timeout_ms")
 ROUND_TRIP_MS_MAX: Final = 2 * 2_047  # there and back, each message up to 2,047 ms, where latency is "spread"
-PHASES: Final = ("drain:", "audit:")  # how the requests of a healed world are called
+PHASES: Final = ("drain:", "audit:")  # how op_ids of a healed world begin
 OF_EDITS: Final = (
     errors.KeyReused, ReadOnly, AboveLimit, errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull,
 )  # fmt: skip
@@ -421,13 +415,13 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     api.ReplaceInBlock: (*OF_EDITS, NotFound, TextNotFound, TextAmbiguous),
     api.DeleteBlock: (errors.KeyReused, NotFound, ReadOnly, VersionConflict),
 }  # fmt: skip
-"""By request, the errors that it may meet for other reasons than itself; the archive judges its own."""
+"""By request, the errors that a well formed one may end with; the archive judges its own requests."""
 
 
 class Promises(OracleModel):
-    """Judges every request that a working tier does not answer at once.
+    """Judges every request that the working tier does not answer at once.
 
-    `begun`: by op_id, how many batches were durable when it was issued, and at which time.
+    `begun`: by op_id, how many batches were durable when it was issued, and the time of that.
     """
 
     watches = tuple(cls for cls in ALL if not issubclass(cls, WorkingRequest))
@@ -446,7 +440,7 @@ class Promises(OracleModel):
 
     def observe_reply(self, ending: Ending) -> None:
         begun_count, begun_ms = self.begun.pop(ending.op_id)
-        # Batches of any agent count, which is milder than those that touch the same rows, and simpler.
+        # Batches of any agent count, not only those with the same rows, which is simpler and milder.
         others_count = self.surroundings.durable_count() - begun_count
         check_times(ending.op_id, ending.outcome, begun_ms, ending.now_ms)
         if not (is_conflict(ending.outcome) and self.is_crowded(ending, others_count)):
@@ -455,9 +449,9 @@ class Promises(OracleModel):
         check_refusal(ending.request, ending.outcome, len(self.begun))
 
     def is_crowded(self, ending: Ending, others_count: int) -> bool:
-        """Return True if each plan may have met a conflict: others were first, or all its ids are taken.
+        """Return True if each plan may have met a conflict: others were first, or all its ids are in use.
 
-        A create tries one id after the other, all of this millisecond.
+        A create tries one id of this millisecond after the other.
         """
         if others_count >= PLAN_COUNT_MAX:
             return True
@@ -473,27 +467,27 @@ class Promises(OracleModel):
         rule, where, end = rules.DEGRADATION_NAMED, "in a world without faults", type(outcome).__name__
         demand(not isinstance(outcome, Failed | Unknown), rule, f"{ending.op_id} ended as {end} {where}")
         for lack in outcome.degraded if isinstance(outcome, Done) else ():
-            is_fair = lack.name in OF_THE_TEXT or (lack.name, lack.reason) == ("extract:partial", "too_many")
-            demand(is_fair, rule, f"{ending.op_id} degraded {lack.name} {where}")
+            is_right = lack.name in OF_THE_TEXT or (lack.name, lack.reason) == ("extract:partial", "too_many")
+            demand(is_right, rule, f"{ending.op_id} is degraded ({lack.name}) {where}")
 
     def must_be_whole(self, ending: Ending) -> None:
-        """Demand that all succeeds in a healed world, but for lost rows, which are reported damaged."""
+        """Demand that requests succeed in a healed world; lost rows are reported as damaged."""
         request, outcome = ending.request, ending.outcome
         if not ending.op_id.startswith(PHASES):
             return
         error = getattr(outcome, "error", None)
         is_damaged = isinstance(error, errors.SnapshotDamaged) or getattr(error, "kind", "") == "damaged"
-        # Damage is excused only where storage owns up to it:
-        # the atlas has every row that the world destroyed.
+        # Damage is excused only if the atlas, which has every
+        # row that the world destroyed, explains it.
         key = getattr(request, "entity_id", getattr(request, "session_id", ""))
         is_well = not (is_damaged or isinstance(outcome, Failed | Unknown))
         holds = is_well or (is_damaged and self.surroundings.atlas.explains(str(key)))
-        message = f"{ending.op_id} {type(request).__name__} fails in a healed world"
-        demand(holds, rules.ACKNOWLEDGED_IS_DURABLE, message, "an answer, or damage", outcome)
+        message = f"{ending.op_id} {type(request).__name__} in a healed world"
+        demand(holds, rules.ACKNOWLEDGED_IS_DURABLE, message, "no failure, or damage", outcome)
 
 
 def may_time_out(run: RunConfig) -> bool:
-    """Return True if a service that is only far away may be given up as if it had failed."""
+    """Return True if a slow but working service may be given up."""
     timeouts = (run.memory.get(name, getattr(NORMAL, name)) for name in TIMEOUTS)
     return run.latency == "spread" and min(timeouts) <= ROUND_TRIP_MS_MAX
 
@@ -506,14 +500,14 @@ def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None
     """Demand a reason for a refusal. `others_count`: other requests of this memory without a reply."""
     got = outcome.error if isinstance(outcome, Refused) else None
     if isinstance(got, errors.TooBusy):
-        message = f"too busy with {others_count} requests"
-        demand(others_count >= OP_COUNT_MAX, rules.NO_SPURIOUS_REFUSAL, message, OP_COUNT_MAX)
+        message = "requests without a reply of a memory that is too busy"
+        demand(others_count >= OP_COUNT_MAX, rules.NO_SPURIOUS_REFUSAL, message, OP_COUNT_MAX, others_count)
     if type(request) not in MET:
         return
-    wanted = bad_request(request)
-    name = type(request).__name__
+    wanted, name = bad_request(request), type(request).__name__
     if wanted is not None:
-        demand(got == wanted, rules.REFERENCE_AGREES, f"{name} must be refused", wanted, outcome)
+        demand(got == wanted, rules.REFERENCE_AGREES, f"the reply to a malformed {name}", wanted, outcome)
     elif got is not None:
         has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)])) or is_gone(outcome)
-        demand(has_reason, rules.REFERENCE_AGREES, f"{name} is refused without a reason", "", got)
+        message = f"the error that {name} is refused with"
+        demand(has_reason, rules.REFERENCE_AGREES, message, MET[type(request)], got)

@@ -1,4 +1,4 @@
-"""Judge the working tier and its sessions: twins that may be true, and saves that may be stored."""
+"""Judge the working tier and its sessions: a twin for each tier that is possible, and possible saves."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from umi_sim.record.rules import Rule
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
 
-# The working tier as a dict and a deadline per key: simpler than the machine, and told nothing by it.
+# The working tier as a dict with a deadline for each key: simpler than the memory, and independent of it.
 #
 # A twin answers from the rules alone: after `Set("k", b"1", ttl_ms=10)` at 100 a `Get("k")` answers `b"1"`
 # up to 109, and nothing from 110 on.
@@ -45,11 +45,11 @@ KEYS_ALONE: Final = ("keys",)
 
 
 class WorkingTwin(Mutable):
-    """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
+    """One possible working tier. `dead`: the last deadline of expired keys, to choose the broken rule.
 
-    `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
-    often a session was put in place. `told`: its last facts by id, and `left_out` how many were told before
-    these. `origins` are the saves that it may come from.
+    `version`: that of the session when it was loaded, or saved last; `place` counts how often a session was
+    opened. `facts`: the ids of the last facts of the session, and `left_out` how many were stored before
+    these. `origins`: the saves that it may come from.
     """
 
     config: Config
@@ -62,7 +62,7 @@ class WorkingTwin(Mutable):
     last_query: str | None = None
     version: int = 0
     place: int = 0
-    told: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
     left_out: int = 0
     dead: dict[str, int] = {}
     origins: tuple[object, ...] = ()
@@ -71,19 +71,15 @@ class WorkingTwin(Mutable):
     def copy(self) -> "WorkingTwin":
         return structs.replace(self, entries=dict(self.entries), dead=dict(self.dead))
 
-    def loaded_from(self, saved: object, version: int) -> "WorkingTwin":
-        """Return this tier with the version and the save that it was loaded from."""
-        return structs.replace(self, version=version, origins=(saved,))
-
     def put_in_place_of(self, old: "WorkingTwin") -> "WorkingTwin":
         """Return this session, opened where another one was; expired entries there stay counted."""
         return structs.replace(self.copy(), expired=old.expired, place=old.place + 1)
 
-    def tell(self, ids: tuple[str, ...]) -> None:
-        """Add these facts to those of the session, of which it knows the last hundred."""
-        every = [key for key in self.told if key not in ids] + list(dict.fromkeys(ids))
+    def add_facts(self, ids: tuple[str, ...]) -> None:
+        """Add these facts to those of the session, of which it keeps the last hundred."""
+        every = [key for key in self.facts if key not in ids] + list(dict.fromkeys(ids))
         self.left_out += len(every[:-FACTS_MAX])
-        self.told = tuple(every[-FACTS_MAX:])
+        self.facts = tuple(every[-FACTS_MAX:])
 
     def bytes_used(self) -> int:
         return sum([len(key.encode()) + len(value) for key, (value, _) in self.entries.items()])
@@ -103,8 +99,8 @@ class WorkingTwin(Mutable):
         old = self.entries.get(key)
         more = len(value) - len(old[0]) if old else len(value) + len(key.encode())
         used, most = self.bytes_used(), self.config.working_bytes_max
-        # both errors name what is there, the limit, and for bytes what the whole entry takes
-        # A replaced value frees its bytes first; the key counts once.
+        # Both errors have what is used and the limit; that of bytes also the size of the whole entry. A
+        # replaced value frees its bytes first; the key counts once.
         if used + more > most:
             return "WorkingFull", (used, most, len(key.encode()) + len(value))
         if old is None and len(self.entries) >= self.config.working_entry_count_max:
@@ -128,7 +124,7 @@ class WorkingTwin(Mutable):
             "__interaction_count": self.interactions, "__last_input": self.last_input,
             "__last_query": self.last_query,
         }  # fmt: skip
-        # Which names the model found is known to the archive's model alone, so any text is accepted here.
+        # Only the model of the archive knows the names that were found, so any text is accepted here.
         if key == "__last_entities":
             return ANY_TEXT if self.last_input is not None else None
         value = shown.get(key)
@@ -236,18 +232,17 @@ RULES: Final[Mapping[type, Callable[..., Answered]]] = complete("answer of the t
 # Saved sessions: acknowledged versions must be there, unanswered saves may be.
 #
 # Law 1. Of two saves from one version at most one is acknowledged.
-# Law 2. A save is told the version after the one that its memory loaded or saved last; a version loaded
-#        meanwhile does not become newer by it.
-# Law 3. A load gives an acknowledged version or a later one that may have happened, never an older one, and
-#        never to an agent that is no member. No later reply takes back a version that was shown.
-# Law 4. Versions order all saves; so every history that passes is linearizable, and one that is not breaks
-#        a law at its first wrong reply (docs/decisions).
+# Law 2. The reply to a save has the version after the one that its memory loaded or saved last; a session
+# that        was loaded meanwhile keeps its version. Law 3. A load gives an acknowledged version or a later
+# one that may have been saved, never an older one, and        never to an agent that is no member. A version
+# that was shown stays valid. Law 4. Versions order all saves; so every history that passes is linearizable,
+# and one that is not breaks        a law at its first wrong reply (docs/decisions).
 
 
 class SavedTwin(Mutable):
-    """A working tier as it may have been saved, with the saving clock. `is_refuted`: it was not saved.
+    """A working tier as it may have been saved, and the time of that. `is_refuted`: it was not saved.
 
-    `agent`: the one that saved it, and has its facts and messages; `carries`: what it declared.
+    `agent`: the one that saved it, and has its facts and messages; `carries`: what the save declared.
     """
 
     twin: WorkingTwin
@@ -258,11 +253,10 @@ class SavedTwin(Mutable):
 
     @property
     def declared(self) -> Declared:
-        """Return what its save declared."""
-        return Declared(self.agent, self.carries, self.twin.told)
+        return Declared(self.agent, self.carries, self.twin.facts)
 
     def at_load(self, now_ms: int) -> tuple[WorkingTwin, int]:
-        """Return the tier after its rest, and how many entries expired meanwhile."""
+        """Return the tier as it is loaded at `now_ms`, and how many entries expired since it was saved."""
         # saved at 100 with a deadline of 150, loaded at 120: 30 ms are left; loaded at 150, it has expired
         rest_ms = max(0, now_ms - self.saved_ms)
         live = {
@@ -278,9 +272,9 @@ class SavedTwin(Mutable):
 
 
 class Session(Owner):
-    """One session: what each version may hold, and saves without an answer.
+    """One session. `versions`: what each may be. `must`: the newest one that was acknowledged or shown.
 
-    `acknowledged`: versions that were. `must`: the newest version that was acknowledged or shown.
+    `acknowledged`: versions that were. `may`, `may_members`: of saves with an unknown outcome.
     """
 
     user: str
@@ -293,7 +287,7 @@ class Session(Owner):
 
 
 class OpenSave(Owner):
-    """A save on its way, and what it may have packed at its begin."""
+    """A save in flight, and the tiers that it may save."""
 
     must_at_issue: dict[str, int]
     hand_to: tuple[str, ...]
@@ -305,7 +299,7 @@ class OpenSave(Owner):
 
 
 class OpenLoad(Data):
-    """A load on its way: the version that must be there, and whether its agent may see the session.
+    """A load in flight. `must`: the oldest version that it may give. `is_member`: its agent may load it.
 
     `positions`: by agent of the user, how many batches of its archive were durable when it was issued.
     """
@@ -316,7 +310,7 @@ class OpenLoad(Data):
 
 
 class SessionsModel(Owner):
-    """All sessions of a world. Agents are told apart by (user, agent part of the scope)."""
+    """All sessions of a world. `open`: saves in flight."""
 
     sessions: dict[str, Session] = {}
     open: list[OpenSave] = []
@@ -328,10 +322,10 @@ class SessionsModel(Owner):
 
     def begin_save(self, request: SaveSession, agent: str, twins: list[WorkingTwin], now_ms: int) -> OpenSave:
         must = {key: session.must for key, session in self.sessions.items()}
-        carries = as_members(request.carries)
+        carries = as_texts(request.carries)
         packed = [twin.copy() if "keys" in carries else without_keys(twin) for twin in twins]
         candidates = [SavedTwin(twin, now_ms, agent, carries) for twin in packed]
-        save = OpenSave(must, as_members(request.hand_to), candidates)
+        save = OpenSave(must, as_texts(request.hand_to), candidates)
         self.open.append(save)
         return save
 
@@ -340,20 +334,17 @@ class SessionsModel(Owner):
         self.open = [other for other in self.open if other is not save]
 
     def judge_create(self, scope: Scope, ending: Ending, done: SessionCreated, twin: WorkingTwin) -> None:
-        """Add a session.
-
-        If it is not sure that it is stored, it may be, and its id may be another one's.
-        """
+        """Add a session; if it is not surely stored, another session may have the same id."""
         known = self.sessions.get(done.session_id)
         if known is not None and not ending.is_sure:
             return
         members = dict.fromkeys((scope.agent, *ending.request.members))
         acknowledged = {1: None} if ending.is_sure else {}
         if known is not None and known.must:
-            # create   commits s1 ......................... told s1
-            # load                  s1, version 1: it was shown before its create was answered
+            # create   commits s1 ......................... reply: s1
+            # load                  s1, version 1, which is shown before the reply to its create
             is_new = 1 not in known.acknowledged
-            demand(is_new, rules.SESSION_VERSIONS, f"create gave the id {done.session_id} a second time")
+            demand(is_new, rules.SESSION_VERSIONS, f"create_session gave {done.session_id} a second time")
             known.acknowledged |= acknowledged
             known.members |= members
             return
@@ -365,30 +356,30 @@ class SessionsModel(Owner):
     def judge_save(
         self, save: OpenSave, done: SessionSaved, twins: list[WorkingTwin], is_sure: bool
     ) -> list[WorkingTwin]:
-        """Return the tiers as they may be now: a packed one that is still in place has the new version.
+        """Return the tiers as they may be now: a saved one that is still open has the new version.
 
-        `is_sure`: it is stored from now on; else it may be, and the version may be another one's.
+        `is_sure`: the save is surely stored; else another save may have the same version.
         """
         session, version = self.sessions.get(done.session_id), done.version
         is_open = any(it.twin.session_id == done.session_id for it in save.candidates)
-        message = f"save_session told of {done.session_id}, which was not open here"
+        message = f"save_session replied {done.session_id}, which was not open here"
         demand(session and is_open, rules.SESSION_OR_ERROR, message)
         assert session is not None
         is_taken = version in session.acknowledged or version <= save.must_at_issue.get(done.session_id, 0)
-        message = f"two saves of one session were both told version {version}"
+        message = f"two saves of one session have version {version}"
         demand(not (is_sure and is_taken), rules.SESSION_VERSIONS, message)
         packed = save.list_candidates(done.session_id, version)
         found = sorted({it.twin.version for it in save.candidates})
         demand(packed, rules.SESSION_VERSIONS, f"saved as version {version} what came from version {found}")
         counts = [it.twin.left_out if "facts" in it.carries else 0 for it in packed]
-        is_counted, message = done.left_out_count in counts, "facts that this save cannot carry"
+        is_counted, message = done.left_out_count in counts, "the number of facts that a save leaves out"
         demand(is_counted, rules.HANDOFF_AS_DECLARED, message, counts, done.left_out_count)
         if is_sure:
-            # A load may have shown this version before its save
-            # was answered; only what it showed is left then.
+            # A load may have shown this version before the reply
+            # to its save: then only the loaded tiers are left.
             shown = session.versions.get(version, packed)
             session.versions[version] = packed = [saved for saved in packed if saved in shown]
-            message = f"version {version} was loaded with other entries, and then saved"
+            message = f"version {version} was loaded with other entries than were saved"
             demand(packed, rules.NO_LOST_UPDATE, message)
             session.acknowledged[version] = None
             session.must = max(session.must, version)
@@ -396,23 +387,23 @@ class SessionsModel(Owner):
         else:
             self.may_have_saved(save)
         places = [saved.twin.place for saved in packed]
-        # A session loaded while the save was on its way stays at its own version (law 2):
-        #   save   packs s1, version 2 ............................ told 3
+        # A session that was loaded while the save was in flight keeps its own version (law 2):
+        #   save   packs s1, version 2 ............................ reply: 3
         #   load           s2 takes its place, version 7            still 7
         return [structs.replace(it, version=version) if it.place in places else it for it in twins]
 
     def take_back(self, save: OpenSave) -> None:
-        """Refute a save that changed nothing: no version is what it would have saved."""
+        """Refute a save that changed nothing: no version comes from it."""
         for saved in save.candidates:
             saved.is_refuted = True
         for session in self.sessions.values():
             for version, found in session.versions.items():
                 session.versions[version] = [saved for saved in found if not saved.is_refuted]
-                message = f"version {version} was loaded, then its save failed"
+                message = f"version {version} was loaded, and its save has failed"
                 demand(session.versions[version], rules.NO_LOST_UPDATE, message)
 
     def judge_conflict(self, save: OpenSave, conflict: SessionConflict) -> None:
-        """Demand that another save came first: one that there was, and none older than the certain one."""
+        """Demand that another save came first, with a version that is possible."""
         for saved in save.candidates:
             session_id, found = saved.twin.session_id or "", conflict.found
             session = self.sessions.get(session_id)
@@ -423,34 +414,30 @@ class SessionsModel(Owner):
                 self.show(session_id, found, there)
                 break
         else:
-            message = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
-            demand(
-                False,
-                rules.SESSION_VERSIONS,
-                f"{message}, made from another version, or never saved",
-            )
+            message = "no save explains a conflict"
+            demand(False, rules.SESSION_VERSIONS, message, conflict.expected, conflict.found)
 
     def list_possible(self, session_id: str, version: int) -> list[SavedTwin]:
-        """List saves without an answer that may have become this version."""
-        # A save that is not answered yet may be durable already, and be loaded by another memory.
+        """List saves without a reply that may have become this version."""
+        # A save without a reply may be durable, and be loaded by another memory.
         under_way = [saved for save in self.open for saved in save.list_candidates(session_id, version)]
         may = self.sessions[session_id].may
         return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
 
     def show(self, session_id: str, version: int, kept: list[SavedTwin]) -> None:
-        """Take what a load, or a conflict, has shown of this version: it is one of `kept`."""
+        """Note that a load or a conflict has shown this version, which is one of `kept`."""
         session = self.sessions[session_id]
         session.must = max(session.must, version)
         session.versions[version] = kept
 
     def settle(self, session_id: str, kept: list[WorkingTwin]) -> None:
-        """Drop saves that a reply from a loaded session refutes, for all memories."""
+        """Drop the saves that a reply in a loaded session refutes, for all memories."""
         session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
         for version, found in session.versions.items():
             if any(saved in left for saved in found):
                 for saved in found:
-                    # Other memories may have loaded this version, too:
-                    # their twins from these saves are wrong with it.
+                    # Other memories may have loaded this version,
+                    # too: their twins from these saves are refuted.
                     saved.is_refuted = saved not in left
                 session.versions[version] = [saved for saved in found if saved in left]
 
@@ -471,8 +458,14 @@ class SessionsModel(Owner):
     ) -> list[SavedTwin]:
         """Return the tiers that the loaded version may hold."""
         session = self.judge_member(scope, request.session_id, "loaded")
-        message = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
-        demand(done.version >= load.must, rules.ACKNOWLEDGED_IS_DURABLE, message)
+        message = "the version that is loaded"
+        demand(
+            done.version >= load.must,
+            rules.ACKNOWLEDGED_IS_DURABLE,
+            message,
+            f"{load.must} or later",
+            done.version,
+        )
         found = session.versions.get(done.version) or self.list_possible(request.session_id, done.version)
         demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which was never saved")
         return found
@@ -491,38 +484,37 @@ class SessionsModel(Owner):
 
     def judge_missing(self, request: LoadSession | EndSession, load: OpenLoad) -> None:
         is_due = load.must and load.is_member
-        message = f"session {request.session_id} was acknowledged and is not found"
+        message = f"session {request.session_id} is not found, though it was acknowledged"
         demand(not is_due, rules.ACKNOWLEDGED_IS_DURABLE, message)
 
 
 def without_keys(twin: WorkingTwin) -> WorkingTwin:
-    """Return the session as it is saved if it carries no keys: with none, and nothing of what was said."""
+    """Return the session as it is saved if it carries no keys: without entries, inputs and queries."""
     return structs.replace(twin, entries={}, dead={}, interactions=0, last_input=None, last_query=None)
 
 
-def as_members(value: object) -> tuple[str, ...]:
-    """Return the agents a caller gave; anything but a tuple is refused, and so hands over to none."""
+def as_texts(value: object) -> tuple[str, ...]:
+    """Return a tuple of texts that a caller gave; anything else is refused, and counts as empty."""
     return value if isinstance(value, tuple) else ()
 
 
-# The working tier's model: the twins that may be true; each reply leaves those that explain it.
+# The model of the working tier: the twins that are possible; each reply leaves those that explain it.
 #
-# Law 1. Where a session that was loaded may be one of several, there is a twin for each; a reply must agree
-# with at least one of them, and the others are dropped.
+# Law 1. If a loaded session may be one of several, there is a twin for each; a reply must agree with at least
+# one of them, and the others are dropped.
 # Law 2. The reserved keys (`__last_input` and so on) follow remember and recall, in the order in which their
 # batches became durable.
 
 
 SHOWN_BYTES_MAX: Final = 200  # of a text that a reserved key shows
 OF_THE_TIER: Final = ("EntryTooLarge", "WorkingFull", "TooManyEntries", "Overflow")
-"""Errors whose values a twin knows: there is no room."""
+"""Errors whose values a twin knows."""
 
 
 class WorkingModel(OracleModel):
     """Judges the working tier of one memory.
 
-    `twins`: the tiers that are possible. `counted`: remembers in flight whose text the reserved keys show by
-    now.
+    `twins`: the tiers that are possible. `counted`: remembers in flight whose text the reserved keys show.
     """
 
     judges = tuple(sorted(requests.WORKING, key=lambda cls: cls.tag))
@@ -549,8 +541,8 @@ class WorkingModel(OracleModel):
             return
         value = outcome.value if isinstance(outcome, Done) else None
         if isinstance(request, requests.Remember) and isinstance(value, Remembered) and not value.repeated:
-            # A text without a new fact commits nothing, so no batch was seen of it.
-            self.count_remember(ending.op_id, request)  # it may have had nothing to commit
+            # A text without a new fact commits nothing, so no batch of it was seen.
+            self.count_remember(ending.op_id, request)
         elif isinstance(request, requests.Recall | requests.Descent) and self.is_question(request, value):
             for twin in self.twins:
                 twin.last_query = cut(request.query, SHOWN_BYTES_MAX)
@@ -575,18 +567,18 @@ class WorkingModel(OracleModel):
         self.counted[op_id] = None
         for twin in self.twins:
             twin.interactions += 1
-            twin.tell(self.list_stored_facts(op_id))
+            twin.add_facts(self.list_stored_facts(op_id))
             twin.last_input = cut(request.text, SHOWN_BYTES_MAX)
 
     def judge(self, request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int) -> None:
-        """Keep the twins that explain the reply; models that loaded the same session learn it, too."""
+        """Keep the twins that explain the reply, also in models that loaded the same session."""
         if isinstance(outcome, Refused):
             check_refusal(request, outcome.error)
         if len(self.twins) == 1:
             self.twins = keep_explaining(self.twins, request, outcome, now_ms, reading_ms)
             return
-        # Replies to other memories may have refuted all of
-        # them; `or self.twins` leaves the message to the reply.
+        # Replies to other memories may have refuted all twins;
+        # `or self.twins` then judges the reply by all of them.
         possible = [twin for twin in self.twins if not is_refuted(twin)]
         self.twins = keep_explaining(possible or self.twins, request, outcome, now_ms, reading_ms)
         if len(self.twins) < len(possible):
@@ -595,7 +587,7 @@ class WorkingModel(OracleModel):
             self.sessions.settle(session_id, self.twins)
 
     def open_session(self, twins: list[WorkingTwin]) -> None:
-        """Put a session, which is one of `twins`, in place of the one that was open."""
+        """Open a session, which is one of `twins`, in place of the one that was open."""
         self.twins = merge([twin.put_in_place_of(old) for twin in twins for old in self.twins])
 
     def expire(self, now_ms: int) -> None:
@@ -646,8 +638,7 @@ def keep_explaining(
         # two saves may be version 2, with k = a or k = b: a reply to Get("k") leaves one of them
         kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
     if kept:
-        # Nothing is wrong: this only counts that the rule was
-        # judged, for `umi-sim` to show what a sweep covered.
+        # This only counts that the rule was judged, so that `umi-sim` shows what a sweep covered.
         demand(True, rule_at_stake(kept[0], request, got, now_ms, reading_ms), "")
         return kept
     rule = broken_rule(twins[0], request, expected[0], got, now_ms, reading_ms)
@@ -660,9 +651,8 @@ def keep_explaining(
 
 def check_refusal(request: requests.WorkingRequest, error: Error) -> None:
     """Demand the error of a malformed request; twins know the errors of a full tier."""
-    wanted = bad_request(request)
-    is_fair = wanted in (None, error)
-    demand(is_fair, rules.REFERENCE_AGREES, f"{type(request).__name__} is refused otherwise", wanted, error)
+    wanted, message = bad_request(request), f"the error of a malformed {type(request).__name__}"
+    demand(wanted in (None, error), rules.REFERENCE_AGREES, message, wanted, error)
 
 
 def answer_of(outcome: Outcome) -> Answered:
@@ -698,7 +688,7 @@ def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> Rule:
 def rule_at_stake(
     twin: WorkingTwin, request: requests.WorkingRequest, got: Answered, now_ms: int, reading_ms: int
 ) -> Rule:
-    """Return the rule that another reply than this right one would have broken."""
+    """Return the rule that a wrong reply in the place of this right one would have broken."""
     key = getattr(request, "key", "")
     if not isinstance(key, str):
         return rules.REFERENCE_AGREES
@@ -744,10 +734,10 @@ def broken_rule(
     return rules.REFERENCE_AGREES
 
 
-# The model of sessions: what one memory may be told when it creates, saves and loads a session.
+# The model of sessions: what one memory may reply when it creates, saves and loads a session.
 #
-# `sessions` has what all memories know of all sessions; this is the side of one memory, with its saves and
-# loads in flight and the working tier that they pack or replace.
+# `SessionsModel` has all sessions of a world; this is the side of one memory, with its saves and loads in
+# flight and the working tier that they pack or replace.
 
 
 class SessionModel(OracleModel):
@@ -802,10 +792,9 @@ class SessionModel(OracleModel):
         if done is None:
             return
         self.working.expire(ending.now_ms)
-        # Entries whose time is over are not dropped by it but expired before, so they do not count.
-        counts = [len(twin.entries) for twin in self.working.twins]
-        message = f"create_session dropped {done.dropped_count} entries"
-        demand(done.dropped_count in counts, rules.REFERENCE_AGREES, message)
+        # Entries that expired before are not dropped by it.
+        counts, got = [len(twin.entries) for twin in self.working.twins], done.dropped_count
+        demand(got in counts, rules.REFERENCE_AGREES, "entries that create_session dropped", counts, got)
         fresh = WorkingTwin(
             self.working.config, session_id=done.session_id, started_ms=done.started_ms, version=1
         )
@@ -827,7 +816,7 @@ class SessionModel(OracleModel):
             self.sessions.take_back(save)
 
     def is_lost(self, save: OpenSave) -> bool:
-        """Return True if storage lost an acknowledged version of this session and has an older one."""
+        """Return True if storage has lost an acknowledged version of this session."""
         return any(self.surroundings.atlas.explains(it.twin.session_id or "") for it in save.candidates)
 
     def judge_load(self, ending: Ending) -> None:
@@ -842,34 +831,27 @@ class SessionModel(OracleModel):
         rested = [(saved, *saved.at_load(ending.now_ms)) for saved in candidates]
         fitting = [(saved, twin) for saved, twin, expired in rested if expired == done.expired_at_rest]
         counts = sorted({expired for _, _, expired in rested})
-        demand(fitting, rules.REST_TIME, f"load told {done.expired_at_rest} expired at rest", counts)
+        message = "entries that expired between a save and its load"
+        demand(fitting, rules.REST_TIME, message, counts, done.expired_at_rest)
         carried = [(saved, twin) for saved, twin in fitting if self.is_carried(ending, load, saved, done)]
-        self.judge_carried(ending, done, carried, [saved for saved, _ in fitting])
-        self.sessions.show(ending.request.session_id, done.version, [saved for saved, _ in carried])
-        twins = [(self.knowing_facts(twin, saved, done), saved) for saved, twin in carried]
-        self.working.open_session([twin.loaded_from(saved, done.version) for twin, saved in twins])
-
-    def judge_carried(
-        self, ending: Ending, done: SessionLoaded, carried: object, candidates: list[SavedTwin]
-    ) -> None:
-        """Demand that one of these saves explains what the load brings besides its keys."""
-        declared = [it.declared for it in candidates]
-        got = done.facts, done.left_out_count, done.turns
-        message = f"{ending.op_id} brings besides keys"
+        declared, got = [it.declared for it, _ in fitting], (done.facts, done.left_out_count, done.turns)
+        message = f"what {ending.op_id} brings besides keys"
         demand(carried, rules.HANDOFF_AS_DECLARED, message, declared, got)
+        self.sessions.show(ending.request.session_id, done.version, [saved for saved, _ in carried])
+        twins = list[WorkingTwin]()
+        for saved, twin in carried:
+            loaded = structs.replace(twin, version=done.version, origins=(saved,))
+            if saved.agent != self.scope.agent:  # the facts of the session are those that this agent has now
+                ids = tuple(it.id for it in done.facts.entities) if done.facts is not None else ()
+                loaded = structs.replace(loaded, facts=ids, left_out=0)
+            twins.append(loaded)
+        self.working.open_session(twins)
 
     def is_carried(self, ending: Ending, load: OpenLoad, saved: SavedTwin, done: SessionLoaded) -> bool:
         """Return whether a load of this save may have brought these facts and messages."""
         session_id, declared, handoffs = ending.request.session_id, saved.declared, self.handoffs
-        is_told = handoffs.explains(declared, ending.op_id, done)
-        return is_told and handoffs.explains_turns(declared, session_id, load.positions, done.turns)
-
-    def knowing_facts(self, twin: WorkingTwin, saved: SavedTwin, done: SessionLoaded) -> WorkingTwin:
-        """Return the loaded tier with the facts of the session as this agent has them."""
-        if saved.agent == self.scope.agent:
-            return twin
-        ids = tuple(it.id for it in done.facts.entities) if done.facts is not None else ()
-        return structs.replace(twin, told=ids, left_out=0)
+        explains_facts = handoffs.explains(declared, ending.op_id, done)
+        return explains_facts and handoffs.explains_turns(declared, session_id, load.positions, done.turns)
 
     def judge_refused_load(self, request: LoadSession, outcome: Refused, load: OpenLoad) -> None:
         name = type(outcome.error).__name__
@@ -877,7 +859,7 @@ class SessionModel(OracleModel):
             self.sessions.judge_missing(request, load)
         elif name.startswith("Snapshot"):
             has_damage = "storage_bit_flip" in self.run.faults
-            message = f"load refused with {name} where no byte was ever damaged"
+            message = f"a load is refused with {name}, though no byte is ever damaged"
             demand(has_damage, rules.SNAPSHOT_GUARDED, message)
 
     def judge_end(self, ending: Ending) -> None:

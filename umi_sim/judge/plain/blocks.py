@@ -29,7 +29,7 @@ class ShownBlock(Data):
 
 
 def byte_count(text: str) -> int:
-    """Return the bytes of a text; that of a request which is refused may hold half a surrogate pair."""
+    """Return the number of bytes of a text; one in a malformed request may hold half a surrogate pair."""
     return len(text.encode(errors="surrogatepass"))
 
 

@@ -1,4 +1,4 @@
-"""Decide what a level of a search gives and shows, whether that is enough, and which hits a context shows."""
+"""Decide the hits of a level of a search, whether they are enough, and which of them a context shows."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Shown = tuple[str, str, int, str, str]  # level, id, score, name and text of a h
 
 
 class LevelRow(Data):
-    """A row that a level gives."""
+    """A hit of a level."""
 
     level: str
     id: str
@@ -46,7 +46,7 @@ class LevelRow(Data):
 
     @property
     def times(self) -> dict[str, str]:
-        """Return when it was told and, if that is known, when it happened, as a model is shown it."""
+        """Return when it was stored and, if that is known, when it happened, as a model is shown it."""
         happened = {} if self.happened_ms is None else {"happened": minute_of(self.happened_ms)}
         return {"told": minute_of(self.told_ms), **happened}
 
@@ -54,9 +54,9 @@ class LevelRow(Data):
 def rank_level(
     level: str, by_vector: Sequence[Row], by_words: Sequence[Sequence[Row] | None], least_ppm: int
 ) -> list[LevelRow]:
-    """Return each row once, the best first; of a text and its parts either it or them.
+    """Return each row once, the best first; of a text and its parts either the text or the parts.
 
-    `by_words`: a list for the query as it is, and those with its dates; None where one failed.
+    `by_words`: a list for the query as it is, and one for each of its dates; None for one that failed.
     """
     worded = join_rows([rows for rows in by_words if rows is not None], least_ppm)
     found = union(level, by_vector, worded, len(by_vector) + len(worded))
@@ -64,7 +64,7 @@ def rank_level(
 
 
 def join_rows(lists: Sequence[Sequence[Row]], least_ppm: int) -> list[Row]:
-    """Return lists by words of one query, of which only the first is without its dates, as one."""
+    """Return one list of lists by words; all but the first are of the query with a date."""
     rows = {(row.address.id, row.version): row for each in lists for row in each}
     newest = dict(sorted(rows))  # of the versions of an id the last one stays
     scores = [

@@ -1,7 +1,7 @@
-"""Decide in which order a text tells its facts, and which pairs of facts a model is asked about.
+"""Decide the order of the facts of a text, and the pairs of facts that a model is asked about.
 
-Law. A new fact is compared with the five that are most like it, of those that are known and of those that its
-text tells before it.
+Law. A new fact is compared with the five facts most like it, of the stored ones and of those before it in its
+text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ LEAST_PPM: Final = 200_000
 JUDGED_COUNT: Final = 40  # new facts of a text: of all pairs of thousands it would take minutes
 
 
-class ToldFact(NamedTuple):
-    """A fact that a text tells; `is_past`: it has ended, and the text says nothing new of it."""
+class TextFact(NamedTuple):
+    """A fact of a text; `is_past`: it has ended, and the text does not make it current again."""
 
     fact: Entity
     is_new: bool
@@ -26,7 +26,7 @@ class ToldFact(NamedTuple):
 
 
 def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
-    """Return the ids by the first place of their contents; others stay behind the one that comes before."""
+    """Return the ids by the first place of their contents; one without a place follows the one before."""
     # contents a "tea", b (reworded, so not in the text), c "milk"; text "milk and tea":
     # places a 9, b none, c 0; known 9, 9, 0; in order c, a, b
     places = {key: text.index(it) if it in text else None for key, it in contents.items()}
@@ -36,7 +36,7 @@ def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
     return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
 
 
-def list_new(extracted: Iterable[ToldFact], text: str) -> list[str]:
+def list_new(extracted: Iterable[TextFact], text: str) -> list[str]:
     """Return the ids of the new facts that are compared, as the text has them."""
     facts = {it.fact.id: it for it in extracted}
     order = order_by_text({key: it.fact.content for key, it in facts.items()}, text)
@@ -44,7 +44,7 @@ def list_new(extracted: Iterable[ToldFact], text: str) -> list[str]:
 
 
 def list_pairs(
-    extracted: Iterable[ToldFact], text: str, found: Sequence[Iterable[tuple[int, str]]]
+    extracted: Iterable[TextFact], text: str, found: Sequence[Iterable[tuple[int, str]]]
 ) -> list[tuple[str, str]]:
     """Return the pairs of the first new facts by their ids, the later fact first.
 

@@ -8,28 +8,18 @@ from umi_core import errors
 from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
 from umi_core.kelpie import requests as api
-from umi_core.kelpie import results as told
+from umi_core.kelpie import results as kelpie
 from umi_core.kelpie.errors import NotFound
 from umi_core.messages import requests, results
 from umi_core.messages.effects import Done, Outcome, Refused
-from umi_core.messages.requests import (
-    CreateEntity,
-    EvolveCategory,
-    Request,
-    Summarise,
-    UpdateEntity,
-)
+from umi_core.messages.requests import CreateEntity, EvolveCategory, Request, Summarise, UpdateEntity
 from umi_core.migration import requests as moves
 from umi_core.rows import Ended, Entity
 from umi_core.shapes import anything, shape_of
 from umi_core.text import show_value
-from umi_core.values import (
-    Block,
-    RoutingDecision,
-    Scope,
-)
+from umi_core.values import Block, RoutingDecision, Scope
 
-# Filters: their errors, the levels and kinds of which they leave rows, and which rows, as H9 says.
+# Filters: their errors, and the levels, kinds and rows that they include, as H9 says.
 
 
 Given = tuple[tuple[str, str, Any], ...]
@@ -46,7 +36,7 @@ OF_SCOPE: Final = ("user", "agent")
 
 
 def is_equal(found: Any, value: Any) -> bool:
-    """Return True for equal values of one type: a flag is no number, and None equals only itself."""
+    """Return True for equal values of one type: True is not 1, and None equals only itself."""
     return type(found) is type(value) and found == value
 
 
@@ -71,9 +61,9 @@ HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 def may_hold(given: Given, level: str, scope: Scope) -> bool:
-    """Return True if rows of this level or kind have these fields, and the scope is the requested one."""
+    """Return True if rows of this level or kind have the fields of a filter, and the scope fulfils it."""
     own = {"user": scope.user, "agent": scope.agent}
-    # By its first letter, but a reflection is not a resource and an ended fact no entity.
+    # By its first letter; a reflection is no resource, and an ended fact no entity.
     letter = "n" if level.startswith("reflection") else "x" if level == "ended" else level[0]
     has_fields = all(letter in KINDS_OF[name] for name, _, _ in given if name not in own)
     return has_fields and all(HOLDS[how](own[name], value) for name, how, value in given if name in own)
@@ -91,18 +81,18 @@ def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
 
 
 def fields_of(row: Any, unsure: Collection[str] = ()) -> dict[str, Any]:
-    """Return the fields of a row that a filter may be about, but for those that are not known yet."""
+    """Return the fields of a row that a filter may use, without `unsure` ones."""
     return {name: getattr(row, name) for name in names_of(row.__class__) if name not in unsure}
 
 
 @cache
 def names_of(cls: type) -> tuple[str, ...]:
-    """Return the fields of such a row that a filter may be about."""
+    """Return the fields of such a row that a filter may use."""
     return tuple(name for name in KINDS_OF if hasattr(cls, name))
 
 
 def refuse_unlisted(request: Request, listed: Container[str], known: Container[str]) -> Error | None:
-    """Return the error for a category that no life has listed, or not this one if a fact is put there."""
+    """Return the error for a category that is not in `known`; or not `listed`, if a fact is put there."""
     if isinstance(request, CreateEntity | UpdateEntity) and request.categories:
         is_right = all(name in listed for name in request.categories)
         return None if is_right else errors.BadType("categories", show_value(request.categories), "")
@@ -118,15 +108,15 @@ def is_gone(outcome: Outcome) -> bool:
 
 
 def is_same(wanted: Error | None, got: Error | None) -> bool:
-    """Return True if two errors are equal but for the allowed values: that sentence is the memory's own."""
+    """Return True if two errors are equal, but for the sentence about allowed values."""
     if type(wanted) is type(got) and isinstance(wanted, BadOption) and isinstance(got, BadOption):
         return (wanted.option, wanted.value) == (got.option, got.value)
     return wanted == got
 
 
-# Values of replies that are done, by request, down to the last field.
+# The types of values that requests are done with.
 #
-# A request of the working tier has none here: its twin knows the reply to the byte.
+# Requests of the working tier are missing here: a twin knows their replies.
 
 
 TYPES: Final[Mapping[type, Any]] = {
@@ -147,14 +137,14 @@ TYPES: Final[Mapping[type, Any]] = {
     api.RecentEntities: results.Listed, requests.ForgetResource: results.ResourceForgotten,
     **dict.fromkeys(
         (api.CreateBlock, api.UpdateBlock, api.AppendToBlock, api.ReplaceInBlock, api.DeleteBlock),
-        told.BlockWritten,
+        kelpie.BlockWritten,
     ),
-    api.ListBlocks: told.BlocksShown, api.FindBlock: told.ApiBlock, api.BlockHistory: told.ChangesShown,
-    api.AddMessages: told.Appended, api.ListMessages: told.MessagesShown,
-    api.SearchMessages: told.MessagesFound, api.AddArchival: told.Appended,
-    **dict.fromkeys((api.GetArchival, api.ListArchival, api.SearchArchival), told.RecordsShown),
-    api.DeleteArchival: results.RecordForgotten, api.BuildSystemPrompt: told.Prompt,
-    **dict.fromkeys((api.DeleteAgent, api.OpenAgent), told.AgentSwitched),
+    api.ListBlocks: kelpie.BlocksShown, api.FindBlock: kelpie.ApiBlock, api.BlockHistory: kelpie.ChangesShown,
+    api.AddMessages: kelpie.Appended, api.ListMessages: kelpie.MessagesShown,
+    api.SearchMessages: kelpie.MessagesFound, api.AddArchival: kelpie.Appended,
+    **dict.fromkeys((api.GetArchival, api.ListArchival, api.SearchArchival), kelpie.RecordsShown),
+    api.DeleteArchival: results.RecordForgotten, api.BuildSystemPrompt: kelpie.Prompt,
+    **dict.fromkeys((api.DeleteAgent, api.OpenAgent), kelpie.AgentSwitched),
     **dict.fromkeys((moves.PutRow, moves.DropRow, moves.Reconcile, moves.Mirror, moves.Purge), type(None)),
     **dict.fromkeys((moves.AddRow, moves.AdvanceMigration, moves.RollBack), str),
     moves.ListRows: moves.RowsListed, moves.ReadRow: str | None, moves.CompareStores: moves.StoresCompared,
@@ -173,10 +163,8 @@ check_requests(requests.ALL)
 
 
 def describe_misfit(request: Request, outcome: Outcome) -> str:
-    """Return what may not stand in this outcome of this request; empty if nothing is wrong."""
+    """Return what is wrong with the types or ranges in this outcome; empty if nothing is."""
     cls = type(request)
-    return (
-        shape_of(TYPES[cls])(outcome.value)
-        if isinstance(outcome, Done) and cls in TYPES
-        else anything(outcome)
-    )
+    if isinstance(outcome, Done) and cls in TYPES:
+        return shape_of(TYPES[cls])(outcome.value)
+    return anything(outcome)

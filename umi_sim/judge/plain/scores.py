@@ -1,4 +1,4 @@
-"""Decide what lists of hits come to, how often a step asks, and when work is scheduled."""
+"""Decide how lists of hits are fused, how often a step asks, and when work is scheduled."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -9,17 +9,22 @@ from umi_core.rows import Category, Reflection, Resource
 
 
 def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...] | None:
-    """Return the vectors of an embedder, None for each unfit one; None if they are too few or too many."""
+    """Return the vectors of an embedder, None for each bad one; None if they are too few or too many."""
     if not isinstance(vectors, tuple | list) or len(vectors) != count:
         return None
-    return tuple(tuple(vector) if is_sound(vector, dims) else None for vector in vectors)
+    return tuple(None if fault_of(vector, dims) else tuple(vector) for vector in vectors)
 
 
-def is_sound(vector: Any, dims: int) -> bool:
-    """Return True for `dims` whole numbers in -127..127, not all of them 0."""
+def fault_of(vector: object, dims: int) -> str:
+    """Return why a vector is bad; empty for `dims` whole numbers in -127..127, not all of them 0."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
-        return False
-    return all(type(it) is int and -127 <= it <= 127 for it in vector) and any(vector)
+        return "wrong_length"
+    # Not isinstance: True is an int to Python, and no component.
+    if {*map(type, vector)} != {int}:
+        return "not_whole"
+    if max(map(abs, vector)) > 127:
+        return "out_of_range"
+    return "" if any(vector) else "zero"
 
 
 # Lists of hits.
@@ -28,9 +33,9 @@ Found = tuple[str, int]  # an id and how relevant it is
 
 
 def join_scores(lists: Sequence[dict[str, int]], least_ppm: int) -> dict[str, int]:
-    """Return the scores by words of a variant, of lists of which only the first is without its dates.
+    """Return the scores by words of a variant; all lists but the first are of the query with a date.
 
-    A row counts as its best date says; without any it is as good as a row must be, and no better.
+    A row has the score of its best date; without any it has the least score that a hit must have.
     """
     plain, *dated = lists
     best = {key: max(each.get(key, 0) for each in dated) for each in dated for key in each}
@@ -63,7 +68,7 @@ def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:
 
 
 def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
-    """Return how far in front an id stands, in all lists: one if it is the first of each."""
+    """Return the rank of an id in all lists, in ppm: one million if it is the first of each."""
     places = [rank for each in lists for rank, (found, _) in enumerate(each) if found == key]
     # Reciprocal rank fusion with its usual constant: the first place counts 1/60, the second 1/61.
     return PPM * sum(10**12 // (60 + rank) for rank in places) // (len(lists) * (10**12 // 60))
@@ -97,7 +102,7 @@ SUBSTITUTES: Final = {
     **{f"rank_{level}": "by_score" for level in LEVELS},
     **{f"enough_{level}": "go_on" for level in LEVELS[:-1]},
 }  # fmt: skip
-"""Substitutes of answers, by step; of several steps with one name that of most."""
+"""Substitutes of answers, by step; steps with one name have that of most, or an entry with their workflow."""
 FINAL: Final = ("refused", "full", "too_long")
 PLAN_COUNT: Final = 3
 WITHOUT_END: Final = "recover"
@@ -113,20 +118,17 @@ def substitute(workflow: str, step: str) -> str | None:
 def count_attempts(workflow: str, step: str) -> int:
     """Return how often a step asks in all, if its failures may pass."""
     other = substitute(workflow, step)
-    # "failed" stands for a list that is lost, not for a
-    # poorer one, so it is tried as often as what has none.
+    # "failed" is no substitute but the loss of a list, so such
+    # a step is tried as often as one without a substitute.
     return 3 if other in (None, "failed") else 2
 
 
-def wait_ms(count: int, told_ms: int) -> int:
+def wait_ms(count: int, named_ms: int) -> int:
     """Return how long after `count` attempts a step asks again.
 
-    `told_ms`: the wait that the failure named; it counts up to an hour.
+    `named_ms`: the wait that the failure named; it counts up to an hour.
     """
-    own_ms = 100
-    for _ in range(count - 1):
-        own_ms *= 2
-    return max(min(own_ms, 5_000), min(told_ms, 3_600_000))
+    return max(min(100 << (count - 1), 5_000), min(named_ms, 3_600_000))
 
 
 # Times at which unfinished work is scheduled.

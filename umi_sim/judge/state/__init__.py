@@ -1,31 +1,34 @@
 """Invariants of a memory alone: rules over the plain data of a memory, and over what one step made of it.
 
     tiers.py        snapshots, limits of the core tier, renderings, scores
-    required.py     what a saved state has to fulfil, too: totals, operations in flight, working tier, core
     steps.py        a memory before and after one step
-    snapshots.py       where operations stood before a step
+    snapshots.py    where operations stood before a step
     accesses.py     what counts as an access, which records a scan looks at
-    prompts.py      what a model is asked
-    calls.py        what is told of each question to a model or an embedder
+    prompts.py      what a model is asked, and the record of each question to a model or an embedder
     settling.py     commits whose outcome was unknown, and what is learnt of them in the end
-    plans.py        commits as they are planned: which entries enter core, which leave, and why
-    homes.py        in which block of core an entry snapshots
+    plans.py        commits as they are planned: which entries enter core or leave, why, in which block
     vectors.py      what an embedder is asked, and what is made of its answer
-    walk.py         admission and eviction a second time, in the simplest way, to compare with
+    eviction.py     admission and eviction a second time, in the simplest way, to compare with
 
 Law 1. Nothing is changed; a broken rule raises Broken with its readable name.
-Law 2. A rule takes no shortcut of the code that it judges: bytes, evicted entries and due times are counted
-       again from scratch, in the simplest way. Rules and how they are broken are in umi_sim/record/.
+Law 2. A rule takes no shortcut of the code that it judges: bytes, evicted entries and scheduled times are
+       counted again from scratch, in the simplest way. Rules and how they are broken are in umi_sim/record/.
+Law 3. What umi_core.state_checks requires of a saved state too is judged here as rules of the same names. It
+       takes its bounds from umi_core.limits, as the memory does; tests/unit/core/test_limits.py compares
+       those with the specification.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
+from umi_core import state_checks
 from umi_core.engine.registry import Registry
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Reply
 from umi_core.state import State
+from umi_core.state_checks import Requirements
+from umi_core.tiers.core import CoreTier
+from umi_core.tiers.working import WorkingTier
 from umi_sim.judge.state.plans import check_plan
-from umi_sim.judge.state.required import check_cheap, check_core, check_tables, check_working
 from umi_sim.judge.state.snapshots import StateSnapshot, before_step, describe_step
 from umi_sim.judge.state.steps import check_replies, check_self_stays, check_step
 from umi_sim.judge.state.tiers import (
@@ -35,7 +38,8 @@ from umi_sim.judge.state.tiers import (
     check_snapshot,
     check_unsaved,
 )
-from umi_sim.record.broken import Broken
+from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 __all__ = [
     "Broken", "StateSnapshot", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
@@ -45,10 +49,35 @@ __all__ = [
 ]  # fmt: skip
 
 
+def demand_all(requirements: Requirements) -> None:
+    for holds, promise, message, expected, got in requirements:
+        demand(holds, rules.NAMED[promise], message, expected, got)
+
+
+def check_cheap(state: State) -> None:
+    """Check totals against their limits, and operations in flight; count nothing again."""
+    demand_all(state_checks.check_cheap(state))
+
+
+def check_tables(state: State, registry: Registry, known: Container[int | None] = ()) -> None:
+    """Demand that every operation in flight is as its table says, except those whose question is `known`."""
+    demand_all(state_checks.check_tables(state, registry, known))
+
+
+def check_working(tier: WorkingTier, now_ms: int) -> None:
+    """Demand that entries are within their limits, and that totals of bytes and deadlines are right."""
+    demand_all(state_checks.check_working(tier, now_ms))
+
+
+def check_core(core: CoreTier) -> None:
+    """Demand that core has each id and each slot once, in the order in which it is rendered."""
+    demand_all(state_checks.check_core(core))
+
+
 def check_whole_step(
     before: StateSnapshot, value: Value, state: State, registry: Registry, replies: Sequence[Reply]
 ) -> StateSnapshot:
-    """Check every rule over one step: `before` it, the `value` it was given, and what it made.
+    """Check every rule over the step that was given `value`: the state `before` it, and `state` after it.
 
     Returns the snapshot that the next step is compared with, if nothing else changes the state meanwhile.
     """
@@ -68,7 +97,7 @@ def check_memory(state: State) -> None:
 
 
 def check_full(state: State) -> None:
-    """Check everything in the tiers, counted again."""
+    """Check everything in the tiers, counting again."""
     tiers, config, now_ms = state.tiers, state.config, state.seen_ms
     check_working(tiers.working, now_ms)
     check_snapshot(tiers.working, tiers.session, now_ms, config)

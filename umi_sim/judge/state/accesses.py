@@ -1,4 +1,4 @@
-"""Accesses and sessions: what was counted as an access, and why; which access records a scan looks at.
+"""Accesses and sessions: what is counted as an access, and why; which access records a scan looks at.
 
 Law 1. A hit of an answered recall and a name in a committed remember count once each, and nothing else does.
 Law 2. A record holds what the score of its entity needs. Law 3. A scan looks at the whole next page of
@@ -39,17 +39,17 @@ COUNTED: Final = (
     "recall", "remember", "add_archival", "memorize", "create_entity", "update_entity", "retrieve",
     "load_session",
 )  # fmt: skip
-SPEAK_BY_READING: Final = ("recall", "load_session")
-SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session", "load_session")
+SESSION_BY_READING: Final = ("recall", "load_session")
+SESSION_BY_COMMIT: Final = ("remember", "create_session", "save_session", "load_session")
 
 
 def may_end_unanswered(answered: OperationSnapshot) -> bool:
-    """Return whether an operation is done, and learns, whatever comes of its question, or if nothing does."""
+    """Return True if an operation can end, and learn, even if its question gets no answer."""
     query = answered.asked.query if isinstance(answered.asked, Read) else None
-    # What snapshots beside the hits is the last thing a recall reads, and
-    # it can do without; a retrieve can do without any of its reads.
+    # The last reads of a recall find what is shown beside its hits, such as the next fact; a recall
+    # can do without these, and a retrieve without any of its reads.
     is_context = answered.pinned[0] == "recall" and isinstance(query, ByFilter)
-    # A load whose earlier plan won reads core alone before it swaps, and can do without.
+    # A load whose earlier plan won reads core alone before it replaces the session, and can do without.
     kinds = [it.kind for it in query.addresses] if isinstance(query, ByIds) else []
     is_settling = answered.pinned[0] == "load_session" and kinds == ["core"]
     return is_context or is_settling or answered.pinned[0] == "retrieve"
@@ -58,9 +58,10 @@ def may_end_unanswered(answered: OperationSnapshot) -> bool:
 def check_access_source(
     was: AccessTable, now: AccessTable, value: Value, answered: OperationSnapshot | None
 ) -> None:
-    """Demand that accesses change only when something was learnt.
+    """Demand that access records change only when something was learnt.
 
-    A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so.
+    A look at a candidate is no access. Records that are forgotten or pruned leave with the commit that does
+    it.
     """
     if now.records is was.records or now.records == was.records:
         return
@@ -68,7 +69,8 @@ def check_access_source(
     is_read = isinstance(value, ReadDone) and workflow in LEARN_BY_READING
     is_last = answered is not None and may_end_unanswered(answered)
     holds = is_read or is_last or (workflow != "" and isinstance(value, Committed))
-    demand(holds, rules.ACCESS_TRUTH, "accesses changed, and nothing was learnt", was.records, now.records)
+    message = "access records changed in a step that learnt nothing"
+    demand(holds, rules.ACCESS_TRUTH, message, was.records, now.records)
 
 
 def check_kept(
@@ -80,8 +82,8 @@ def check_kept(
 ) -> None:
     """Demand that a record stays, unless its entity was forgotten, was unused for long, or there is no room.
 
-    The plan of a rebalance says which records go, and is judged for it. `cores`: ids in core before the step
-    and after it; with either of them the longest unused records leave.
+    The plan of a rebalance says which records go, and is judged in `prune_fault`. `cores`: ids in core before
+    the step and after it; the memory may have spared the records of either.
     """
     if now.records is was.records:
         return
@@ -93,14 +95,14 @@ def check_kept(
     if needless:
         # 10,000 records, and a new one: of those outside core the longest unused leaves
         due = [list_evicted(was, now, inside) for inside in cores]
-        message = "records that vanished without a reason"
+        message = "records that left without a reason"
         demand(any({*needless} <= {*keys} for keys in due), rules.ACCESS_TRUTH, message, due, needless)
 
 
 def check_room(
     was: AccessTable, now: AccessTable, answered: OperationSnapshot | None, cores: Sequence[Collection[str]]
 ) -> None:
-    """Demand that there are no more records than allowed, but for those in core or accessed in this step."""
+    """Demand that there are no more records than allowed; those in core or accessed in this step may stay."""
     is_loaded = answered is not None and answered.pinned[0] == "recover"
     touched = [key for key, record in now.records.items() if was.records.get(key) != record]
     spared = () if is_loaded else touched
@@ -111,7 +113,7 @@ def check_room(
 
 
 def list_evicted(was: AccessTable, now: AccessTable, inside: Collection[str]) -> list[str]:
-    """Return which records leave because there are too many: the longest unused, outside core, untouched."""
+    """List the records that leave because there are too many: the longest unused, outside core, untouched."""
     new_count = sum(key not in was.records for key in now.records)
     too_many = max(0, len(was.records) + new_count - ACCESS_RECORD_COUNT_MAX)
     others = [it for key, it in was.records.items() if key not in inside and now.records.get(key, it) == it]
@@ -120,9 +122,10 @@ def list_evicted(was: AccessTable, now: AccessTable, inside: Collection[str]) ->
 
 
 def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: AccessTable) -> None:
-    """Demand that no record is left of a fact that a durable batch, which was asked for, has deleted.
+    """Demand that no record is left of a fact that the durable batch `asked` has deleted.
 
-    A record stays if a later batch has written its row again: the fact was told again before the answer came.
+    A record stays if a later batch has written its row again: the fact was stored anew before the answer
+    came.
 
         forget commits (row 2)      memorize commits (row 3), is answered      forget is answered: row 2
     """
@@ -132,23 +135,23 @@ def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: Acc
     newest = was.newest(versions)
     again = [of.id for of, number in versions if of.kind == "access" and number < newest.get(of.id, 0)]
     left = [key for key in removed if key in now.records and key not in again]
-    demand(not left, rules.ACCESS_TRUTH, "records of entities that a commit has deleted", [], left)
+    demand(not left, rules.ACCESS_TRUTH, "records are left of entities that a commit deleted", [], left)
 
 
 def check_gone(rows: Iterable[Row], removed: object) -> None:
-    """Demand that a scan takes no row for gone that is among `told`, the rows it was shown."""
+    """Demand that a scan counts no entity as `removed` whose row is among the `rows` that it was given."""
     there = [row.address.id for row in rows if row.address.kind == "entity"]
     needless = [key for key in there if isinstance(removed, tuple) and key in removed]
-    demand(not needless, rules.ACCESS_TRUTH, "entities that a scan took for gone", [], needless)
+    demand(not needless, rules.ACCESS_TRUTH, "a scan takes stored entities for deleted", [], needless)
 
 
 def prune_fault(
     pruned: Iterable[AccessRecord], removed: object, inside: Collection[str], table: AccessTable, at_ms: int
 ) -> Broken | None:
-    """Compare the records that a rebalance prunes with those it must: rows that are `gone`, and unused ones.
+    """Compare the records that a rebalance prunes with those that it must prune: unused or without a row.
 
-    Returns the broken rule, or None. `inside`: ids in core, whose records stay. `at_ms`: when the plan was
-    made.
+    Returns the broken rule, or None. `removed`: ids without a row. `inside`: ids in core, whose records stay.
+    `at_ms`: when the plan was made.
     """
     stale = [
         it for key, it in table.records.items() if key not in inside and it.last_ms < at_ms - ACCESS_PRUNE_MS
@@ -157,8 +160,8 @@ def prune_fault(
     due = dict.fromkeys(it.entity_id for it in stale)
     due |= {key: None for key in table.records if isinstance(removed, tuple) and key in removed}
     expected, got = sorted(due), sorted(it.entity_id for it in pruned)
-    what = "records that a rebalance prunes"
-    return None if expected == got else Broken(rules.ACCESS_TRUTH, what, expected, got)
+    message = "records that a rebalance prunes"
+    return None if expected == got else Broken(rules.ACCESS_TRUTH, message, expected, got)
 
 
 def check_session_source(
@@ -167,11 +170,11 @@ def check_session_source(
     if now is was or now == was:
         return
     workflow = answered.pinned[0] if answered else ""
-    is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
+    is_read = isinstance(value, ReadDone) and workflow in SESSION_BY_READING
     is_read = is_read or (answered is not None and may_end_unanswered(answered))
-    is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
-    what = "the session changed, and nothing was learnt"
-    demand(is_read or is_commit, rules.SESSION_KEYS_TRUE, what, was, now)
+    is_commit = isinstance(value, Committed) and workflow in SESSION_BY_COMMIT
+    message = "the session changed in a step that learnt nothing"
+    demand(is_read or is_commit, rules.SESSION_KEYS_TRUE, message, was, now)
 
 
 def check_counted(
@@ -183,8 +186,8 @@ def check_counted(
 ) -> None:
     """Demand that each access is counted once, when the operation that made it ends.
 
-    `replies`: those of the step that was given what the operation had waited for. `late`: outcomes of other
-    operations that ended in it because their last question got no answer.
+    `answered`: the operation that got its answer in this step. `late`: outcomes of other operations that
+    ended in this step because their last question got no answer.
     """
     op_id = getattr(answered.request, "op_id", None) if answered is not None else None
     mine = [reply.outcome for reply in replies if answered is not None and reply.op_id == op_id]
@@ -198,27 +201,26 @@ def check_counted(
         counted.update(count_accesses(None, outcome))
     # accessed and forgotten in one step: no record is left to count in
     expected = {key: count for key, count in counted.items() if key not in now.forgotten}
-    got = {key: more for key, record in now.records.items() if (more := record.count - count_of(was, key))}
-    demand(got == expected, rules.ACCESS_TRUTH, "how often each was accessed", expected, got)
+    before = {key: record.count for key, record in was.records.items()}
+    got = {key: more for key, it in now.records.items() if (more := it.count - before.get(key, 0))}
+    demand(got == expected, rules.ACCESS_TRUTH, "how often each entity was accessed", expected, got)
 
 
-def unanswered_ends(
+def list_unanswered_ends(
     ended: Iterable[OperationSnapshot], answered: OperationSnapshot | None, replies: Iterable[Reply]
 ) -> list[Outcome]:
-    """Return the outcomes of operations that ended in this step without the answer they waited for."""
+    """List the outcomes of operations that ended in this step without the answer they waited for."""
     names = [
         getattr(it.request, "op_id", None) for it in ended if it is not answered and may_end_unanswered(it)
     ]
     return [reply.outcome for reply in replies if reply.op_id in names]
 
 
-def count_of(table: AccessTable, key: str) -> int:
-    record = table.records.get(key)
-    return record.count if record else 0
-
-
 def count_accesses(answered: OperationSnapshot | None, outcome: Outcome) -> Mapping[str, int]:
-    """Count the accesses per id that an `outcome` reports, in the step that brought it."""
+    """Count by id the accesses that an `outcome` reports.
+
+    `answered`: the operation that ended with it, None if it got no answer.
+    """
     value = outcome.value if isinstance(outcome, Done) else None
     if isinstance(value, Recalled):
         return Counter(hit.id for hit in value.hits if not hit.agent)
@@ -239,7 +241,7 @@ def count_accesses(answered: OperationSnapshot | None, outcome: Outcome) -> Mapp
 
 
 def list_kept(facts: Mapping[str, object]) -> Iterator[str]:
-    """Yield the ids of the facts of a text that had ended before, and stay so, which is no access."""
+    """Yield the ids of the facts of a text that had ended before and stay ended, which is no access."""
     drafts = facts.get("drafts")
     for draft in drafts if isinstance(drafts, tuple) else ():
         if None not in (draft.old, draft.past):
@@ -252,15 +254,18 @@ def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
     for body in (write.body for write in writes if write.address.id in expected):
         if isinstance(body, AccessRecord):
             wanted, got = expected[body.entity_id], (body.importance_ppm, body.type)
-            demand(
-                wanted == got, rules.PROMOTION_FAIR, f"what the score of {body.entity_id} needs", wanted, got
-            )
+            message = f"importance and type in the access record of {body.entity_id}"
+            demand(wanted == got, rules.PROMOTION_FAIR, message, wanted, got)
 
 
 def check_scan(
     operation: Operation, tables: Sequence[AccessTable], inside: Sequence[str], now_ms: int, config: Config
 ) -> None:
-    """Check the page of a scan that has just asked for its rows; one of the tables is what it saw."""
+    """Check the page of a scan that has just asked for its rows.
+
+    `tables`: what the scan may have looked at, one for each state of the accesses in this step. `inside`: ids
+    in core.
+    """
     facts = operation.facts
     candidates, others = facts.get("candidates"), facts.get("others")
     is_new = operation.plan_number == 1 and "rows" not in facts
@@ -270,14 +275,14 @@ def check_scan(
     # an access that this step counted may have come before the scan or after it: either table will do
     pages = [page_of(table) for table in tables]
     missing = [[key for key in page if key not in looked and key not in inside] for page, _ in pages]
-    demand([] in missing, rules.PROMOTION_FAIR, "records of its page that a scan passed over", pages, looked)
+    demand([] in missing, rules.PROMOTION_FAIR, "a scan passes over records of its page", pages, looked)
     cursors = [end for _, end in pages]
     demand(cursor in cursors, rules.PROMOTION_FAIR, "where the next scan begins", cursors, cursor)
     scored = [{key: score_ppm(table.records[key], now_ms) for key in page_of(table)[0]} for table in tables]
     expected = [sorted(key for key in each if each[key] >= config.promote_score_min_ppm) for each in scored]
     wanted = [[key for key in keys if key not in inside] for keys in expected]
     got = sorted(key for key in candidates if key not in inside)
-    message = "entities that deserve a place by record and time alone"
+    message = "entities that deserve a place in core by record and time alone"
     demand(got in wanted, rules.PROMOTION_PURE, message, wanted, got)
 
 

@@ -1,7 +1,7 @@
 """Admission and eviction a second time, as simple as can be: core as a list of entries, always counted again.
 
-Law 1. From the weakest up, entries leave until nothing is short; then, from the best down, each one that need
-       not have left comes back. An entry about the agent itself never leaves.
+Law 1. From the weakest up, entries leave until no limit is exceeded; then, from the best down, each one that
+       need not have left comes back. An entry about the agent itself never leaves.
 Law 2. A newcomer gets a place if there is room, or if all that must leave for it are weaker by the margin; an
        entry about the agent itself gets one whatever its score, within its quota.
 Law 3. A successor of an ended fact gets a place only if no entry has to leave for it.
@@ -31,32 +31,36 @@ class ScoredEntry(Data):
 
 
 class ReferenceEviction(Owner):
-    """Reference eviction. `texts`: bytes of labels and authored texts by slot; these never leave."""
+    """Core as the reference fills it.
+
+    `texts`: bytes of labels and authored texts by slot; these never leave. `candidates`: the entries in core,
+    by id.
+    """
 
     config: Config
     texts: dict[Slot, int]
     candidates: dict[str, ScoredEntry]
 
     def make_room(self) -> bool:
-        """Let entries leave for authored text, or lowered limits. Return False if that is not enough."""
-        victims = self.victims("")
-        self.leave(victims or [])
+        """Remove entries for authored text, or lowered limits. Return False if that is not enough."""
+        victims = self.list_victims("")
+        self.remove(victims or [])
         return victims is not None
 
     def admit(self, candidate: ScoredEntry, *, is_successor: bool = False) -> None:
         if candidate.is_self and self.is_over_quota(candidate):
             return
         self.candidates[candidate.entity_id] = candidate
-        victims = self.victims(candidate.entity_id)
+        victims = self.list_victims(candidate.entity_id)
         # score 600,000, margin 50,000: entries up to 550,000 may leave, one of 560,000 may not
         limit_ppm = PPM if candidate.is_self else candidate.score_ppm - self.config.displace_margin_ppm
         is_strong = any(victim.score_ppm > limit_ppm for victim in victims or ())
         if victims is None or is_strong or (is_successor and victims):
             del self.candidates[candidate.entity_id]
         else:
-            self.leave(victims)
+            self.remove(victims)
 
-    def leave(self, victims: Iterable[ScoredEntry]) -> None:
+    def remove(self, victims: Iterable[ScoredEntry]) -> None:
         for victim in victims:
             del self.candidates[victim.entity_id]
 
@@ -66,21 +70,17 @@ class ReferenceEviction(Owner):
         return len(sizes) > SELF_ENTRY_COUNT_MAX or sum(sizes) > share_bytes
 
     def has_room_for(self, candidate: ScoredEntry) -> bool:
-        """Return True if `seat` would fit too, and no entry would have to leave."""
+        """Return True if `candidate` fits too, so that no entry has to leave for it."""
         more = ReferenceEviction(self.config, self.texts, {**self.candidates, candidate.entity_id: candidate})
         return not more.is_short([])
 
-    def victims(self, newcomer: str) -> list[ScoredEntry] | None:
-        """List the entries that leave for `newcomer`, or for what is in core already.
+    def list_victims(self, newcomer: str) -> list[ScoredEntry] | None:
+        """List the entries that leave for the entry with the id `newcomer`, or for what is in core already.
 
-        None if even without all other entries a limit is broken.
+        None if even without all other entries a limit is exceeded.
         """
-        candidates = [
-            candidate
-            for candidate in self.candidates.values()
-            if not candidate.is_self and candidate.entity_id != newcomer
-        ]
-        weakest = sorted(candidates, key=lambda candidate: (candidate.score_ppm, candidate.entity_id))
+        others = [it for key, it in self.candidates.items() if not it.is_self and key != newcomer]
+        weakest = sorted(others, key=lambda it: (it.score_ppm, it.entity_id))
         # Quadratic and more, on purpose: each candidate is
         # counted afresh, with no running totals to get wrong.
         enough = next((n for n in range(len(weakest) + 1) if not self.is_short(weakest[:n])), None)
@@ -94,12 +94,12 @@ class ReferenceEviction(Owner):
         return needed
 
     def is_short(self, removed: Sequence[ScoredEntry]) -> bool:
-        """Return True if a limit is broken even without the entries of `gone`."""
-        gone_ids = {candidate.entity_id for candidate in removed}
-        kept = [candidate for key, candidate in self.candidates.items() if key not in gone_ids]
+        """Return True if a limit is exceeded even without the entries of `removed`."""
+        removed_ids = {it.entity_id for it in removed}
+        kept = [it for key, it in self.candidates.items() if key not in removed_ids]
         sizes = dict(self.texts)
-        for candidate in kept:
-            sizes[candidate.kind, ""] = sizes.get((candidate.kind, ""), 0) + candidate.size_bytes
+        for it in kept:
+            sizes[it.kind, ""] = sizes.get((it.kind, ""), 0) + it.size_bytes
         is_full = sum(sizes.values()) > self.config.core_bytes_max
         is_block_full = any(size_bytes > BLOCK_BYTES_MAX for size_bytes in sizes.values())
         return is_full or is_block_full or len(kept) > self.config.core_entry_count_max

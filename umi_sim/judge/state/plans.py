@@ -1,8 +1,10 @@
-"""Commits as they are planned: which entries enter core, which leave, and why.
+"""Commits as they are planned: which entries enter core, which leave, why, and in which block they stand.
 
 Law 1. An entry leaves only if that was asked for, or if its room was needed; the reply names it.
-Law 2. Which entries leave, enter or are refused is what walk.py says, the simpler second implementation.
-Law 3. A commit touches its own scope, and for what leaves core it deletes nothing.
+Law 2. Which entries leave, enter or are refused follows from eviction.py, the simpler second implementation.
+Law 3. A commit writes rows of its own scope alone, and deletes nothing of the facts that leave core.
+Law 4. A fact that enters core enters the block that was decided, or that is stored with it, and no entry
+       changes its block. A decision says that a fact was promoted if and only if core shows it anew.
 
 A plan is judged in the step that made it, because scores move with time and accesses. If an access was
 counted in that same step, before or after the plan, both tables are tried.
@@ -26,15 +28,14 @@ from umi_core.messages.requests import (
 )
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import AccessRecord, Ended, Entity, Relation, Row
+from umi_core.rows import AccessRecord, Address, Ended, Entity, Relation, Row
 from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
-from umi_core.values import ENDING_KINDS, EVOLUTION_KINDS, RoutingDecision, Scope
-from umi_sim.judge.plain.pairs import JUDGED_COUNT, ToldFact, list_new, list_pairs
+from umi_core.values import ENDING_KINDS, EVOLUTION_KINDS, Entry, RoutingDecision, Scope
+from umi_sim.judge.plain.pairs import JUDGED_COUNT, TextFact, list_new, list_pairs
 from umi_sim.judge.state.accesses import check_recorded, prune_fault
 from umi_sim.judge.state.eviction import ReferenceEviction, ScoredEntry
-from umi_sim.judge.state.homes import check_homes
 from umi_sim.judge.state.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_sim.judge.state.vectors import check_written
 from umi_sim.record import rules
@@ -57,16 +58,8 @@ class Planned(Protocol):
 RowVersion = tuple[str, int]  # id and version
 
 
-class RememberDraft(Protocol):
-    """A draft of a remember, which lies a layer above this file."""
-
-    entity: Entity
-    old: Entity | None
-    past: Ended | None
-
-
 def check_new_plan(operation: Operation, state: State, access_before: AccessTable) -> None:
-    """Check the commit that this operation has just asked for the first time, if it is one."""
+    """Check the commit that this operation has just sent for the first time, if its question is one."""
     if not isinstance(operation.asked, Commit):
         return
     check_scope(operation.asked.writes, state.scope)
@@ -82,14 +75,18 @@ def check_new_plan(operation: Operation, state: State, access_before: AccessTabl
 def check_scope(writes: Iterable[Write], scope: Scope) -> None:
     for write in writes:
         of = write.address
-        # A session belongs to a user, not to one agent: its
-        # row lies in a scope of its own, (user, session id).
-        own = of.scope == scope or (of.kind == "session" and of.scope == Scope(scope.user, of.id))
-        demand(own, rules.WRITE_SCOPE, "a row of another scope is written", scope, of)
+        demand(is_of_scope(of, scope), rules.WRITE_SCOPE, "the scope of a row that is written", scope, of)
+
+
+def is_of_scope(address: Address, scope: Scope) -> bool:
+    """Return True if a row is of this scope; a session has a scope of its own, of its user."""
+    # user u, agent a, session s: its row is in the scope (u, s), for all agents of u
+    of = address.scope
+    return of is scope or of == scope or (address.kind == "session" and of == Scope(scope.user, address.id))
 
 
 def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """Demand that each new relation is between two facts that a model was asked about."""
+    """Demand that a model was asked about the two facts of each new relation."""
     questions = facts.get("pairs")
     if not isinstance(questions, tuple):
         return
@@ -97,18 +94,19 @@ def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> Non
     for relation in (write.body for write in writes):
         if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:
             ends = relation.source, relation.target
-            # A new fact that a known one ends is the source.
+            # The source is the known fact; or the new one, if the known fact ends it.
             is_asked = ends in asked or (relation.kind in ENDING_KINDS and ends[::-1] in asked)
-            demand(is_asked, rules.RELATION_ENDS, "a relation that was not asked about", list(asked), ends)
+            message = "a relation of facts that no model was asked about"
+            demand(is_asked, rules.RELATION_ENDS, message, list(asked), ends)
 
 
 def check_compared(facts: Mapping[str, object]) -> None:
-    """Demand that each new fact is compared, up to a limit, and that all its candidates are asked about."""
+    """Demand that each new fact is compared, up to a limit, with all of its candidates."""
     request, drafts, candidates = (facts.get(name) for name in ("request", "drafts", "candidates"))
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
     stated, is_wanted = str(facts.get("stated")), getattr(request, "evolve", True)
-    drafted = [ToldFact(it.entity, it.old is None, None not in (it.old, it.past)) for it in drafts]
+    drafted = [TextFact(it.entity, it.old is None, None not in (it.old, it.past)) for it in drafts]
     due = list_new(drafted, stated) if is_wanted else []
     fresh, pairs = facts.get("fresh"), facts.get("pairs")
     got = [it.entity.id for it in fresh] if isinstance(fresh, tuple) else []
@@ -122,20 +120,21 @@ def check_compared(facts: Mapping[str, object]) -> None:
 
 
 def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """Demand that a new current fact has a vector, or is marked as lacking one that a scan adds."""
+    """Demand that a new current fact has a vector, or is marked as missing one, which a scan adds later."""
     request, drafts = facts.get("request"), facts.get("drafts")
     if isinstance(request, Remember | AddArchival | LoadSession) and isinstance(drafts, tuple):
         rows = {(write.address.kind, write.address.id): write.body for write in writes}
         fresh = (draft.entity.id for draft in drafts if draft.old is None)
         for key in (key for key in fresh if rows.get(("ended", key)) is None):
-            entity, is_lacking = rows.get(("entity", key)), rows.get(("vector", key)) is None
-            is_due = is_lacking and request.embed
+            entity, is_missing = rows.get(("entity", key)), rows.get(("vector", key)) is None
+            is_due = is_missing and request.embed
             holds = isinstance(entity, Entity) and entity.vector_missing == is_due and ("vector", key) in rows
-            demand(holds, rules.INDEX_FOLLOWS_ROW, f"{key} lacks a vector and is marked so", is_due, entity)
+            message = f"whether {key} is marked as a fact without a vector"
+            demand(holds, rules.INDEX_FOLLOWS_ROW, message, is_due, entity)
 
 
 def read_ref(ref: str) -> RowVersion:
-    """Return the id and the version of a fact that is named in a question."""
+    """Return the id and the version in a reference such as `fct_1@2`."""
     key, _, version = ref.partition("@")
     return key, int(version)
 
@@ -150,34 +149,36 @@ def check_plan(
     plan, core = facts.get("plan"), facts.get("core")
     if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the second takes longer
         return
-    after = core if plan.core is None else plan.core
-    asked_ids = asked_to_leave(facts.get("request"), core, plan)
-    change = CoreChange(core, after, plan, asked_ids, endings_of(writes))
+    after, request = core if plan.core is None else plan.core, facts.get("request")
+    endings = {it.body.id: it.body.by for it in writes if isinstance(it.body, Ended)}
+    change = CoreChange(core, after, plan, list_named(request, core, plan), endings)
     if plan.core is not None:
         check_core_limits(plan.core, config)
-    check_named(change, facts.get("request"))
+    check_named(change, request)
     check_leaving(change, writes)
     check_entering(change)
-    check_homes(core, after, plan.decisions, plan.accessed, facts.get("rows"))
+    check_blocks(core, after, plan.decisions, plan.accessed, facts.get("rows"))
     check_recorded(plan.accessed, writes)
     if "gone" in facts:  # of a scan
         removed, inside = facts["gone"], ids_of(core)
-        require_one_sound([prune_fault(plan.pruned, removed, inside, table, plan.at_ms) for table in tables])
+        raise_unless_explained(
+            [prune_fault(plan.pruned, removed, inside, table, plan.at_ms) for table in tables]
+        )
     # Scores decide what leaves, and an access of this very
     # step changes scores: one of both tables must fit.
-    require_one_sound([find_eviction_fault(change, facts, table, config) for table in tables])
+    raise_unless_explained([find_eviction_fault(change, facts, table, config) for table in tables])
     if change.left_ids:  # found to be needed, and the weakest
         demand(True, rules.DISPLACEMENT if change.entered_ids else rules.FEWEST_VICTIMS, "")
 
 
-def require_one_sound(faults: Sequence[Broken | None]) -> None:
-    """Raise the first fault unless one of the tables has none."""
+def raise_unless_explained(faults: Sequence[Broken | None]) -> None:
+    """Raise the first fault unless one of the tables explains the plan: its place in the list has None."""
     if faults[0] is not None and None not in faults:
         raise faults[0]
 
 
-def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...]:
-    """Return the ids that may leave core because the request removes or ends their facts."""
+def list_named(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...]:
+    """List the ids that may leave core because the request removes or ends their facts."""
     match request:
         case ForgetResource() | DeleteArchival():
             return tuple(key for key in ids_of(core) if key in plan.forgotten)
@@ -192,28 +193,32 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
             block = core.find(kind, label)
             return tuple(entry.entity_id for entry in block.entries) if block else ()
         case DeleteBlock() if plan.core is not None:
-            # The request names a block by id or label; the reply has
-            # its label, and what is missing afterwards has gone.
-            there, named = {slot_of(block) for block in plan.core.blocks}, getattr(plan.value, "label", None)
+            # The request names a block by id or label, and the reply has the label; two blocks of different
+            # kinds may have it, so only those that are missing afterwards count.
+            there, shown = {slot_of(block) for block in plan.core.blocks}, getattr(plan.value, "label", None)
             removed = [block for block in core.blocks if slot_of(block) not in there]
-            left = [block.entries for block in removed if (block.label or block.kind) == named]
+            left = [block.entries for block in removed if (block.label or block.kind) == shown]
             return tuple(entry.entity_id for entries in left for entry in entries)
     return ()
 
 
 class CoreChange(NamedTuple):
-    """Core as it was read and as it is planned, the ids of it that the request named, and what ends what."""
+    """Core as it was read and as it is planned.
+
+    `named_ids`: entries whose facts the request removes or ends. `endings`: by the id of each fact that the
+    commit ends, the id of the fact that ends it.
+    """
 
     before: CoreTier
     after: CoreTier
     plan: Planned
-    asked_ids: tuple[str, ...]
+    named_ids: tuple[str, ...]
     endings: Mapping[str, str]
 
     @property
     def left_ids(self) -> tuple[str, ...]:
         """List the ids that leave without having been named, in the order of core."""
-        there = (*ids_of(self.after), *self.asked_ids)
+        there = (*ids_of(self.after), *self.named_ids)
         return tuple(key for key in ids_of(self.before) if key not in there)
 
     @property
@@ -228,11 +233,6 @@ class CoreChange(NamedTuple):
         return evicted
 
 
-def endings_of(writes: Iterable[Write]) -> Mapping[str, str]:
-    """Return by the id of each fact that these writes end the id of the fact that ends it."""
-    return {it.body.id: it.body.by for it in writes if isinstance(it.body, Ended)}
-
-
 def find_core_reply(plan: Planned) -> object:
     """Return the part of the reply that is about core."""
     return getattr(plan.value, "facts", plan.value)
@@ -244,40 +244,33 @@ def ids_of(core: CoreTier) -> tuple[str, ...]:
 
 def check_named(change: CoreChange, request: object) -> None:
     there = ids_of(change.after)
-    stays = [key for key in change.asked_ids if key in there]
+    stays = [key for key in change.named_ids if key in there]
     is_forgotten = isinstance(request, Forget | ForgetResource | DeleteArchival)
     rule = rules.DELETED_STAYS_DELETED if is_forgotten else rules.CORE_BIJECTION
-    demand(not stays, rule, "who was named in the request stays in core", (), stays)
+    demand(not stays, rule, "entries stay in core that the request removes or ends", (), stays)
 
 
 def check_leaving(change: CoreChange, writes: Iterable[Write]) -> None:
     left = change.left_ids
-    removed = [key for key in left if is_self(change.before, key)]
-    demand(
-        not removed,
-        rules.SELF_STAYS,
-        "a self entry leaves core, and the request does not name it",
-        (),
-        removed,
-    )
-    untold = [key for key in left if key not in change.evicted_ids]
-    demand(not untold, rules.CORE_BIJECTION, "entries leave core, and the reply does not say so", (), untold)
+    own = [entry.entity_id for block, entry in change.before.entries() if block.kind == SELF_BLOCK]
+    removed = [key for key in left if key in own]
+    message = "entries of self leave core, and the request does not name them"
+    demand(not removed, rules.SELF_STAYS, message, (), removed)
+    unreported = [key for key in left if key not in change.evicted_ids]
+    message = "entries leave core, and the reply does not say so"
+    demand(not unreported, rules.CORE_BIJECTION, message, (), unreported)
     was = ids_of(change.before)
     strange = [key for key in change.evicted_ids if key not in was]
-    message = "entries leave core by the reply that were not in it"
+    message = "the reply says that entries leave core which were not in it"
     demand(not strange, rules.CORE_BIJECTION, message, (), strange)
     deleted = [write.address for write in writes if write.body is None]
     lost = [of.id for of in deleted if of.kind == "entity" and of.id in left]
-    demand(not lost, rules.ARCHIVE_UNTOUCHED, "what leaves core is deleted from the archive", (), lost)
-
-
-def is_self(core: CoreTier, entity_id: str) -> bool:
-    home = core.home_of(entity_id)
-    return home is not None and home[0].kind == SELF_BLOCK
+    message = "facts whose entries leave core are deleted from the archive"
+    demand(not lost, rules.ARCHIVE_UNTOUCHED, message, (), lost)
 
 
 def check_entering(change: CoreChange) -> None:
-    """Demand that the reply names the promotions core will show, and that only asked entities enter."""
+    """Demand that the reply names just the entries that enter core, with one decision for each fact."""
     plan = change.plan
     check_promoted(change, getattr(find_core_reply(plan), "promoted", change.entered_ids))
     if plan.decisions is not None:
@@ -288,141 +281,149 @@ def check_entering(change: CoreChange) -> None:
 
 
 def check_promoted(change: CoreChange, ids: Iterable[str]) -> None:
-    """Compare `told`, the promoted ids of a reply, with those that enter.
+    """Compare `ids`, which a reply calls promoted, with the entries that enter core.
 
     An entry that left and came back in the same plan may be named or not.
     """
     came_back = [key for key in ids_of(change.before) if key in change.evicted_ids]
-    promoted = sorted(key for key in ids if key not in came_back)
-    entered = sorted(change.entered_ids)
-    ids = "the promoted entries, as core will show them"
-    demand(promoted == entered, rules.ROUTE_KNOWN_ONLY, ids, entered, promoted)
+    promoted, entered = sorted(key for key in ids if key not in came_back), sorted(change.entered_ids)
+    demand(promoted == entered, rules.ROUTE_KNOWN_ONLY, "the entries called promoted", entered, promoted)
 
 
-# Against the twin.
+# Compared with the reference.
 
 
 def find_eviction_fault(
     change: CoreChange, facts: Mapping[str, object], access: AccessTable, config: Config
 ) -> Broken | None:
     """Return what is wrong with the entries of core after the plan; None if nothing is."""
-    scored = find_scoring_table(change, access)
-    successors, candidates = successors_of(change, scored), candidates_of(change, facts, scored)
+    plan = change.plan
+    # A remember scores with the records as they will be after its commit.
+    inside = ids_of(change.before)
+    scored = access.record_accesses(plan.accessed, plan.at_ms, inside) if plan.accessed else access
+    there = list_present(change, scored)
+    successors, candidates = list_successors(change, scored), list_candidates(change, facts, scored)
     texts = {slot_of(block): bytes_of_text(block) for block in change.after.blocks}
-    walk = ReferenceEviction(config, texts, seats_of(change, scored))
-    # The reference plays the same game in the same order:
-    # room for text first, then successors, then candidates.
-    if not walk.make_room():
+    reference = ReferenceEviction(config, texts, dict(there))
+    # In the order of the memory: room for text first, then successors, then candidates.
+    if not reference.make_room():
         return None  # authored text and self alone are too large: recovery says so and gives up
-    for candidate in successors:
-        walk.admit(candidate, is_successor=True)
-    for candidate in candidates:
-        if candidate.entity_id not in walk.candidates:
-            walk.admit(candidate)
-    asking = {candidate.entity_id: candidate for candidate in (*successors, *candidates)}
-    return difference(walk, seats_of(change, scored) | asking, change)
+    for it in successors:
+        reference.admit(it, is_successor=True)
+    for it in candidates:
+        if it.entity_id not in reference.candidates:
+            reference.admit(it)
+    return find_difference(reference, there | {it.entity_id: it for it in (*successors, *candidates)}, change)
 
 
-def difference(
-    walk: ReferenceEviction, candidates: dict[str, ScoredEntry], change: CoreChange
+def find_difference(
+    reference: ReferenceEviction, known: dict[str, ScoredEntry], change: CoreChange
 ) -> Broken | None:
     """Return the rule that breaks where plan and reference differ.
 
-    `candidates` are of all entries that were in core or asked for a place.
+    `known`: by id all entries that were in core or asked for a place.
     """
-    expected, got = sorted(walk.candidates), sorted(ids_of(change.after))
+    expected, got = sorted(reference.candidates), sorted(ids_of(change.after))
     if expected == got:
         return None
-    planned = ReferenceEviction(
-        walk.config, walk.texts, {key: candidates[key] for key in got if key in candidates}
-    )
+    inside = {key: known[key] for key in got if key in known}
+    planned = ReferenceEviction(reference.config, reference.texts, inside)
     missing = [key for key in expected if key not in got]
     intruders = [key for key in got if key not in expected and key in change.entered_ids]
-    is_needless = any(planned.has_room_for(candidates[key]) for key in missing)
-    is_over_quota = any(key in candidates and candidates[key].is_self for key in intruders)
+    is_needless = any(planned.has_room_for(known[key]) for key in missing)
+    is_over_quota = any(key in known and known[key].is_self for key in intruders)
     # c is in core, a is not: c displaced a wrongly; with room for a, it left or was refused without need
     rule = rules.CORE_LIMITS if is_over_quota else rules.DISPLACEMENT if intruders else rules.FEWEST_VICTIMS
-    return Broken(
-        rules.FEWEST_VICTIMS if is_needless else rule, "entries of core after the plan", expected, got
-    )
+    rule = rules.FEWEST_VICTIMS if is_needless else rule
+    return Broken(rule, "entries of core after the plan", expected, got)
 
 
-def find_scoring_table(change: CoreChange, access: AccessTable) -> AccessTable:
-    """Return the records to score with: of a remember, as they will be after its commit."""
-    plan = change.plan
-    return (
-        access.record_accesses(plan.accessed, plan.at_ms, ids_of(change.before)) if plan.accessed else access
-    )
-
-
-def score_of(entity_id: str, access: AccessTable, at_ms: int) -> int:
-    """Return the score of an entry; 0, the first to leave, if it has no record."""
-    record = access.records.get(entity_id)
-    return promotion.score_ppm(record, at_ms) if record else 0
-
-
-def seats_of(change: CoreChange, access: AccessTable) -> dict[str, ScoredEntry]:
+def list_present(change: CoreChange, access: AccessTable) -> dict[str, ScoredEntry]:
     """Return by id the entries that were in core and that the request did not name."""
-    at_ms, candidates = change.plan.at_ms, dict[str, ScoredEntry]()
-    for block, entry in change.before.entries():
-        key = entry.entity_id
-        if key not in change.asked_ids:
-            candidates[key] = ScoredEntry(
-                key, block.kind, bytes_of_entry(entry), score_of(key, access, at_ms)
-            )
-    return candidates
+    at_ms = change.plan.at_ms
+    entries = [(block, it) for block, it in change.before.entries() if it.entity_id not in change.named_ids]
+    return {it.entity_id: score_entry(it, block.kind, access, at_ms) for block, it in entries}
 
 
-def candidates_of(change: CoreChange, facts: Mapping[str, object], access: AccessTable) -> list[ScoredEntry]:
-    """Return the facts that ask for a place, in order."""
+def list_candidates(
+    change: CoreChange, facts: Mapping[str, object], access: AccessTable
+) -> list[ScoredEntry]:
+    """List the facts that ask for a place, in order."""
     plan, rows, candidates = change.plan, facts.get("rows"), list[ScoredEntry]()
     if plan.decisions is not None:
         entities = {entity.id: entity for entity in plan.accessed}
-        wanting = [(entities[it.entity_id], it.block) for it in plan.decisions if it.promote]
-        candidates = best_first(candidates_for(wanting, access, plan.at_ms))
-        # Sorting is stable: self entries come first, and among each group the best stay first.
-        candidates.sort(key=lambda candidate: not candidate.is_self)
+        asking = [(entities[it.entity_id], it.block) for it in plan.decisions if it.promote]
+        # Self entries come first, and among each group the best.
+        candidates = sorted(
+            score_facts(asking, access, plan.at_ms), key=lambda it: (not it.is_self, *rank_of(it))
+        )
     elif isinstance(rows, tuple):
         found = [row.body for row in rows if isinstance(row, Row) and isinstance(row.body, Entity)]
-        fresh = [entity for entity in found if is_fresh(entity.id, access, plan.at_ms)]
-        candidates = best_first(candidates_for([(it, it.block) for it in fresh], access, plan.at_ms))
+        # A record that is about to be pruned makes no candidate.
+        records, least_ms = access.records, plan.at_ms - ACCESS_PRUNE_MS
+        asking = [(it, it.block) for it in found if it.id in records and records[it.id].last_ms >= least_ms]
+        candidates = sorted(score_facts(asking, access, plan.at_ms), key=rank_of)
     inside = ids_of(change.before)
-    return [candidate for candidate in candidates if candidate.entity_id not in inside]
+    return [it for it in candidates if it.entity_id not in inside]
 
 
-def successors_of(change: CoreChange, access: AccessTable) -> list[ScoredEntry]:
-    """Return the facts that end one in core, once each, in the order in which they ask for its place."""
+def list_successors(change: CoreChange, access: AccessTable) -> list[ScoredEntry]:
+    """List the facts that end one in core, once each, in the order in which they ask for its place."""
     entities, inside = {entity.id: entity for entity in change.plan.accessed}, ids_of(change.before)
-    by = [find_last(new, change.endings) for old, new in change.endings.items() if old in inside]
+    by = [find_current(new, change.endings) for old, new in change.endings.items() if old in inside]
     # A forget that takes a relation from a fact that ended earlier ends nothing: nothing asks for its place.
     asking = dict.fromkeys(new for new in by if new not in inside and new in entities)
-    return candidates_for([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
+    return score_facts([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
 
 
-def find_last(key: str, endings: Mapping[str, str]) -> str:
-    """Return what is current in the place of a fact that may have ended in the same commit."""
+def find_current(key: str, endings: Mapping[str, str]) -> str:
+    """Return the current fact at the end of the chain of facts that end each other in one commit."""
+    current = key
     for _ in endings:
-        key = endings.get(key, key)
-    return key
+        current = endings.get(current, current)
+    return current
 
 
-def candidates_for(
-    wanting: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int
-) -> list[ScoredEntry]:
-    """Return a place for each fact with its block, but for facts that are too long for an entry."""
-    entries = [(entry_of(entity, at_ms), kind) for entity, kind in wanting]
+def score_facts(asking: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int) -> list[ScoredEntry]:
+    """Return the entry of each fact with its block, but for facts that are too long for an entry."""
+    entries = [(entry_of(entity, at_ms), kind) for entity, kind in asking]
     fitting = [(it, kind) for it, kind in entries if len(it.text.encode()) <= ENTRY_TEXT_BYTES_MAX]
-    return [
-        ScoredEntry(it.entity_id, kind, bytes_of_entry(it), score_of(it.entity_id, access, at_ms))
-        for it, kind in fitting
-    ]
+    return [score_entry(it, kind, access, at_ms) for it, kind in fitting]
 
 
-def best_first(candidates: list[ScoredEntry]) -> list[ScoredEntry]:
-    return sorted(candidates, key=lambda candidate: (-candidate.score_ppm, candidate.entity_id))
+def score_entry(entry: Entry, kind: str, access: AccessTable, at_ms: int) -> ScoredEntry:
+    """Return an entry with its score; 0, so that it leaves first, if it has no access record."""
+    record = access.records.get(entry.entity_id)
+    score_ppm = promotion.score_ppm(record, at_ms) if record else 0
+    return ScoredEntry(entry.entity_id, kind, bytes_of_entry(entry), score_ppm)
 
 
-def is_fresh(entity_id: str, access: AccessTable, at_ms: int) -> bool:
-    """Return True if an entity has a record that is not about to be pruned."""
-    record = access.records.get(entity_id)
-    return record is not None and record.last_ms >= at_ms - ACCESS_PRUNE_MS
+def rank_of(entry: ScoredEntry) -> tuple[int, str]:
+    return -entry.score_ppm, entry.entity_id
+
+
+# Blocks of entries.
+
+
+def check_blocks(
+    before: CoreTier,
+    after: CoreTier,
+    decisions: tuple[RoutingDecision, ...] | None,
+    accessed: Sequence[Entity],
+    rows: object,
+) -> None:
+    """Raise Broken for an entry in a wrong block; `rows`: those of entities that a rebalance looked at."""
+    was, now = ({entry.entity_id: it.kind for it, entry in core.entries()} for core in (before, after))
+    read = [row.body for row in rows if isinstance(row, Row)] if isinstance(rows, tuple) else []
+    stored = {it.id: it.block for it in (*read, *accessed) if isinstance(it, Entity)}
+    for key in now:
+        # The block where it stood; for a new entry the block in its row, if that is known.
+        expected = was.get(key, stored.get(key, now[key]))
+        demand(now[key] == expected, rules.ENTRY_AT_HOME, f"the block of {key}", expected, now[key])
+    for it in decisions or ():
+        is_new, is_promoted = it.entity_id in now and it.entity_id not in was, it.outcome == "promoted"
+        message = f"the decision about {it.entity_id}, which enters core"
+        demand(is_promoted or not is_new, rules.ENTRY_AT_HOME, message, "promoted", it.outcome)
+        message = f"the decision about {it.entity_id}, which is not in core"
+        is_there = it.entity_id in now or not is_promoted
+        demand(is_there, rules.ENTRY_AT_HOME, message, "not promoted", it.outcome)

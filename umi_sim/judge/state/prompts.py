@@ -1,12 +1,15 @@
-"""Prompts: what a model is asked holds each of its inputs once, whole, in a line of its own.
+"""Prompts: a question to a model has each of its inputs once, complete, in a line of its own; and its record.
 
 Law 1. A line of an input has a name, and its value is JSON; no text of a user can begin such a line.
-Law 2. Inputs that follow from the request alone are compared in full. Of the others the names are compared,
-and that every reference leads to something listed. Tasks of workflows that were added are not judged.
+Law 2. Inputs that follow from the request alone are compared in full. Of the others only the names are
+compared, and every reference must lead to something listed. Tasks of added workflows are not judged.
+Law 3. The record of each question to a model or an embedder has sizes and hash of what was sent, as
+interceptors left it, and its outcome. A late answer counts as none.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import Any, Final
 
 from umi_core.config import Config
@@ -15,7 +18,8 @@ from umi_core.language.dates import day_of, name_day
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.language.reasoning import strip_reasoning
 from umi_core.limits import REPLY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
-from umi_core.messages.effects import AskModel
+from umi_core.messages.answers import EffectFailed, Embedded, ModelReplied, Value
+from umi_core.messages.effects import AskModel, Embed, ModelCall
 from umi_core.messages.requests import (
     Descent,
     EndSession,
@@ -52,7 +56,7 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reflect": ("texts", "told"),
     "name_subcategory": ("category", "keywords", "contents"),
 }
-OF_JSON: Final = ("extract", "route", "evolve", "expand", "rank")  # of other forms less is told
+OF_JSON: Final = ("extract", "route", "evolve", "expand", "rank")  # problems of other forms have fewer names
 PROBLEMS: Final = {
     "empty": "The last reply was empty.",
     "too_long": f"The last reply had more than {REPLY_BYTES_MAX} bytes.",
@@ -66,7 +70,7 @@ as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 
 def check_prompt(operation: Operation, config: Config, now_ms: int) -> None:
-    """Check the question that this operation has just asked, if a model is asked about a request."""
+    """Check the question that this operation has just asked, if it asks a model about a request."""
     asked, request = operation.asked, operation.facts.get("request")
     if not isinstance(asked, AskModel) or not isinstance(request, ASKING):
         return
@@ -87,28 +91,29 @@ def check_prompt(operation: Operation, config: Config, now_ms: int) -> None:
 
 
 def check_asked_again(was: AskModel, now: object, reply: str | None) -> None:
-    """Demand that the next attempt asks the same; after a reply that could not be read also why it could not.
+    """Demand that the next attempt asks the same, and names the problem of a reply that could not be read.
 
-    `reply`: what came to the attempt before; None if nothing came that a model has said.
+    `reply`: the reply to the attempt before; None if no model has replied to it.
     """
+    message = "the question of the next attempt"
     before, mark, problem = getattr(now, "prompt", "").partition("\nINPUT problem = ")
-    demand(before == was.prompt.partition(mark or "\n\n\n")[0], RULE, "what is asked again", was, now)
+    demand(before == was.prompt.partition(mark or "\n\n\n")[0], RULE, message, was, now)
     if reply is None:
-        demand(now == was, RULE, "what is asked again", was, now)
+        demand(now == was, RULE, message, was, now)
         return
     text = whole(strip_reasoning(reply))
     why = "empty" if not text.strip() else "too_long" if size(text) > REPLY_BYTES_MAX else "no_json"
     known = [why] if was.task in OF_JSON else [why, "empty", ""]
     due = [as_json(PROBLEMS.get(it, OTHER_PROBLEM)) for it in known]
     holds = problem in due or (was.task not in INPUTS and problem)
-    demand(holds, RULE, "what was wrong with the last reply", due, problem)
+    demand(holds, RULE, "the problem of the last reply, as the next attempt names it", due, problem)
 
 
 def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dict[str, object]:
-    """Return the inputs of a prompt, by name, that follow from the request alone and its resolved query."""
+    """Return the inputs of a prompt, by name, that follow from the request and its resolved query alone."""
     match task, facts["request"], facts.get("resolution"):
         case "extract", Remember() as request, _:
-            # Whether these are its dates is for the oracle of the archive, which knows when it came.
+            # Whether these are its dates the oracle of the archive judges, which knows when it was asked.
             inputs = {"text": facts.get("stated"), "told": name_day(int(str(facts.get("stated_on"))))}
             return inputs if request.speaker is None else {**inputs, "speaker": request.speaker}
         case "route", Remember() | LoadSession(), _:
@@ -147,7 +152,7 @@ def read(value: str) -> Any:  # any JSON
     try:
         return json.loads(value)
     except ValueError:
-        raise Broken(RULE, "an input that is no JSON", "", value) from None
+        raise Broken(RULE, "an input of a prompt", "JSON", value) from None
 
 
 def check_refs(values: Mapping[str, Any]) -> None:  # any JSON
@@ -157,3 +162,56 @@ def check_refs(values: Mapping[str, Any]) -> None:  # any JSON
         # pairs n1-o1 and n1-o2: the new statements are [n1], the old ones [o1, o2]
         named = list(dict.fromkeys(pair[side] for pair in values["pairs"]))
         demand(sorted(listed) == sorted(named), RULE, f"the {side} statements", sorted(named), sorted(listed))
+
+
+# Records of calls.
+
+
+def check_opened(operation: Operation, now_ms: int) -> None:
+    """Check the record of the question that this operation has just sent to a model or an embedder."""
+    sent = operation.sent
+    if not isinstance(sent, AskModel | Embed):
+        return
+    last = operation.calls[-1] if operation.calls else None
+    got = (last.operation, *outline(last)) if last is not None else ()
+    due = (sent.task if isinstance(sent, AskModel) else "embed", *expect_outline(sent, operation, now_ms))
+    demand(got == due, rules.WORKFLOW_CONTRACT, "the record of a call when it is sent", due, got)
+
+
+def outline(call: ModelCall) -> tuple[object, ...]:
+    """Return the fields of a call that are known when it is sent."""
+    at = (call.workflow, call.revision, call.unit, call.attempt, call.request_id, call.profile, call.asked_ms)
+    return *at, call.outcome, call.prompt_hash, call.prompt_bytes, call.texts_count
+
+
+def expect_outline(sent: AskModel | Embed, operation: Operation, now_ms: int) -> tuple[object, ...]:
+    texts = sent.texts if isinstance(sent, Embed) else (sent.prompt,)
+    sent_bytes = b"\n".join(text.encode(errors="surrogatepass") for text in texts)
+    digest = blake2b(sent_bytes, digest_size=8).hexdigest()
+    count = len(texts) if isinstance(sent, Embed) else 0
+    it = operation
+    at = (it.workflow, it.revision, it.unit, it.attempt, sent.request_id, sent.profile, now_ms)
+    return *at, "open", digest, len(sent_bytes), count
+
+
+def check_reported_calls(was: Iterable[ModelCall], now: Iterable[ModelCall]) -> None:
+    """Demand that the calls before a step (`was`) are still listed after it (`now`), at their places."""
+    due, got = [call.request_id for call in was], [call.request_id for call in now]
+    # before the step [q1, q2]; after it [q1, q2, q3] is sound, [q1, q3] is not
+    demand(got[: len(due)] == due, rules.WORKFLOW_CONTRACT, "the earlier calls of an operation", due, got)
+
+
+def check_closed(value: Value, calls: Iterable[ModelCall]) -> None:
+    """Demand that the call which `value` answers is recorded as it was answered.
+
+    `calls`: those of the operation that waited for `value`.
+    """
+    if not isinstance(value, ModelReplied | Embedded | EffectFailed):
+        return
+    outcome = value.kind if isinstance(value, EffectFailed) else "ok"
+    size = len(value.text.encode(errors="surrogatepass")) if isinstance(value, ModelReplied) else 0
+    for call in calls:
+        if call.request_id == value.request_id:
+            recorded, due = (call.outcome, call.reply_bytes), (outcome, size)
+            message = "outcome and size in the record of an answered call"
+            demand(recorded == due, rules.WORKFLOW_CONTRACT, message, due, recorded)

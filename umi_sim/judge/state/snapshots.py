@@ -1,6 +1,6 @@
-"""Stands: where operations stood before a step, and what the step was given.
+"""Snapshots: where operations stood before a step, and what the step was given.
 
-Law 1. References are kept, and what changes in place is copied; nothing is judged here.
+Law 1. What changes in place is copied; of everything else the reference is kept. Nothing is judged here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,40 +24,31 @@ class OperationSnapshot(NamedTuple):
     asked: Asked | None
     request: object
     facts: Mapping[str, object]
-    reported_counts: tuple[int, int]  # what it went without so far, and what interceptors did
+    reported_counts: tuple[int, int]  # degradations so far, and notes of interceptors
     calls: tuple[ModelCall, ...]
-    yields: tuple[int, int]  # plans that gave way, and what had landed when its plan began
-    is_asked: bool = True
+    yields: tuple[int, int]  # how many plans gave way, and how many batches had landed when its plan began
+    is_asked: bool = True  # by a request; background work is not
 
 
-def stand_of(operation: Operation) -> OperationSnapshot:
-    at = operation
-    pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_number)
-    facts, reported_counts = dict(at.facts), (total(at.lacks) if at.degraded else 0, len(at.notes))
-    request = facts.get("request")
-    yields = at.yield_count, at.landed_before
+def snapshot_operation(operation: Operation) -> OperationSnapshot:
+    it = operation
+    pinned, place = (it.workflow, it.revision, it.hooks), (it.row, it.unit, it.plan_number)
+    facts, reported_counts = dict(it.facts), (count_lacks(it.lacks) if it.degraded else 0, len(it.notes))
     return OperationSnapshot(
-        pinned,
-        place,
-        at.attempt,
-        at.waiting,
-        at.due_ms,
-        at.asked,
-        request,
-        facts,
-        reported_counts,
-        at.calls,
-        yields,
-        at.op_id is not None,
-    )
+        pinned, place, it.attempt, it.waiting, it.due_ms, it.asked, facts.get("request"), facts,
+        reported_counts, it.calls, (it.yield_count, it.landed_before), it.op_id is not None,
+    )  # fmt: skip
 
 
-def total(lacks: Iterable[Degraded]) -> int:
+def count_lacks(lacks: Iterable[Degraded]) -> int:
     return sum(lack.count for lack in lacks)
 
 
 class StateSnapshot(Owner):
-    """The state as the last step left it, to compare the next one with."""
+    """The state as the last step left it, to compare the next one with.
+
+    `hooked_count`: how often an interceptor refused a question, or answered it in place of the world.
+    """
 
     phase: Phase
     tiers: Tiers
@@ -73,17 +64,20 @@ def before_step(state: State) -> StateSnapshot:
     """Take a snapshot of a state, at any time between two steps."""
     working = state.tiers.working
     size = working.used_bytes, len(working.entries)
-    snapshots = {number: stand_of(operation) for number, operation in state.operations.items()}
-    counts = state.operation_count, state.request_count, count_hooked(state), dict(state.counters)
+    snapshots = {number: snapshot_operation(operation) for number, operation in state.operations.items()}
+    counters = dict(state.counters)
+    hooked_count = counters.get("hook refused", 0) + counters.get("hook substituted", 0)
+    counts = state.operation_count, state.request_count, hooked_count
     # The working tier changes in place, so its size is taken now; everything else is replaced as a whole.
-    return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, snapshots)
+    return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, counters, snapshots)
 
 
 class StepInput(Owner):
-    """The value that a step was given, as the memory takes it, and the operation that waited for it, or None.
+    """The value that a step was given, as the memory takes it.
 
-    `is_hooked`: an interceptor refused a question in this step, or answered it. `still`: where each operation
-    stood that goes on, and where it snapshots now. `after`: what the next step is compared with.
+    `answered`: the operation that waited for it, None if none did. `is_hooked`: an interceptor refused a
+    question in this step, or answered it. `still`: each operation that goes on, before the step and after it.
+    `after`: the state after the step.
     """
 
     value: Value
@@ -94,7 +88,7 @@ class StepInput(Owner):
 
 
 def describe_step(before: StateSnapshot, value: Value, state: State) -> StepInput:
-    """Describe a step. `state`: as it is after the step that was given `value`."""
+    """Describe the step that was given `value`; `state` is the one after it."""
     answered, after = find_waiting(before, value), before_step(state)
     now = after.snapshots
     still = [(snapshot, now[number]) for number, snapshot in before.snapshots.items() if number in now]
@@ -117,12 +111,6 @@ def normalise_answer(answered: OperationSnapshot | None, value: Value) -> Value:
         return value
     assert isinstance(value, ModelReplied | Embedded | ReadDone | Committed | EffectFailed)
     return check_answer(answered.asked, value)
-
-
-def count_hooked(state: State) -> int:
-    """Count how often an interceptor refused a question, or answered it in place of the world."""
-    counters = state.counters
-    return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
 
 
 def find_operation(before: StateSnapshot, answered: OperationSnapshot, state: State) -> Operation | None:

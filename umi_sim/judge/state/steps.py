@@ -1,14 +1,14 @@
 """A memory before and after one step: what may change it, and when it may ask again.
 
-Law 1. Core changes only to what storage has just told: rows read, or a batch known to be durable.
-Law 2. A self entry leaves it only by what names it. Law 3. A late answer changes nothing.
+Law 1. Core changes only to a row that was just read, or written by a batch known to be durable.
+Law 2. An entry of self leaves core only by a request that names it. Law 3. A late answer changes nothing.
 Law 4. After a failure no operation asks again before the policy, or the failure itself, allows it.
 Law 5. A load puts the saved session in place as a whole, or changes nothing.
 Law 6. Accesses are counted when a commit or the rows of a recall are learnt, and at no other time.
-Law 7. An operation keeps its revision, and what it knows until it plans again.
-Law 8. Interceptors may look on, and rewrite questions. Where one refuses a question or answers it in place of
-the world, that step is judged by what does not follow from answers: late ones, revisions, prompts, and plans
-as far as the tables they were made with are still to be seen.
+Law 7. An operation keeps its revision, and keeps its facts until it plans again.
+Law 8. Interceptors may observe and rewrite questions. If one refuses a question or answers it in place of the
+world, that step is judged by the rules that need no answer: those of late answers, revisions and prompts, and
+of plans if neither accesses nor core changed in that step.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from umi_core.ids import pack
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.messages.answers import Committed, Embedded, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Reply
-from umi_core.messages.requests import Descent, InCore, Recall, request_name
+from umi_core.messages.requests import Descent, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Core, Ended, Row, SessionRow
 from umi_core.state import State, Tiers
@@ -36,33 +36,38 @@ from umi_sim.judge.state.accesses import (
     check_kept,
     check_scan,
     check_session_source,
+    list_unanswered_ends,
     may_end_unanswered,
-    unanswered_ends,
 )
-from umi_sim.judge.state.calls import check_closed, check_opened, check_reported_calls
-from umi_sim.judge.state.hooks import check_fallbacks
 from umi_sim.judge.state.plans import check_new_plan
-from umi_sim.judge.state.prompts import check_asked_again, check_prompt, check_turns
+from umi_sim.judge.state.prompts import (
+    check_asked_again,
+    check_closed,
+    check_opened,
+    check_prompt,
+    check_reported_calls,
+    check_turns,
+)
 from umi_sim.judge.state.settling import (
     check_believed,
     check_sent_again,
     check_won,
+    find_winner,
     is_durable,
     reads_core,
-    winner,
 )
 from umi_sim.judge.state.snapshots import (
     OperationSnapshot,
     StateSnapshot,
     StepInput,
+    count_lacks,
     find_operation,
     is_late,
-    stand_of,
-    total,
+    snapshot_operation,
 )
 from umi_sim.judge.state.tiers import check_equal_entries, check_share_of_self
+from umi_sim.judge.state.vectors import BY_HOOK, check_learnt, check_texts, count_named
 from umi_sim.judge.state.vectors import check_counted as check_vectors_counted
-from umi_sim.judge.state.vectors import check_learnt, check_texts, count_named
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
@@ -86,7 +91,8 @@ def check_step(before: StateSnapshot, given: StepInput, state: State) -> None:
     elif not given.is_hooked:
         check_attempts(given, state.seen_ms)
         check_core_source(was.core, given, tiers.core, state.config)
-        # Such an operation learns when its time-out comes, in a step that may have been given anything.
+        # An operation that can end without its answer learns when its time-out comes, whatever that step is
+        # given.
         if not any(map(may_end_unanswered, before.snapshots.values())):
             check_access_source(was.access, tiers.access, given.value, answered)
             check_session_source(was.session, tiers.session, given.value, answered)
@@ -100,12 +106,12 @@ def check_step(before: StateSnapshot, given: StepInput, state: State) -> None:
             check_settling(before, given, state)
         check_embedded(before, given, state)
         check_scanned(before, given, state)
-    # with interceptors too: what is asked follows from the state, not from the answer that was replaced
+    # Also in a step in which an interceptor gave the answer: what is asked follows from the state.
     check_questions(before, given, state)
 
 
 def is_switched(given: StepInput, state: State) -> bool:
-    """Return True if a running memory claimed the next epoch and found its agent closed or opened."""
+    """Return True if a running memory claimed the next epoch and found its agent closed, or open again."""
     answered = given.answered
     if answered is None or answered.pinned[0] != "recover" or is_late(answered, state):
         return False
@@ -117,63 +123,73 @@ def is_switched(given: StepInput, state: State) -> bool:
 
 
 def check_emptied(was: Tiers, now: Tiers) -> None:
-    """Demand that nothing the agent had is left; its working tier and its session are not the agent's."""
+    """Demand that nothing of the closed agent is left; working tier and session do not belong to it."""
     # `upkeep` is left out: the purge of the old rows is scheduled there.
     fresh = Tiers(working=was.working, session=was.session)
     kept = [name for name in TIERS if name != "upkeep" and getattr(now, name) != getattr(fresh, name)]
-    demand(not kept, rules.CLOSED_IS_CLOSED, "tiers that outlived an agent", [], kept)
+    demand(not kept, rules.CLOSED_IS_CLOSED, "tiers of a closed agent that are not empty", [], kept)
 
 
 def check_replies(before: StateSnapshot, given: StepInput, state: State, replies: Sequence[Reply]) -> None:
     """Check the rules about the replies of a step."""
-    if isinstance(given.value, InCore):
-        check_in_core(given.value, state.tiers.core, replies)
     if before.snapshots:
         check_reported(before, given, state, replies)
     ended = [snapshot for number, snapshot in before.snapshots.items() if number not in state.operations]
     if not given.is_hooked:
         answered = given.answered
-        others = unanswered_ends(ended, answered, replies)
+        others = list_unanswered_ends(ended, answered, replies)
         check_counted(before.tiers.access, state.tiers.access, answered, replies, others)
         if replies and answered is not None and not is_late(answered, state):
             check_closed(given.value, [call for reply in replies for call in reply.calls])
             check_taken(given, state, replies)
     for reply in replies:
         mine = [snapshot for snapshot in ended if getattr(snapshot.request, "op_id", None) == reply.op_id]
-        if len(mine) == 1:  # of two under one name either may have ended
+        if len(mine) == 1:  # of two with one op_id either may have ended
             check_reported_calls(mine[0].calls, reply.calls)
             check_fallbacks(reply, mine[0].place[2])
 
 
 def check_reported(before: StateSnapshot, given: StepInput, state: State, replies: Sequence[Reply]) -> None:
     """Demand that degradations and notes of interceptors are counted, and that replies have the notes."""
-    is_told_of = any(operation.degraded or operation.notes for operation in state.operations.values())
-    if state.counters == before.counters and not is_told_of:
+    has_any = any(operation.degraded or operation.notes for operation in state.operations.values())
+    if state.counters == before.counters and not has_any:
         return  # every end of an operation is counted
     lack_count, note_count = count_since(before.counters, state.counters)
-    lacks = sum(total(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done))
+    lacks = sum(count_lacks(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done))
     notes = sum(len(reply.hooks) for reply in replies)
     ended = [snapshot for number, snapshot in before.snapshots.items() if number not in state.operations]
     for operation in state.operations.values():
         snapshot = before.snapshots.get(operation.number)
         # two degradations before the step, three now: this step has added one
-        lacks += total(operation.lacks) - (snapshot.reported_counts[0] if snapshot else 0)
+        lacks += count_lacks(operation.lacks) - (snapshot.reported_counts[0] if snapshot else 0)
         notes += len(operation.notes) - (snapshot.reported_counts[1] if snapshot else 0)
     lacks -= sum(snapshot.reported_counts[0] for snapshot in ended)
     notes -= sum(snapshot.reported_counts[1] for snapshot in ended)
     holds = lacks == lack_count or (lacks < lack_count and may_have_been_dropped(before, state, replies))
-    is_of_another = given.answered is not None and winner(given.answered.asked, given.value) is not None
+    is_of_another = given.answered is not None and find_winner(given.answered.asked, given.value) is not None
     demand(holds or is_of_another, rules.DEGRADATION_NAMED, "degradations in the counters", lacks, lack_count)
-    is_told = notes == note_count or (notes < note_count and has_background_work(before, state))
-    demand(is_told, rules.HOOK_ORDER, "what interceptors did, as it is told", note_count, notes)
+    is_reported = notes == note_count or (notes < note_count and has_background_work(before, state))
+    demand(is_reported, rules.HOOK_ORDER, "notes of interceptors in the replies", note_count, notes)
+
+
+def check_fallbacks(reply: Reply, plan_number: int) -> None:
+    """Demand that fallbacks of interceptors are reported as degraded; a new plan drops those of the old."""
+    if not isinstance(reply.outcome, Done):
+        return
+    notes = [it for it in reply.hooks if (it.hook, it.what) == ("on_error", "substituted")]
+    due = sorted({f"{it.step}{BY_HOOK}{it.name}" for it in notes})
+    got = sorted({it.name for it in reply.outcome.degraded if BY_HOOK in it.name})
+    # a new plan drops the degradations of the old one, and the notes stay
+    holds = due == got if plan_number == 1 else {*got} <= {*due}
+    demand(holds, rules.HOOK_ORDER, "fallbacks of interceptors among the degradations", due, got)
 
 
 def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable[Reply]) -> bool:
     """Return True if degradations may be missing: a new plan drops them, and only Done reports them."""
     snapshots = ((snapshot, state.operations.get(number)) for number, snapshot in before.snapshots.items())
     is_new_plan = any(now is not None and now.plan_number != snapshot.place[2] for snapshot, now in snapshots)
-    is_untold = any(not isinstance(it.outcome, Done) for it in replies)
-    return is_new_plan or is_untold or has_background_work(before, state)
+    is_unreported = any(not isinstance(it.outcome, Done) for it in replies)
+    return is_new_plan or is_unreported or has_background_work(before, state)
 
 
 def has_background_work(before: StateSnapshot, state: State) -> bool:
@@ -183,19 +199,6 @@ def has_background_work(before: StateSnapshot, state: State) -> bool:
     now, was = state.counters.items(), before.counters
     has_ended = any(was.get(name) != count for name, count in now if name.startswith(OF_BACKGROUND))
     return running or was_running or has_ended
-
-
-def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> None:
-    """Demand that an entity is in core if a rendering shows it."""
-    is_there = any(entry.entity_id == request.entity_id for _, entry in core.entries())
-    outcomes = [reply.outcome for reply in replies if reply.op_id == request.op_id]
-    values = [outcome.value for outcome in outcomes if isinstance(outcome, Done)]
-    demand(values in ([], [is_there]), rules.CORE_BIJECTION, "whether it is in core", is_there, values)
-
-
-def ids_in_core(before: CoreTier, state: State) -> list[str]:
-    """List the ids in core before the step or now: a scan passes them over."""
-    return [entry.entity_id for core in (before, state.tiers.core) for _, entry in core.entries()]
 
 
 def list_replaced(was: Tiers, now: Tiers) -> list[str]:
@@ -215,7 +218,7 @@ def count_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, in
     return lacks, notes
 
 
-# Commits, and core as it was told.
+# Commits, and core as storage has it.
 
 
 def check_settling(before: StateSnapshot, given: StepInput, state: State) -> None:
@@ -227,8 +230,8 @@ def check_settling(before: StateSnapshot, given: StepInput, state: State) -> Non
     check_won(answered, given.value, operation, before.tiers, state.tiers)
     if is_durable(answered.asked, given.value):
         check_deleted(answered.asked, given.value, before.tiers.access, state.tiers.access)
-    # an operation that asks again has believed nothing of the answer
-    if operation is not None and stand_of(operation).place > answered.place:
+    # an operation that asks again has used nothing of the answer
+    if operation is not None and snapshot_operation(operation).place > answered.place:
         check_believed(find_core_row(given), state.tiers.core)
 
 
@@ -246,7 +249,7 @@ def check_taken(given: StepInput, state: State, replies: Iterable[Reply]) -> Non
 def find_core_row(given: StepInput) -> CoreTier | None:
     """Return the core row of an answer; None if another plan won, since its core row is unknown."""
     asked = given.answered.asked if given.answered is not None else None
-    return core_row(given.value, asked) if winner(asked, given.value) is None else None
+    return core_row(given.value, asked) if find_winner(asked, given.value) is None else None
 
 
 # Vectors, and pages of a scan.
@@ -266,7 +269,7 @@ def check_embedded(before: StateSnapshot, given: StepInput, state: State) -> Non
 
 
 def check_scanned(before: StateSnapshot, given: StepInput, state: State) -> None:
-    """Demand that a scan takes no row for gone that it has just been shown."""
+    """Demand that a scan counts no entity as deleted whose row it was just given."""
     answered, answer = given.answered, given.value
     if answered is None or not isinstance(answer, ReadDone) or answered.pinned[0] != "rebalance":
         return
@@ -279,10 +282,10 @@ def check_scanned(before: StateSnapshot, given: StepInput, state: State) -> None
 
 
 def check_late(before: StateSnapshot, given: StepInput, state: State) -> None:
-    """Demand that a late answer changes nothing, unless something else was scheduled or began."""
+    """Demand that a late answer changes nothing, unless something else was due or began."""
     if given.answered is not None or not hasattr(given.value, "request_id"):
         return
-    # A late answer brings the time with it, and with that whatever else was due.
+    # The step of a late answer has a time, too, at which something else may be due.
     is_due = any((snapshot.due_ms or 0) <= state.seen_ms for snapshot in before.snapshots.values())
     if is_due or before.operation_count != state.operation_count:
         return
@@ -291,8 +294,8 @@ def check_late(before: StateSnapshot, given: StepInput, state: State) -> None:
     demand(asked_count == 0, rule, "questions after a late answer", 0, asked_count)
     was = {number: snapshot.waiting for number, snapshot in before.snapshots.items()}
     now = {number: operation.waiting for number, operation in state.operations.items()}
-    demand(was == now, rule, "what operations wait for after a late answer", was, now)
-    demand(not others, rule, "tiers that a late answer changed", "", others)
+    demand(was == now, rule, "the questions that operations wait for after a late answer", was, now)
+    demand(not others, rule, "tiers that a late answer changed", [], others)
 
 
 # Operations: revisions and attempts.
@@ -302,39 +305,39 @@ def check_revisions(given: StepInput, state: State) -> None:
     for snapshot, now in given.still:
         if now.calls is not snapshot.calls:
             check_reported_calls(snapshot.calls, now.calls)
-        demand(
-            snapshot.pinned == now.pinned, rules.REVISION_PINNED, "its revision", snapshot.pinned, now.pinned
-        )
+        message = "workflow, revision and interceptors of an operation"
+        demand(snapshot.pinned == now.pinned, rules.REVISION_PINNED, message, snapshot.pinned, now.pinned)
         # four batches had landed when the plan began, five have now: it may give way to the fifth
         gave_way = now.yields[0] > snapshot.yields[0]
-        has_cause = not gave_way or state.landed_count > snapshot.yields[1]
-        demand(has_cause, rules.BACKOFF, "a plan gave way to nothing that landed", "", now.yields)
+        has_cause, message = not gave_way or state.landed_count > snapshot.yields[1], "a plan gave way"
+        demand(has_cause, rules.BACKOFF, message, "a batch that landed since it began", now.yields)
         # In the same plan facts are only added. By identity, not equality:
         # an equal copy would hide that it was computed a second time.
         if snapshot.place[2] == now.place[2]:
             others = [name for name, value in snapshot.facts.items() if now.facts.get(name) is not value]
-            demand(not others, rules.WORKFLOW_CONTRACT, "facts that are others than they were", [], others)
+            demand(not others, rules.WORKFLOW_CONTRACT, "facts of a plan that changed", [], others)
 
 
 def check_attempts(given: StepInput, now_ms: int) -> None:
     for snapshot, now in given.still:
         if snapshot.place == now.place:
-            check_attempt(snapshot, now, given, now_ms)
+            check_wait(snapshot, now, given, now_ms)
 
 
-def check_attempt(snapshot: OperationSnapshot, now: OperationSnapshot, given: StepInput, now_ms: int) -> None:
+def check_wait(snapshot: OperationSnapshot, now: OperationSnapshot, given: StepInput, now_ms: int) -> None:
     """Demand that an operation on the same row slept until its time, or sleeps long enough now."""
     if snapshot.waiting is None:
         was_due = (snapshot.due_ms or 0) <= now_ms
         holds = was_due or (now.waiting, now.due_ms) == (None, snapshot.due_ms)
-        demand(holds, rules.BACKOFF, "the next attempt came too early", snapshot.due_ms, now_ms)
+        demand(holds, rules.BACKOFF, "the time of the next attempt", snapshot.due_ms, now_ms)
     # A read that was answered may ask for its next page at once, in the same place: that is no new attempt.
     elif snapshot.waiting != now.waiting and not (
         snapshot is given.answered and isinstance(given.value, ReadDone)
     ):
         due_ms = now_ms + least_wait_ms(snapshot, given, now_ms)
-        demand(now.waiting is None, rules.BACKOFF, "asked again at once", f"at {due_ms}", f"at {now_ms}")
-        demand(due_ms <= (now.due_ms or 0), rules.BACKOFF, "time of the next attempt", due_ms, now.due_ms)
+        message = "the time of the next attempt after a failure"
+        demand(now.waiting is None, rules.BACKOFF, message, f"{due_ms} or later", f"{now_ms}, at once")
+        demand(due_ms <= (now.due_ms or 0), rules.BACKOFF, message, f"{due_ms} or later", now.due_ms)
         if isinstance(snapshot.asked, AskModel):
             in_time = snapshot is given.answered and now_ms < (snapshot.due_ms or 0)
             reply = given.value.text if in_time and isinstance(given.value, ModelReplied) else None
@@ -342,10 +345,10 @@ def check_attempt(snapshot: OperationSnapshot, now: OperationSnapshot, given: St
 
 
 def least_wait_ms(snapshot: OperationSnapshot, given: StepInput, now_ms: int) -> int:
-    """Return the backoff, doubled with each attempt; at least the time that a failure in time names."""
+    """Return the backoff, doubled with each attempt, or the wait that a failure names, if that is longer."""
     # after attempt 1: 100 ms, 2: 200 ms, 6: 3,200 ms, from 7 on 5,000 ms
     wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(snapshot.attempt - 1, 16))
-    # An answer after the deadline counts as a time-out, and the wait that it names as not said.
+    # An answer after the deadline counts as a time-out, so a wait that it names does not count.
     in_time = snapshot is given.answered and now_ms < (snapshot.due_ms or 0)
     named_ms: int = getattr(given.value, "retry_after_ms", 0) if in_time else 0
     return max(wait_ms, min(named_ms, RETRY_AFTER_MS_MAX))
@@ -359,13 +362,13 @@ def check_core_source(before: CoreTier, given: StepInput, core: CoreTier, config
     if core is before or core == before:
         return
     row = core_row(given.value, answered.asked) if answered else None
-    what = "core changed, and nothing was told of it"
-    demand(row is not None, rules.REFUSED_MEANS_UNCHANGED, what, before, core)
+    message = "core after a step that no core row was read or written in"
+    demand(row is not None, rules.REFUSED_MEANS_UNCHANGED, message, before, core)
     assert answered is not None
     demand(core == row, rules.CORE_CURRENT, "core after an answer", row, core)
-    # core of version 7; a read that was answered with version 6 comes late, and must not be taken
+    # core of version 7; a read that was answered with version 6 comes late, and must not be used
     was, now = before.guard_version, core.guard_version
-    demand(was < now, rules.CORE_CURRENT, "core went back to an older version", f"more than {was}", now)
+    demand(was < now, rules.CORE_CURRENT, "the version of core after an answer", f"more than {was}", now)
     if isinstance(given.value, Committed):
         cause = request_name(type(answered.request)) if answered.request is not None else answered.pinned[0]
         check_self_stays(before, core, cause, ended_by(answered.asked))
@@ -374,9 +377,9 @@ def check_core_source(before: CoreTier, given: StepInput, core: CoreTier, config
 
 
 def is_built_on(core: CoreTier, asked: Asked | None) -> bool:
-    """Return True if a batch expected storage to have this very core.
+    """Return True if a batch expected storage to have this version of core.
 
-    Another memory may have written a newer one since: then this core is not what the batch was made from.
+    Else the batch was made from another version than the one that this memory has now.
     """
     expects = asked.expects if isinstance(asked, Commit) else ()
     return any(it.address.kind == "core" and it.version == core.guard_version for it in expects)
@@ -408,13 +411,14 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str, ended: tuple
     mine = [entry.entity_id for block, entry in before.entries() if block.kind == SELF_BLOCK]
     removed = [entity_id for entity_id in mine if entity_id not in there]
     holds = not removed or cause in MAY_LEAVE
-    demand(holds, rules.SELF_STAYS, f"a self entry left core by {cause}", mine, there)
+    demand(holds, rules.SELF_STAYS, f"entries of self after {cause}", mine, there)
 
 
 def check_decisions_source(was: Decisions, given: StepInput, now: Decisions) -> None:
     workflow = given.answered.pinned[0] if given.answered else ""
     holds = now is was or workflow in ("remember", "add_archival", "load_session")
-    demand(holds, rules.REFUSED_MEANS_UNCHANGED, "decisions changed, and nothing was remembered", was, now)
+    message = "routing decisions after a step that remembered nothing"
+    demand(holds, rules.REFUSED_MEANS_UNCHANGED, message, was, now)
 
 
 # Questions.
@@ -423,17 +427,19 @@ def check_decisions_source(was: Decisions, given: StepInput, now: Decisions) -> 
 def check_questions(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Check the questions of this step.
 
-    With interceptors, accesses and core may have been read twice, and only two tables are seen: then plans
-    and scans are skipped unless neither changed.
+    In a step with an answer of an interceptor, accesses and core may have changed more than once, and a plan
+    may have used a state between: then plans and scans are judged only if neither has changed.
     """
     was, now = before.tiers, state.tiers
+    # a scan passes over the ids that are in core before the step, or after it
+    inside = [entry.entity_id for core in (was.core, now.core) for _, entry in core.entries()]
     new = range(before.operation_count + 1, state.operation_count + 1)
     for operation in (state.operations[number] for number in new if number in state.operations):
         if isinstance(given.value, Recall | Descent):
             check_turns(given.value, operation.facts.get("request"), state.config.resolve_turn_count_max)
     is_seen = not given.is_hooked or (was.access is now.access and was.core is now.core)
     for operation in state.operations.values():
-        # numbers of questions only grow: one above the count of before was asked in this step
+        # numbers of questions only grow: one above the count before the step was asked in it
         if (operation.waiting or 0) > before.request_count:
             check_opened(operation, state.seen_ms)
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
@@ -441,8 +447,7 @@ def check_questions(before: StateSnapshot, given: StepInput, state: State) -> No
             check_texts(operation)
             if is_seen:
                 check_new_plan(operation, state, was.access)
-                tables, inside = (was.access, now.access), ids_in_core(was.core, state)
-                check_scan(operation, tables, inside, state.seen_ms, state.config)
+                check_scan(operation, (was.access, now.access), inside, state.seen_ms, state.config)
 
 
 # Loads.
@@ -452,18 +457,18 @@ def check_load(before: StateSnapshot, given: StepInput, state: State) -> None:
     answered, value, was, now = given.answered, given.value, before.tiers, state.tiers
     workflow = answered.pinned[0] if answered else ""
     if now.session is was.session:
-        demand(
-            now.working is was.working, rules.LOAD_OR_NOTHING, "another working tier, and no other session"
-        )
+        message = "the working tier was replaced, and the session was not"
+        demand(now.working is was.working, rules.LOAD_OR_NOTHING, message)
         size = now.working.used_bytes, len(now.working.entries)
         is_left = workflow != "load_session" or size == before.working_size
-        demand(is_left, rules.LOAD_OR_NOTHING, "bytes and entries", before.working_size, size)
+        message = "bytes and entries of the working tier during a load"
+        demand(is_left, rules.LOAD_OR_NOTHING, message, before.working_size, size)
     elif answered is not None and workflow == "load_session":
         # The row was read in this step, or in an earlier one, if the session carries more than keys.
         rows = value.rows if isinstance(value, ReadDone) else ()
         read = [it for it in (answered.facts.get("session"), *rows) if isinstance(it, Row)]
         body = next((row.body for row in read if isinstance(row.body, SessionRow)), None)
-        demand(body is not None, rules.SESSION_OR_ERROR, "a session was loaded that no row told of")
+        demand(body is not None, rules.SESSION_OR_ERROR, "a session was loaded, and no row of it was read")
         assert body is not None
         check_loaded(body.snapshot, state)
 
@@ -472,7 +477,7 @@ def check_loaded(snapshot: bytes, state: State) -> None:
     demand(is_sealed(snapshot), rules.SNAPSHOT_GUARDED, "a damaged snapshot was loaded", "an error", snapshot)
     loaded = session.decode(snapshot, state.seen_ms, state.config)
     if isinstance(loaded, Error):
-        raise Broken(rules.SNAPSHOT_GUARDED, "a bad snapshot was loaded", loaded, "no error")
+        raise Broken(rules.SNAPSHOT_GUARDED, "an invalid snapshot was loaded", loaded, "no error")
     check_equal_entries(loaded.tier.entries, state.tiers.working.entries)
 
 

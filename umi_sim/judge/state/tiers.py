@@ -35,14 +35,15 @@ Rows = Mapping[str, tuple[bytes, int]]
 
 
 def check_snapshot(tier: WorkingTier, info: SessionInfo, now_ms: int, config: Config) -> None:
-    """Demand that a snapshot taken now and loaded now holds just the entries alive now, in any order."""
+    """Demand that a snapshot taken now and loaded now holds the entries alive now, whatever their order."""
     bad = session.bad_field(info)
-    demand(bad is None, rules.SESSION_KEYS_TRUE, "a field of the session is beyond its limits", "", bad)
+    demand(bad is None, rules.SESSION_KEYS_TRUE, "a field of the session is beyond its limits", None, bad)
     live = {key: entry for key, entry in tier.entries.items() if now_ms < entry[1]}
     saved = session.encode(tier, info, now_ms)
     # the bytes must not tell in which order the entries came
     backwards = session.encode(WorkingTier(dict(reversed(live.items()))), info, now_ms)
-    demand(saved == backwards, rules.SNAPSHOT_CANONICAL, "equal states, other bytes", saved, backwards)
+    message = "the bytes of a snapshot of the same entries in another order"
+    demand(saved == backwards, rules.SNAPSHOT_CANONICAL, message, saved, backwards)
     loaded = session.decode(saved, now_ms, config)
     if isinstance(loaded, Error):
         raise Broken(rules.SNAPSHOT_ROUNDTRIP, "what was just saved cannot be loaded", "no error", loaded)
@@ -68,13 +69,14 @@ def slot_of(block: Block) -> tuple[str, str]:
 def check_core_limits(core: CoreTier, config: Config) -> None:
     """Check the limits of the tier. They may be lowered between two lives, and hold again after recovery."""
     check_core_counts(core, config)
-    sizes = [bytes_of_text(block) + sum(map(bytes_of_entry, block.entries)) for block in core.blocks]
-    demand(sum(sizes) <= config.core_bytes_max, rules.CORE_LIMITS, "bytes", config.core_bytes_max, sum(sizes))
+    sizes, limit = list(map(bytes_of_block, core.blocks)), config.core_bytes_max
+    demand(sum(sizes) <= limit, rules.CORE_LIMITS, "bytes of core", limit, sum(sizes))
     # a block has a limit of its own: it may be full while core is not
     largest = max(sizes, default=0)
     demand(largest <= BLOCK_BYTES_MAX, rules.CORE_LIMITS, "bytes of a block", BLOCK_BYTES_MAX, largest)
     for block in core.blocks:
-        demand(0 <= block.importance_ppm <= PPM, rules.CORE_LIMITS, "importance", PPM, block.importance_ppm)
+        ppm = block.importance_ppm
+        demand(0 <= ppm <= PPM, rules.CORE_LIMITS, "the importance of a block", f"0 to {PPM}", ppm)
         check_length("label", block.label, limits.BLOCK_LABEL_BYTES_MAX)
         for entry in block.entries:
             check_length("entry", entry.text, limits.ENTRY_TEXT_BYTES_MAX)
@@ -83,7 +85,7 @@ def check_core_limits(core: CoreTier, config: Config) -> None:
 def check_core_counts(core: CoreTier, config: Config) -> None:
     counts = {block.kind: len(block.entries) for block in core.blocks if block.entries}
     total, limit = sum(counts.values()), config.core_entry_count_max
-    demand(total <= limit, rules.CORE_LIMITS, "entries", limit, total)
+    demand(total <= limit, rules.CORE_LIMITS, "entries of core", limit, total)
     mine, limit = counts.get(SELF_BLOCK, 0), limits.SELF_ENTRY_COUNT_MAX
     demand(mine <= limit, rules.CORE_LIMITS, "self entries", limit, mine)
     authored, limit = sum(block.text is not None for block in core.blocks), limits.BLOCK_COUNT_MAX
@@ -91,7 +93,7 @@ def check_core_counts(core: CoreTier, config: Config) -> None:
 
 
 def check_share_of_self(before: CoreTier, after: CoreTier, config: Config) -> None:
-    """Demand that entries of self grow only within their share, even if that was lowered."""
+    """Demand that entries of self grow only within their share; they may stay above one that was lowered."""
     # 40,000 bytes of core: self grows up to 10,000; 12,000 from before the limit fell may stay, and not grow
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
     was_bytes, now_bytes = bytes_of_self(before), bytes_of_self(after)
@@ -116,6 +118,10 @@ def bytes_of_entry(entry: Entry) -> int:
     return len(entry.name.encode()) + len(entry.text.encode())
 
 
+def bytes_of_block(block: Block) -> int:
+    return bytes_of_text(block) + sum(map(bytes_of_entry, block.entries))
+
+
 def check_rendering(core: CoreTier) -> None:
     """Demand that both renderings are read back as the blocks, in the order of the tier."""
     shown = rendered.as_rendered(core)
@@ -136,7 +142,8 @@ def check_parsed(form: str, blocks: Sequence[Block], parsed: Sequence[Block]) ->
 def check_unsaved(access: AccessTable) -> None:
     """Demand that a write is scheduled while records wait to be stored (M7.3)."""
     is_due = access.is_due or not access.unsaved
-    demand(is_due, rules.ACCESS_TRUTH, "nothing is due, and records wait to be stored", (), access.unsaved)
+    message = "access records wait to be stored, and no write is scheduled"
+    demand(is_due, rules.ACCESS_TRUTH, message, (), access.unsaved)
 
 
 def check_scores(access: AccessTable, now_ms: int) -> None:
@@ -146,7 +153,7 @@ def check_scores(access: AccessTable, now_ms: int) -> None:
     start = now_ms % count if count else 0
     for key, record in islice(access.records.items(), start, start + SAMPLE_COUNT):
         demand(key == record.entity_id, rules.UNIQUE_ROWS, "a record under another id", key, record.entity_id)
-        demand(record.count > 0, rules.ACCESS_TRUTH, "a record of no access", 1, record.count)
+        demand(record.count > 0, rules.ACCESS_TRUTH, f"accesses of {key}", "1 or more", record.count)
         check_recency(max(0, now_ms - record.last_ms))
         check_frequency(record, now_ms)
         check_ppm("importance", record.importance_ppm)
@@ -159,7 +166,8 @@ def check_score(record: AccessRecord, now_ms: int) -> None:
     dearer = structs.replace(record, importance_ppm=min(PPM, record.importance_ppm + 1_000))
     for raised in (dearer, structs.replace(record, count=record.count + 1)):
         more = promotion.score_ppm(raised, now_ms)
-        demand(score <= more, rules.PROMOTION_PURE, "more of it lowers the score", f"at least {score}", more)
+        message = "the score with a higher importance, or one access more"
+        demand(score <= more, rules.PROMOTION_PURE, message, f"at least {score}", more)
 
 
 def check_recency(age_ms: int) -> None:
@@ -167,22 +175,22 @@ def check_recency(age_ms: int) -> None:
     ages = sorted({0, 1, age_ms, age_ms + 1, age_ms + DAY_MS})
     recency = [check_ppm("recency", promotion.recency_ppm(age)) for age in ages]
     falling = sorted(recency, reverse=True)
-    demand(recency == falling, rules.SCORE_SHAPE, "recency rises with age", falling, recency)
+    demand(recency == falling, rules.SCORE_SHAPE, f"recency at the ages {ages}", falling, recency)
     jump = recency[0] - recency[1]  # ages 0 and 1
-    demand(jump <= 1, rules.SCORE_SHAPE, "recency jumps in the first millisecond", 1, jump)
+    demand(jump <= 1, rules.SCORE_SHAPE, "recency lost in the first millisecond", "1 at most", jump)
 
 
 def check_frequency(record: AccessRecord, now_ms: int) -> None:
     """Demand that frequency never falls with the count, and does not jump at the start."""
     counts = (record.count, record.count + 1, record.count + 1_000)
     frequency = [check_ppm("frequency", promotion.frequency_ppm(n, record.first_ms, now_ms)) for n in counts]
-    demand(frequency == sorted(frequency), rules.SCORE_SHAPE, "frequency falls with count", "", frequency)
-    at_once, then = (promotion.frequency_ppm(record.count, 0, age) for age in (0, 1))
-    demand(
-        abs(at_once - then) <= 1, rules.SCORE_SHAPE, "frequency jumps in the first millisecond", at_once, then
-    )
+    rising = sorted(frequency)
+    demand(frequency == rising, rules.SCORE_SHAPE, f"frequency at the counts {counts}", rising, frequency)
+    first, then = (promotion.frequency_ppm(record.count, 0, age) for age in (0, 1))
+    message = "frequency after the first millisecond"
+    demand(abs(first - then) <= 1, rules.SCORE_SHAPE, message, f"{first}, or 1 more or less", then)
 
 
-def check_ppm(what: str, value: int) -> int:
-    demand(0 <= value <= PPM, rules.SCORE_RANGE, what, f"0 to {PPM}", value)
+def check_ppm(name: str, value: int) -> int:
+    demand(0 <= value <= PPM, rules.SCORE_RANGE, name, f"0 to {PPM}", value)
     return value

@@ -1,31 +1,32 @@
-"""Vectors: an embedder is asked about the texts that the vectors stand for, and its answer is what is kept.
+"""Vectors: an embedder is asked for vectors of the right texts, and its answer is what is stored.
 
 Law 1. The texts are those of the rows that get the vectors, in their order; of a recall, its variants.
 Law 2. A vector is learnt, and written, as it was answered. One that is not sound is missing, and so are all
-if there are too few or too many. Law 3. What is missing is named: why the first one is, and how many are.
+if there are too few or too many. Law 3. The reply says how many are missing, and why the first of them is.
 """
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
-from umi_core.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
+from umi_core.limits import EMBED_TEXT_BYTES_MAX
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
 from umi_core.rows import Category, Ended, Entity, Vector
 from umi_core.state import Operation
+from umi_sim.judge.plain.scores import fault_of, sound_vectors
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
 RULE: Final = rules.VECTORS_AS_ANSWERED
 STEP: Final = "embed"  # or `embed_categories`
 NAMED: Final = f"degraded {STEP}"
-BY_HOOK: Final = ":hook:"  # what an interceptor of that step did, which is told beside it
+BY_HOOK: Final = ":hook:"  # in the name of a degradation: an interceptor of that step gave a substitute
 MISCOUNTED: Final = "wrong number of vectors"
 
 
 def list_owed(facts: Mapping[str, object]) -> list[Entity] | None:
-    """Return the entities that are to get a vector each, in order; None if no such operation has `facts`."""
+    """Return the entities that must get a vector each, in order; None if `facts` are of another operation."""
     drafts, lacking = facts.get("drafts"), facts.get("lacking")
     if isinstance(drafts, tuple):
         return [draft.entity for draft in drafts if draft.old is None]
@@ -36,7 +37,7 @@ def list_owed(facts: Mapping[str, object]) -> list[Entity] | None:
 
 
 def check_texts(operation: Operation) -> None:
-    """Check the question that this operation has just asked, if it is one to the embedder."""
+    """Check the question that this operation has just asked, if it goes to the embedder."""
     asked = operation.asked
     if isinstance(asked, Embed) and (due := texts_due(operation)) is not None:
         demand(asked.texts == due, RULE, f"texts that {operation.workflow} embeds", due, asked.texts)
@@ -47,14 +48,14 @@ def texts_due(operation: Operation) -> tuple[str, ...] | None:
     if operation.workflow == "recall" and isinstance(variants, tuple):
         return variants
     texts = operation.facts.get("unshelved")
-    if isinstance(texts, tuple) and "vectors" in operation.facts:  # those of facts have been asked for
+    if isinstance(texts, tuple) and "vectors" in operation.facts:  # those of facts were asked for before
         return tuple(text for _, text in texts)
     entities = list_owed(operation.facts)
     return None if entities is None else tuple(map(text_of, entities))
 
 
 def text_of(entity: Entity) -> str:
-    """Return names and content as far as they are embedded: whole characters."""
+    """Return names and content, cut at the limit for an embedder, behind a whole character."""
     text = f"{', '.join((entity.name, *entity.others))}\n{entity.content}".encode()
     return text[:EMBED_TEXT_BYTES_MAX].decode(errors="ignore")
 
@@ -69,18 +70,19 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
     """
     if operation is None or "vectors" not in operation.facts:
         return
-    due = as_answered(answer.vectors, texts_count, dims)
+    due = sound_vectors(answer.vectors, texts_count, dims) or (None,) * texts_count
     got = operation.facts.get("shelf_vectors") or operation.facts["vectors"]
     demand(got == due, RULE, f"vectors that {operation.workflow} learnt", due, got)
     if (reason := find_missing(answer.vectors, texts_count, dims)[0]) != "":
         reasons = [lack.reason for lack in operation.lacks if lack.name.startswith(STEP)]
-        demand(reason in reasons, rules.DEGRADATION_NAMED, "why a vector is missing", reason, reasons)
+        demand(reason in reasons, rules.DEGRADATION_NAMED, "the reason for a missing vector", reason, reasons)
 
 
 def check_counted(texts_count: int, answer: Embedded, counted: int, is_alone: bool, dims: int) -> None:
     """Check how many vectors are reported missing.
 
-    `counted`: vectors that this step says are missing. `is_alone`: no other operation can have said so.
+    `counted`: vectors that the counters of this step report. `is_alone`: no other operation can have added
+    to these.
     """
     lacking = find_missing(answer.vectors, texts_count, dims)[1]
     holds = counted == lacking if is_alone else counted >= lacking
@@ -88,36 +90,18 @@ def check_counted(texts_count: int, answer: Embedded, counted: int, is_alone: bo
 
 
 def count_named(counters: Mapping[str, int]) -> int:
-    """Count the vectors that the counters say were missing, whatever interceptors did."""
+    """Count the missing vectors in the counters, without those for which an interceptor gave a substitute."""
     named = [name for name in counters if name.startswith(NAMED) and BY_HOOK not in name]
     return sum(counters[name] for name in named)
 
 
-def as_answered(value: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
-    if not isinstance(value, tuple | list) or len(value) != count:
-        return (None,) * count
-    return tuple(None if fault_of(vector, dims) else tuple(vector) for vector in value)
-
-
 def find_missing(value: object, count: int, dims: int) -> tuple[str, int]:
-    """Return why the first missing vector is missing, and how many are; a wrong number counts as one."""
+    """Return why the first missing vector is missing, and how many are; a wrong number of vectors is one."""
     if not isinstance(value, tuple | list) or len(value) != count:
         return MISCOUNTED, 1
     # two dims, [[1, 2], [0, 0], [9]]: ("zero", 2), as [0, 0] and [9] are missing and [0, 0] is the first
     faults = [fault for vector in value if (fault := fault_of(vector, dims))]
     return (faults[0], len(faults)) if faults else ("", 0)
-
-
-def fault_of(vector: object, dims: int) -> str:
-    """Return why a vector counts as missing; empty if it is sound."""
-    if not isinstance(vector, tuple | list) or len(vector) != dims:
-        return "wrong_length"
-    # Not isinstance: True is an int to Python, and no component.
-    if {*map(type, vector)} != {int}:
-        return "not_whole"
-    if max(map(abs, vector)) > COMPONENT_MAX:
-        return "out_of_range"
-    return "" if any(vector) else "zero"
 
 
 # What is written.
@@ -128,7 +112,8 @@ def check_written(facts: Mapping[str, object], writes: Sequence[Write]) -> None:
     entities, vectors = list_owed(facts), facts.get("vectors")
     if entities is None or not isinstance(vectors, tuple):
         return
-    demand(len(entities) == len(vectors), RULE, "a vector or none for each row", len(entities), len(vectors))
+    message = "the number of vectors, each of them possibly None"
+    demand(len(entities) == len(vectors), RULE, message, len(entities), len(vectors))
     # entities [a, b], vectors [(1, 2), None]: one vector row, that of a
     past = {write.address.id for write in writes if isinstance(write.body, Ended)}  # new, and ended at once
     pairs = [(it, one) for it, one in zip(entities, vectors, strict=True) if it.id not in past]

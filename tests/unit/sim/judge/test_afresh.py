@@ -55,13 +55,13 @@ def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
     again = [structs.replace(TOLD[0], op_id=f"again {number}") for number in range(3)]
     many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
     told = list_requests(life(*again, *many), afresh.TELLING)
-    assert [request.op_id for request in told] == [f"told:{at}" for at in range(afresh.TOLD_COUNT_MAX)]
+    assert [request.op_id for request in told] == [f"told:{at}" for at in range(afresh.STORED_COUNT_MAX)]
     assert told[0] == structs.replace(TOLD[0], op_id="told:0")
 
 
 def test_an_archive_that_says_something_else_is_named_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(afresh.SAID, Category, lambda it: object())  # no two are the same
-    with pytest.raises(Broken, match="2 at once, against one by one") as broken:
+    with pytest.raises(Broken, match="2 requests at once, against one by one") as broken:
         compare_batches(life(*TOLD))
     assert ("'category'" in broken.value.expected, "'entity'" in broken.value.expected) == (True, False)
 
@@ -92,9 +92,9 @@ def memory_lost(world: SmallWorld, *, stops: bool = False) -> None:
 @pytest.mark.parametrize(
     ("walk", "told"),
     [
-        (nothing_forgotten, "is left of an archive"),
-        (core_lost, "had no part in"),
-        (memory_lost, "told again"),
+        (nothing_forgotten, "left of a cleared archive"),
+        (core_lost, "other rows after"),
+        (memory_lost, "stored again"),
     ],
 )
 def test_who_clears_too_little_or_too_much_or_for_ever_is_found(
@@ -122,7 +122,7 @@ def test_each_planted_bug_is_seen_by_its_comparison(bug: str, compare: Any) -> N
 def test_a_walk_over_more_rows_than_a_page_meets_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(afresh, "RECALL_LIMIT_MAX", 1)
     world = new_world(life(*TOLD))
-    afresh.tell_singly(world, TOLD)
+    afresh.ask_singly(world, TOLD)
     ids = [where.id for where, _ in world.rows() if where.kind == "entity"]
     assert sorted(afresh.list_ids(world, "entity")) == sorted(ids)
     assert len(ids) > 1
@@ -136,7 +136,7 @@ def test_a_category_whose_last_fact_has_ended_is_still_found_by_what_describes_i
         Memorize(1, "Zoë works at Acme.", memory_types=("profile",)),
         Remember(2, "Zoë does not work at Acme."),
     )
-    afresh.tell_singly(world, told)
+    afresh.ask_singly(world, told)
     forget_all(world)
     where, *_ = (where for where, _ in world.rows() if where.kind == "vector")
     assert afresh.find_left(world) == {}

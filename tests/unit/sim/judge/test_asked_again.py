@@ -1,4 +1,4 @@
-"""Goal: a question is asked again with what was wrong with the last reply, and with nothing else."""
+"""Goal: a question is asked again with the problem of the last reply, and with nothing else."""
 
 from collections.abc import Callable
 

@@ -8,7 +8,7 @@ from tests.worlds import QUIET, Pair, id_of_fact
 from umi_core.messages.requests import Rebalance, Remember
 from umi_core.rows import Entity
 from umi_core.workflows.commits import Plan
-from umi_sim.judge.state.plans import CoreChange, successors_of
+from umi_sim.judge.state.plans import CoreChange, list_successors
 
 ROME, PARIS = (id_of_fact("Alice", f"lives in {city}") for city in ("Rome", "Paris"))
 
@@ -26,5 +26,5 @@ def test_a_successor_of_an_earlier_commit_asks_for_no_place() -> None:
     access = pair.memory.state.tiers.access
     plans: list[Any] = [Plan(0), Plan(0, accessed=(paris,))]
     forget, remember = (CoreChange(core, core, it, (), {ROME: PARIS}) for it in plans)
-    assert successors_of(forget, access) == []
-    assert [seat.entity_id for seat in successors_of(remember, access)] == [PARIS]
+    assert list_successors(forget, access) == []
+    assert [it.entity_id for it in list_successors(remember, access)] == [PARIS]

@@ -12,12 +12,12 @@ from umi_core.messages.effects import ByFilter, ByIds, Commit, Read, Write
 from umi_core.rows import Address, Category, Membership, Row, Subcategory, Vector
 from umi_sim.judge.invariants.divisions import (
     Bodies,
+    PlanInputs,
     check_assignment,
     check_bounds,
     keep_vectors,
-    reading_of,
+    read_category,
 )
-from umi_sim.judge.invariants.plans import PlanInputs
 from umi_sim.record.broken import Broken
 
 MEMBER = Membership("mem_1", "ent_1", 1, "cat_1", "model", 0)
@@ -44,7 +44,7 @@ def planned(*pages: ReadDone, entity_ids: tuple[str, ...] = ("ent_1", "ent_2")) 
 
 
 def members(plan: PlanInputs) -> list[Membership]:
-    return list(reading_of(plan, SCOPE, 8, is_afresh=False).members)
+    return list(read_category(plan, SCOPE, 8, is_afresh=False).members)
 
 
 def test_a_damaged_membership_is_no_member() -> None:
@@ -71,7 +71,7 @@ def test_whoever_is_left_out_of_what_is_read_is_missed() -> None:
 def test_the_vector_of_a_group_that_is_made_again_as_it_was_stays() -> None:
     """Its row could not be read, so it is no group before. A run of `categories` had no verdict by that."""
     reading = structs.replace(
-        reading_of(planned(ReadDone(0, (row("membership", MEMBER),))), SCOPE, 2, is_afresh=False),
+        read_category(planned(ReadDone(0, (row("membership", MEMBER),))), SCOPE, 2, is_afresh=False),
         vectors={"sub_1": (1, 2), "sub_2": (3, 4)},
     )
     group = Subcategory("sub_1", "cat_1", "ent_1", "tea", "model", (), 0, 0)
@@ -81,7 +81,7 @@ def test_the_vector_of_a_group_that_is_made_again_as_it_was_stays() -> None:
 
 def test_a_group_without_a_vector_is_a_failure_of_the_memory_and_not_of_the_judge() -> None:
     """A life of `categories` had no verdict by that: a planted bug leaves the row of a group that is gone."""
-    reading = reading_of(planned(ReadDone(0, (row("membership", MEMBER),))), SCOPE, 2, is_afresh=False)
+    reading = read_category(planned(ReadDone(0, (row("membership", MEMBER),))), SCOPE, 2, is_afresh=False)
     groups = [Subcategory(f"sub_{n}", "cat_1", "ent_1", f"tea {n}", "model", (), 0, 0) for n in (1, 2)]
     rows: Bodies = {("vector", "sub_1"): Vector("sub_1", 1, (1, 2))}
     rows |= {("subcategory", it.id): it for it in groups}
@@ -94,7 +94,7 @@ def test_a_division_that_read_no_members_or_no_category_is_a_failure_of_the_memo
     without_members = planned()
     with pytest.raises(Broken, match="members of facts that were not read"):
         members(without_members)
-    with pytest.raises(Broken, match="a category whose row was never read"):
+    with pytest.raises(Broken, match="a category is divided whose row was not read"):
         members(PlanInputs())
 
 
@@ -116,7 +116,7 @@ def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
     near = structs.replace(MEMBER, subcategory_id="sub_1", confidence_ppm=PPM)
     bodies = (structs.replace(centre, entity_id="ent_1"), near)
     writes = tuple(Write(Address(SCOPE, it.row_kind, it.own_id() or ""), it) for it in bodies)
-    with pytest.raises(Broken, match="entity written with its membership mem_1"):
+    with pytest.raises(Broken, match="entities written with mem_1"):
         check_assignment(plan, Commit(writes, ()), Config())
 
 

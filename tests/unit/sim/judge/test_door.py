@@ -7,7 +7,7 @@ import pytest
 from umi_core.config import Config
 from umi_core.memory import Memory
 from umi_core.values import Scope
-from umi_sim.judge.invariants.beginnings import check_beginning
+from umi_sim.judge.inspector import check_beginning
 from umi_sim.record.broken import Broken
 
 
@@ -15,5 +15,5 @@ def test_a_memory_recovers_whatever_it_is_given_first(monkeypatch: Any) -> None:
     memory = Memory(Scope("u", "a"), Config())
     check_beginning(memory)
     monkeypatch.setattr(Memory, "full_step", lambda self, value: (self.working_reply(value),))
-    with pytest.raises(Broken, match="request first"):
+    with pytest.raises(Broken, match="a first request"):
         check_beginning(memory)

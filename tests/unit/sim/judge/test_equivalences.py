@@ -139,10 +139,10 @@ def stepped(memory: Memory, now_ms: int, value: Value) -> RecordedStep:
 
 def test_a_recording_that_loses_something_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replays, "digest_line", lambda effects: '""')
-    with pytest.raises(Broken, match="its recording tells another life"):
+    with pytest.raises(Broken, match="the recording of a life, read back"):
         replays.compare_replay(a_life())
     monkeypatch.setattr(replays, "RecordingHead", Nobody)
-    with pytest.raises(Broken, match="its recording cannot be read"):
+    with pytest.raises(Broken, match="the recording of a life cannot be read"):
         replays.compare_replay(a_life())
 
 

@@ -95,13 +95,13 @@ def test_what_an_answer_has_passes_and_nothing_else(
     look(name, reason, count, *heard)
     if reason == "timeout":
         return
-    with pytest.raises(Broken, match="how often o1"):
+    with pytest.raises(Broken, match=r"the count of .* in the reply to o1"):
         look(name, reason, count + 1, *heard)
-    with pytest.raises(Broken, match="how often o1"):
+    with pytest.raises(Broken, match=r"the count of .* in the reply to o1"):
         look(name, reason, 0, *heard)
-    with pytest.raises(Broken, match="why o1 has"):
+    with pytest.raises(Broken, match=r"the reason for .* in the reply to o1"):
         look(name, "because", count, *heard)
-    with pytest.raises(Broken, match="why o1 has"):
+    with pytest.raises(Broken, match=r"the reason for .* in the reply to o1"):
         look(name, reason, count)
 
 
@@ -118,16 +118,16 @@ PERSON = row("entity", "ent_1", body=BARE, score_ppm=8)
 )
 def test_a_hit_that_the_search_leaves_out_is_foreign(stranger: Row) -> None:
     look("read:foreign_rows", "foreign", 1, (OF_PEOPLE, ReadDone(1, (PERSON, stranger, PERSON))))
-    with pytest.raises(Broken, match="why o1 has"):
+    with pytest.raises(Broken, match=r"the reason for .* in the reply to o1"):
         look("read:foreign_rows", "foreign", 1, (OF_PEOPLE, ReadDone(1, (PERSON, PERSON))))
 
 
 def test_a_summary_leaves_out_what_is_more_than_two_hundred() -> None:
     look("contents:partial", "too_many", 2, (MEMBERS, members_of(202)), workflow="summarise")
-    with pytest.raises(Broken, match="how often"):
+    with pytest.raises(Broken, match="the count of"):
         look("contents:partial", "too_many", 3, (MEMBERS, members_of(202)), workflow="summarise")
     for few in (members_of(200), ALL):
-        with pytest.raises(Broken, match="why"):
+        with pytest.raises(Broken, match="the reason for"):
             look("contents:partial", "too_many", 1, (MEMBERS, few), workflow="summarise")
 
 
@@ -139,7 +139,7 @@ def members_of(count: int) -> ReadDone:
 def test_of_a_session_at_most_what_was_read_is_left_out() -> None:
     look("told:partial", "too_many", 1, (MEMBERS, members_of(3)), workflow="reflect")
     look("told:partial", "too_many", 3, (MEMBERS, members_of(3)), workflow="reflect")
-    with pytest.raises(Broken, match="how often"):
+    with pytest.raises(Broken, match="the count of"):
         look("told:partial", "too_many", 4, (MEMBERS, members_of(3)), workflow="reflect")
 
 

@@ -50,30 +50,30 @@ def test_a_memory_that_cannot_recover_says_nothing() -> None:
     assert isinstance(body, Core)
     damaged = structs.replace(body, blocks=(3,))
     copy.rows[address] = structs.replace(storage.rows[address], body=damaged)
-    life = room.Lives(SCOPE, BUILT_IN, copy, 0)
-    assert life.list_replies(Config(), room.SHOWN) is None
+    world = room.RoomWorld(SCOPE, Config(), 0, BUILT_IN, copy)
+    assert world.list_replies(room.SHOWN) is None
 
 
 def test_who_answers_without_room_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = stored("x" * 5_000).storage
     monkeypatch.setattr(Memory, "why_unavailable", lambda self: None)
-    with pytest.raises(Broken, match="Blocks of a life without room"):
+    with pytest.raises(Broken, match="Blocks in a life without room"):
         compare_without_room(SCOPE, {}, BUILT_IN, storage, 10)
 
 
-@pytest.mark.parametrize(("kind", "told"), [("core", "reads otherwise"), ("entity", "has changed rows")])
+@pytest.mark.parametrize(("kind", "told"), [("core", "core after a life"), ("entity", "has changed rows")])
 def test_who_loses_something_meanwhile_is_found(
     kind: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = stored("x" * 5_000, "Alice likes tea").storage
-    copy, must_be_barred = copy_storage(storage, 0), room.must_be_barred
+    copy, must_be_refused = copy_storage(storage, 0), room.must_be_refused
 
     def losing(*args: Any) -> None:
-        must_be_barred(*args)
+        must_be_refused(*args)
         copy.rows.pop(next(it for it in copy.rows if it.kind == kind))
 
     monkeypatch.setattr(room, "copy_storage", lambda *args: copy)
-    monkeypatch.setattr(room, "must_be_barred", losing)
+    monkeypatch.setattr(room, "must_be_refused", losing)
     if kind == "core":  # which is a row, too
         monkeypatch.setattr(room, "list_rows", lambda storage: {})
     with pytest.raises(Broken, match=told):

@@ -7,7 +7,7 @@ from umi_core import row_bytes
 from umi_core.messages.requests import Remember
 from umi_core.rows import Address, Entity, Head, Row
 from umi_core.values import Scope
-from umi_sim.judge.invariants.row_bytes import OF_A_KIND_MAX, OF_A_LOOK_MAX, RowBytes, check_row_bytes
+from umi_sim.judge.invariants.written import OF_A_KIND_MAX, OF_A_LOOK_MAX, RowBytes, check_row_bytes
 from umi_sim.record.broken import Broken
 
 SCOPE = Scope("u", "a")
@@ -33,7 +33,7 @@ def test_a_version_too_low_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bytes_that_are_believed_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_bytes, "BODIES", dict.fromkeys(("head", ""), Head))
-    with pytest.raises(Broken, match="no row"):
+    with pytest.raises(Broken, match="invalid bytes"):
         check_row_bytes(Head("e1"))
 
 

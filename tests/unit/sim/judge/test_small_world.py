@@ -15,5 +15,5 @@ def test_a_request_that_nobody_answers_is_a_broken_promise(monkeypatch: pytest.M
     world = SmallWorld(SCOPE, Config(), 0)
     world.ask(Render(1))
     monkeypatch.setattr(Memory, "step", lambda self, now_ms, value: ())
-    with pytest.raises(Broken, match=r"one-reply: no reply to Render in a small world"):
+    with pytest.raises(Broken, match=r"one-reply: Render has no reply"):
         world.ask(Render(2))

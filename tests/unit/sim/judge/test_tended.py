@@ -10,7 +10,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Committed
 from umi_core.messages.effects import Commit, Write
 from umi_core.rows import Address, Category
-from umi_sim.judge.invariants.upkeep import Tended
+from umi_sim.judge.invariants.upkeep import UpkeepSchedule
 from umi_sim.machines.umi import UmiMachine
 from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
@@ -30,7 +30,7 @@ def knowing(made: UmiMachine) -> UmiMachine:
     return made
 
 
-def heard(tended: Tended) -> None:
+def heard(tended: UpkeepSchedule) -> None:
     """The first life of the agent is told that its commit has landed."""
     commit = Commit((Write(WHERE, DIRTY),), (), "key", request_id=7)
     tended.observe_answer(
@@ -39,25 +39,25 @@ def heard(tended: Tended) -> None:
 
 
 def test_a_life_that_hears_of_it_must_know_of_it() -> None:
-    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
+    tended = UpkeepSchedule(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
     heard(tended)
     tended.observe_step("a", SCOPE, knowing(machine()), ())
     heard(tended)
-    with pytest.raises(Broken, match="what a commit has left to do"):
+    with pytest.raises(Broken, match="the work that a commit of a leaves"):
         tended.observe_step("a", SCOPE, machine(), ())
 
 
 def test_what_a_life_is_told_that_was_taken_over_is_no_matter_of_the_next() -> None:
-    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
+    tended = UpkeepSchedule(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
     tended.observe_takeover("a", "a~1")
     heard(tended)
     tended.observe_step("a", SCOPE, machine(), ())
-    with pytest.raises(Broken, match="a~1: what a commit has left to do"):
+    with pytest.raises(Broken, match="the work that a commit of a~1 leaves"):
         tended.observe_step("a~1", SCOPE, machine(), ())
 
 
 def test_rows_count_from_a_lower_version_again_once_storage_has_lost_some() -> None:
-    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
+    tended = UpkeepSchedule(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
     tended.begun["o1"] = 0
     tended.newest["a"] = {DIRTY.id: (9, None)}
     heard(tended)

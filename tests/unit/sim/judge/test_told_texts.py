@@ -9,7 +9,7 @@ from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Read, Write
 from umi_core.rows import Address, Category, Row, Vector
 from umi_core.values import Scope
-from umi_sim.judge.invariants.stated_texts import StatedTexts
+from umi_sim.judge.invariants.written import StatedTexts
 from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 
@@ -31,11 +31,11 @@ def stores(summary: str, *others: Write) -> None:
 def test_a_new_text_brings_its_vector_or_takes_the_old_one_away() -> None:
     stores("new", VECTOR)
     stores("new", structs.replace(VECTOR, body=None))
-    with pytest.raises(Broken, match="the vector of the text of cat_1"):
+    with pytest.raises(Broken, match="the vector of cat_1"):
         stores("new")
 
 
 def test_the_same_text_leaves_its_vector_alone() -> None:
     stores("old")
-    with pytest.raises(Broken, match="the vector of the text of cat_1"):
+    with pytest.raises(Broken, match="the vector of cat_1"):
         stores("old", VECTOR)

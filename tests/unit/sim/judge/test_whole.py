@@ -23,7 +23,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import BlockSet, LevelHit, Retrieved, Stored
 from umi_core.rows import Address, Receipt
 from umi_core.values import Scope
-from umi_sim.judge.invariants.whole import check_row
+from umi_sim.judge.invariants.written import check_row
 from umi_sim.judge.oracle.judge import check_reply
 from umi_sim.judge.plain.requests import check_requests, describe_misfit
 from umi_sim.record.broken import Broken

@@ -1,8 +1,8 @@
-"""The model of the archive: what a memory may say about the facts and texts that it was told.
+"""The model of the archive: what a memory may reply about its facts and texts.
 
-states.py        what lies under each id at each position, and what a write makes of a fact
-operations.py    a request, what was asked and answered for it, and the batches that were sent
-log.py           which batch became durable, what it made, and what reads may show of it
+states.py        what is stored under each id at each position, and what a write makes of a fact
+operations.py    a request, its questions and answers, and the batches that were sent for it
+log.py           which batch became durable, what it stored, and what reads may show of it
 context.py       what all parts share
 degradations.py  which degradations a reply must name
 writes.py        judges what writes reply, whatever they write

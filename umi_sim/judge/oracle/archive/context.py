@@ -1,4 +1,4 @@
-"""Share what all parts of the archive's model need: whose archive it is, which rules are off, the time."""
+"""Context of the archive's model: whose archive it is, which rules are off, the time."""
 
 from collections.abc import Callable, Container, Mapping
 from typing import Any, Final
@@ -21,12 +21,12 @@ def nowhere(key: str) -> bool:
 
 
 class Context(Owner):
-    """Whose archive this is, and what time it is.
+    """The scope of an archive, and the time.
 
     `off`: rules that are not demanded. `seen_ms`: the latest time that this life of the memory has seen.
     `world_ms`: the world's time. `tick` counts events. `may_turn_away`: interceptors may keep answers from
-    the memory. `is_elsewhere`: whether another agent knows an id. `abouts`: what belongs into each category
-    that any life of it has listed.
+    the memory. `is_elsewhere`: whether another agent knows an id. `abouts`: the descriptions of all
+    categories that a life of the memory has listed.
     """
 
     scope: Scope
@@ -44,12 +44,12 @@ class Context(Owner):
         self.abouts |= dict(self.config.categories)
 
     def list_categories(self, categories: Pairs) -> None:
-        """Begin a life that lists these categories."""
+        """Take the categories that a new life lists."""
         self.config = structs.replace(self.config, categories=categories)
         self.abouts |= dict(categories)
 
     def see(self, now_ms: int) -> None:
-        """Take it that the clock of this memory has shown this time."""
+        """Note that the clock of this memory has shown this time."""
         self.seen_ms = max(self.seen_ms, now_ms)
         self.see_world()
 
@@ -58,24 +58,23 @@ class Context(Owner):
 
     @property
     def now_ms(self) -> int:
-        """Return the world's time; the memory's, if the world's is not told."""
-        # Receipts are forgotten by the time of storage, which
-        # is the world's, whatever the memory's clock shows.
+        """Return the world's time; that of the memory if the world's is not known."""
+        # Storage forgets receipts by the world's time.
         return self.seen_ms if self.world_ms == NO_TIME else self.world_ms
 
     def keeps_receipt(self, at_ms: int, asked_ms: int) -> bool:
-        """Return whether storage had the receipt of a batch of that time when something was asked."""
+        """Return whether storage had the receipt of a batch of `at_ms` at the time `asked_ms`."""
         return asked_ms - at_ms < RECEIPT_MS_MAX
 
     def demand(
         self, holds: object, rule: Rule, message: str, expected: object = "", got: object = ""
     ) -> None:
-        """Raises Broken unless it holds, or the rule is off."""
+        """Raise Broken unless it holds, or the rule is off."""
         if rule.name not in self.off:
             demand(holds, rule, message, expected, got)
 
 
-BROKEN_BY: Final[Mapping[str, Rule]] = {  # by the field of a reply that is not as it is due
+BROKEN_BY: Final[Mapping[str, Rule]] = {  # by the field of a reply that is wrong
     "ended": rules.ENDED_AS_NAMED, "relations": rules.RELATION_ENDS,
     "relation_dropped_count": rules.RELATION_ENDS, "routing": rules.ROUTE_PER_ENTITY,
     "promoted": rules.ROUTE_KNOWN_ONLY, "segment_count": rules.TEXT_COVERED,
@@ -95,11 +94,11 @@ class ArchivePart(Owner):
         self.context.demand(holds, rule, message, expected, got)
 
     def compare(self, value: Any, *due: Any, rule: Rule | None = None) -> None:
-        """Demand that a reply is one of those that are due, field by field; `rule`: what any field breaks."""
-        # Field by field for a narrow message; last the whole, for no state
-        # may have field a of one expected value and field b of another.
+        """Demand that a reply is one of those that are `due`; `rule`: the one that a wrong field breaks."""
+        # Field by field for a narrow message; then as a whole, since no reply may
+        # have field a of one expected value and field b of another.
         for name in reversed(value.__struct_fields__):
             wanted, got = [getattr(it, name) for it in due], getattr(value, name)
             broken = rule or BROKEN_BY.get(name, rules.REFERENCE_AGREES)
             self.demand(got in wanted, broken, f"{name} of a reply", wanted[-1], got)
-        self.demand(value in due, rules.REFERENCE_AGREES, "a reply tells of several states", due, value)
+        self.demand(value in due, rules.REFERENCE_AGREES, "a reply mixes several states", due, value)

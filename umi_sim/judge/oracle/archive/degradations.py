@@ -1,7 +1,7 @@
-"""Judge what an operation had to do without: what is named has a cause, and what failed is named.
+"""Judge the names of degradations: each has a cause, and everything that failed is named.
 
-A remember whose model was away stores the text as notes and says `extract:notes`. Said without a cause
-it is a lie; a note without those words is a loss that is kept secret. Why, and how often, is judged by
+A remember whose model was away stores the text as notes, and its reply has `extract:notes`. That name without
+a cause is wrong, and so are notes without that name. Reasons and counts are judged by
 umi_sim/judge/invariants/lacks.py.
 """
 
@@ -52,7 +52,7 @@ STEPS: Final[Mapping[type, tuple[str, ...]]] = {
     Summarise: ("summarise", "ask", "embed_summary"), EndSession: ("reflect", "ask", "embed_reflection"),
     EvolveCategory: ("evolve_category", "name"), Recall: ("recall", "resolve", "expand", "embed"),
 }  # fmt: skip
-"""The workflow of a request, and its steps whose answers something else may take the place of."""
+"""The workflow of a request, and its steps that have a substitute for an answer."""
 MISSING: Final = "extract:unit_missing"
 TOO_MANY: Final = "extract:partial"
 NOT_COMPARED: Final = "compare:partial"
@@ -62,13 +62,13 @@ NAMES: Final = (
     "told:partial", *STORAGE_MADE,
 )  # fmt: skip
 PLAIN: Final = ("extract:notes", "evolve:none", "route:table", "expand:single")
-"""What says of a useless reply what is wrong with it."""
+"""Degradations whose reason says what is wrong with a useless reply."""
 OF_UNITS: Final = ("evolve", "name")
 """Steps that ask several questions, each with a substitute of its own."""
 
 
 def tell_failure(it: Exchange) -> str:
-    """Return why a question to a model was not answered by any text."""
+    """Return why a question to a model has no reply."""
     return it.answer.kind if isinstance(it.answer, EffectFailed) else "timeout"
 
 
@@ -84,21 +84,21 @@ READERS: Final[Mapping[str, Callable[[Any, str, Config], object]]] = {
         text, NORMALISERS[request.modality](request.text).count("\n") + 1
     ),
 }
-"""By step, what a reply of a model comes to."""
+"""By step, the parser of a model's reply."""
 USELESS: Final = (UnusableReply, Unwritten, Unread, Useless, Undescribed, Unnamed)
-"""What a reply of no use comes to; each says why."""
+"""What parsers return for a useless reply; each has a reason."""
 
 
 class Degradations(ArchivePart):
-    """Judges the names of what an operation had to do without."""
+    """Judges the names of the degradations of an operation."""
 
     def is_of_use(self, op: ArchiveOperation, it: Exchange, count: int = 0) -> bool:
-        """Return whether a memory can go on with what came; `count`: vectors that it needed, if known."""
+        """Return whether a memory can use an answer; `count`: how many vectors it needs, if known."""
         config, request, text = self.context.config, op.request, it.text
         if it.step.startswith("embed"):
-            # The last `embed` may have been asked for more texts than the plan that counts had facts.
-            count = count if it.step == "embed" and count else len(it.texts)
-            vectors = it.vectors(count, config.embedding_dims)
+            # The last `embed` may have asked for more texts than the plan that counts has facts.
+            needed = count if it.step == "embed" and count else len(it.texts)
+            vectors = it.vectors(needed, config.embedding_dims)
             return isinstance(it.answer, Embedded) and None not in vectors
         if text is None:
             return False
@@ -118,12 +118,12 @@ class Degradations(ArchivePart):
         return read.reason if isinstance(read, USELESS) else ""
 
     def judge_names(self, lacks: Sequence[Degraded]) -> None:
-        """Demand names that there are."""
+        """Demand names of the specification."""
         strange = [it.name for it in lacks if it.name not in NAMES]
-        self.demand(not strange, rules.DEGRADATION_NAMED, "there is no such degradation", NAMES, strange)
+        self.demand(not strange, rules.DEGRADATION_NAMED, "unknown degradations", NAMES, strange)
 
     def judge_extraction(self, names: list[str], batch: Batch) -> None:
-        """Demand that notes in place of what a model should have found are named, and what it passed over."""
+        """Demand that a reply names notes in place of facts, and sentences that a model passed over."""
         request, found = batch.op.request, batch.extraction
         is_note, is_less = request.extract and found is None, found is not None and found.uncovered_count > 0
         is_fair = ("extract:notes" in names) == is_note
@@ -139,20 +139,23 @@ class Degradations(ArchivePart):
         for it in (it for it in lacks if it.name in PLAIN):
             tried = [one for one in (*op.past, *op.attempts) if it.name.startswith(f"{one.step}:")]
             reasons = [self.tell_reason(op, one) for one in tried]
-            # Once planned again, or where several questions are
-            # asked, which of them counted is not known outside.
+            # After a second plan, or with several questions, it
+            # is not known which of the answers counted.
             allowed = reasons if op.past or "evolve" in it.name else reasons[-1:]
-            self.demand(it.reason in allowed, rules.DEGRADATION_NAMED, f"why {it.name}", allowed, it.reason)
+            message = f"the reason for {it.name}"
+            self.demand(it.reason in allowed, rules.DEGRADATION_NAMED, message, allowed, it.reason)
         for name, beyond in count_beyond_limits(op, batch):
             due = [Degraded(name, "too_many", beyond)] if beyond > 0 else []
             got = [it for it in lacks if it.name == name]
-            self.demand(got == due, rules.DEGRADATION_NAMED, f"how much is told by {name}", due, got)
+            self.demand(got == due, rules.DEGRADATION_NAMED, f"the reason and count of {name}", due, got)
 
     def list_names_due(
         self, op: ArchiveOperation, batch: Batch | None, count: int
     ) -> Iterator[tuple[str, bool]]:
-        """Return of each name whether it is due. A plan after a conflict may, or may not, keep what an
-        earlier one had to do without."""
+        """Yield names, each with whether it is due.
+
+        After a conflict the degradations of the earlier plan may be kept or not, so those are left out.
+        """
         every = (*op.past, *op.attempts)
         workflow, *steps = STEPS.get(type(op.request), ("",))
         for step in steps:
@@ -180,7 +183,7 @@ class Degradations(ArchivePart):
 
 
 def count_beyond_limits(op: ArchiveOperation, batch: Batch | None) -> Iterator[tuple[str, int]]:
-    """Return how many new facts are beyond what is compared, and beyond what is taken of an answer."""
+    """Yield how many new facts are beyond the limit for comparing, and beyond that for one answer."""
     if isinstance(op.request, Memorize | Remember | LoadSession) and getattr(op.request, "evolve", True):
         yield NOT_COMPARED, len(batch.created) - limits.EVOLVE_FACT_COUNT_MAX if batch is not None else 0
     if isinstance(op.request, Memorize):

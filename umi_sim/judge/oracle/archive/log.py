@@ -1,9 +1,8 @@
-"""The log: which batch of which operation became durable, what it made, and what reads may show of it.
+"""The log: which batch of which operation became durable, what it stored, and what reads may show of it.
 
 Law 1. Each id has one state at each position. Law 2. Storage says which batch became durable, and when. What
-it did follows from its request, from what was answered to that before the batch was sent, and from the states
-before it; nothing is taken from the batch itself. Law 3. A read shows the states of some position between its
-request and reply.
+it stored follows from its request, the answers before it was sent, and the states before it; nothing is taken
+from the batch itself. Law 3. A read shows the states of some position between its request and reply.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -78,7 +77,7 @@ from umi_sim.judge.oracle.archive.states import (
     find_moved_id,
     make_fact_id,
     move_fact,
-    tell_fact,
+    store_fact,
     update_fact,
 )
 from umi_sim.judge.plain.pairs import order_by_text
@@ -89,18 +88,19 @@ BEGINNING_BYTES: Final = 500
 SHOWN_BYTES: Final = 100_000
 ENDING_KINDS: Final = ("update", "contradict")
 UNHEARD: Final = ((), ("evolve",), ("route",), ("evolve", "route"))
-"""Steps whose answers an interceptor may keep from the memory; it says so in the reply alone."""
+"""Steps whose answers an interceptor may keep from the memory, which only the reply shows."""
 Claim = tuple[int, str]  # version and kind of change
 
 
 class Batch(Owner):
     """What one durable batch did.
 
-    `at_ms`: when, by the world's time. `did`: by id, in the order of the reply; `order`: as the text has
-    them. `states`: what lies under each id from now on. `relations` are the new ones, `lost` those that
-    left; `dropped_count`: no room for more. `resources`, `categories`, `reflections`: what is stored of
-    them from now on. `readers`: under `grant`, the agents that may read the archive. `twins`:
-    what else it may have been, which made the same rows. `is_told`: a reply has told of it.
+    `at_ms`: the world's time of it. `did`: by id, in the order of the reply; `order`: ids in the order of the
+    text. `states`, `resources`, `categories`, `reflections`: what is stored under each id from now on.
+    `relations`: the new ones; `lost`: those that are deleted; `dropped_count`: those without room. `readers`:
+    under `grant`, the agents that may read the archive. `twins`: other ways in which the batch may have been
+    made, with the same rows. `past`: facts of its text that end, most of them as they are stored.
+    `is_reported`: a reply has reported it.
     """
 
     op: ArchiveOperation
@@ -120,26 +120,26 @@ class Batch(Owner):
     reflections: dict[str, ReflectionState | None] = {}
     readers: dict[str, tuple[str, ...]] = {}
     twins: list["Batch"] = []
-    past: list[str] = []  # facts of its text that end, most of them as they come
-    is_told: bool = False
+    past: list[str] = []
+    is_reported: bool = False
 
     def entity(self, key: str) -> Entity:
-        """Return the fact under this id, which may have ended as it came."""
+        """Return the fact under this id, current or ended."""
         fact = self.states[key].fact
         assert fact is not None
         return fact
 
     def change(self, key: str, **fields: Any) -> None:
-        """Let the fact under this id have other fields."""
+        """Give the fact under this id other fields."""
         self.states[key] = self.states[key].with_fact(structs.replace(self.entity(key), **fields))
 
     def embed(self, key: str, vector: Vector, *, is_missing: bool) -> None:
-        """Let this fact be found by this vector."""
+        """Give this fact a vector."""
         self.change(key, vector_missing=is_missing)
         self.states[key] = structs.replace(self.states[key], vector=vector)
 
     def end(self, key: str, state: FactState, by: str, how: str) -> None:
-        """Let a fact end: it is a member of no category, and is not found."""
+        """End a fact: it is a member of no category, and no search finds it."""
         assert state.entity is not None
         self.states[key] = FactState(ended=Ended(key, state.entity, by, how, self.plan.at_ms))
         if key in self.did:
@@ -158,7 +158,7 @@ class Batch(Owner):
 
     @property
     def kept(self) -> list[str]:
-        """Return the ids of the facts of its text that had ended before, and stay so."""
+        """Return the ids of the facts of its text that had ended before and stay ended."""
         return [it.id for it in self.stored if it.id not in (*self.past, *self.current)]
 
     @property
@@ -173,11 +173,11 @@ class Batch(Owner):
 class BatchLog(ArchivePart):
     """A plain sequential memory: all that is stored of one archive, at each position.
 
-    `times`: when each batch became durable. `said`: what models have said that a payload holds. `known`: ids
-    that are stored, or may be, for those who ask for some. `ops`: by op_id, `flying` those of them that have
-    no reply. `by_id`: the last batch that changed an id, `by_op` those of an operation, `by_key` those under
-    a request key. `last_told`: the last facts of the texts that were remembered. `told_at`: by the id of an
-    entity, up to which position, and by which operation, the last new fact about it was told.
+    `times`: when each batch became durable. `said`: descriptions of payloads by models. `known`: ids that are
+    stored, or may be, for the workload and the audit. `ops`: by op_id; `flying`: those without a reply.
+    `by_id`: the last batch that changed an id; `by_op`: those of an operation; `by_key`: those under a
+    request key. `last_facts`: the last fact of each remembered text. `stored_at`: by the id of an entity, the
+    position and the operation of the last new fact about it.
     """
 
     times: list[int] = []
@@ -194,8 +194,8 @@ class BatchLog(ArchivePart):
     by_id: dict[str, Batch] = {}
     by_op: dict[ArchiveOperation, list[Batch]] = {}
     by_key: dict[str, list[Batch]] = {}
-    last_told: dict[str, None] = {}
-    told_at: dict[str, tuple[int, ArchiveOperation]] = {}
+    last_facts: dict[str, None] = {}
+    stored_at: dict[str, tuple[int, ArchiveOperation]] = {}
 
     @property
     def position(self) -> int:
@@ -213,8 +213,8 @@ class BatchLog(ArchivePart):
         self.times.append(self.context.now_ms)
 
     def store_batch(self, batch: Batch) -> None:
-        """Let all be as this batch has left it."""
-        self.shelve(batch)  # first: it compares with the states and members from before this batch
+        """Store what this batch has changed."""
+        self.update_summaries(batch)  # first: it compares with the states and members before this batch
         self.advance()
         news = {key: state for key, state in batch.states.items() if state != self.state(key)}
         self.by_id |= dict.fromkeys(news, batch)
@@ -227,8 +227,8 @@ class BatchLog(ArchivePart):
         for relation in batch.lost:
             del self.relations[relation.id]
 
-    def shelve(self, batch: Batch) -> None:
-        """Let the summary of a category forget the members that leave, and lack the new ones."""
+    def update_summaries(self, batch: Batch) -> None:
+        """Drop the summary of a category with members that leave, and mark one with new members as dirty."""
         before = {key: self.state(key).links for key in batch.states}
         after_links = [it.links for it in batch.states.values()]
         for name in dict.fromkeys(name for links in (*before.values(), *after_links) for name in links):
@@ -236,15 +236,15 @@ class BatchLog(ArchivePart):
             joined = [key for key, it in batch.states.items() if name not in before[key] and name in it.links]
             after = self.categories.now(name)
             left_count = len(self.members(name)) - len(lost)
-            # A summary may tell of any fact that it was made of, so it goes as a whole when one of these
-            # leaves; new members make it dirty, which only says that it is behind.
+            # A summary may show any fact that it was made of, so it is deleted when one of these leaves; new
+            # members only make it dirty.
             if lost and (not left_count or any(key in lost for key, _ in after.sources)):
                 after = CategoryState(is_dirty=left_count > 0)
             if lost or joined:
                 batch.categories[name] = structs.replace(after, is_dirty=after.is_dirty or bool(joined))
 
     def empty(self) -> None:
-        """Let nothing be there any more; versions begin anew."""
+        """Delete everything; versions begin anew."""
         self.advance()
         timelines: tuple[Timeline[Any], ...] = (
             self.facts, self.resources, self.categories, self.reflections, self.readers,
@@ -260,13 +260,13 @@ class BatchLog(ArchivePart):
         batch = Batch(op, plan, self.position + 1, self.context.now_ms)
         match op.request:
             case Remember() | Memorize() | CreateEntity() | LoadSession() as request:
-                self.tell(batch, request)
+                self.store_facts(batch, request)
             case UpdateEntity() as request:
                 self.update(batch, request)
             case Forget(entity_id=key):
                 is_there = self.state(key).fact is not None
                 batch.did[key] = (0, "forgot" if is_there else "absent")
-                self.leave(batch, [key] if is_there else [])
+                self.remove(batch, [key] if is_there else [])
             case Summarise(category=name):
                 self.summarise(batch, name)
             case Rebalance():
@@ -284,14 +284,14 @@ class BatchLog(ArchivePart):
         return batch
 
     def read(self, batch: Batch, key: str) -> FactState:
-        """Return the state of an id behind what this batch has done so far."""
+        """Return the state of an id after what this batch has done so far."""
         return batch.states.get(key, self.state(key))
 
-    def tell(self, batch: Batch, request: Remember | Memorize | CreateEntity | LoadSession) -> None:
-        """Tell the facts of a text or a session, or one; upkeep brings back no text that was replaced."""
+    def store_facts(self, batch: Batch, request: Remember | Memorize | CreateEntity | LoadSession) -> None:
+        """Store the facts of a text or a session, or a given one; upkeep restores no replaced text."""
         op, plan, scope = batch.op, batch.plan, batch.op.scope
         at_ms, reinforced_ms, source = plan.time_of("lookup"), plan.time_of("lookup"), ""
-        besides = dict[str, Remember]()
+        carried_options = dict[str, Remember]()
         if isinstance(request, Remember):
             batch.extraction = read_extracted(op, plan, self.context.config)
             mentions = list_mentions(op, batch.extraction, self.context.config)
@@ -301,7 +301,7 @@ class BatchLog(ArchivePart):
             carried = [(as_mention(it), it) for it in read_carried(plan).values()]
             facts = {make_fact_id(mention, scope): (mention, ()) for mention, _ in carried}
             options = Remember(0, "\n".join(it.content for _, it in carried))
-            besides = {make_fact_id(mention, scope): say_besides(it) for mention, it in carried}
+            carried_options = {make_fact_id(mention, scope): read_options(it) for mention, it in carried}
         elif isinstance(request, CreateEntity):
             one = read_given(request, op.listed)
             facts, options = {make_fact_id(one[0], scope): one}, Remember(0, request.content)
@@ -310,8 +310,7 @@ class BatchLog(ArchivePart):
             if not self.memorize(batch, request, source):
                 return
             facts = read_memorized(plan, scope, op.listed, find_day(op, self.context.config))
-            # `options` is where `tell_fact` reads what a caller
-            # stated: of these requests that is the time alone.
+            # `options`: what the caller gave besides the text; of these requests that is the time alone.
             options = Remember(0, request.text, event_time_ms=request.happened_ms)
         stated = read_stated(op, self.context.config) if isinstance(request, Remember) else options.text
         batch.order = self.order_mentions({key: mention for key, (mention, _) in facts.items()}, stated)
@@ -319,9 +318,9 @@ class BatchLog(ArchivePart):
             before, past = self.state(key), self.find_past(key, batch.order)
             if past is not None:
                 before = FactState(past.fact)
-            # A fact that a session carries says of itself when it happened; one that is known here stays.
-            given = besides.get(key, options) if before.entity is None else options
-            later = tell_fact(before, key, mention, given, at_ms, scope)
+            # A carried fact keeps its own details; one that is current here keeps those that it has.
+            given = carried_options.get(key, options) if before.entity is None else options
+            later = store_fact(before, key, mention, given, at_ms, scope)
             later = add_source(source, before, later, reinforced_ms)
             is_bare = isinstance(request, Remember | LoadSession)
             later = later if is_bare else add_categories(later, before, mention, categories)
@@ -345,29 +344,29 @@ class BatchLog(ArchivePart):
         return True
 
     def order_mentions(self, mentions: Mapping[str, Mention], text: str) -> list[str]:
-        """Return the ids of the facts of a text in its order; what is stored is written as it was first."""
+        """Return the ids of the facts of a text in its order; a stored fact keeps its first wording."""
         facts = {key: self.state(key).fact or mention for key, mention in mentions.items()}
         return order_by_text({key: it.content for key, it in facts.items()}, text)
 
     def find_past(self, key: str, order: list[str]) -> Ended | None:
-        """Return the row of a fact that a later one of the same text has ended, which the text leaves so."""
+        """Return the row of a fact that a later one of the same text has ended: it stays ended."""
         it = self.state(key).ended
         return it if it is not None and it.by in order[order.index(key) :] else None
 
     def chain(self, batch: Batch) -> None:
-        """Let each new fact follow the one that the text tells before it, as M2.32 says."""
-        # "Has a dog. Is called Rex. Has a cat.": Rex follows the dog and the cat follows Rex; of these, a
-        # fact that was known keeps what it followed when it was told first.
+        """Let each new fact follow the one before it in the text, as M2.32 says."""
+        # "Has a dog. Is called Rex. Has a cat.": Rex follows the dog and the cat follows Rex; a fact that was
+        # stored before keeps what it followed then.
         for before, key in pairwise(batch.order):
             if self.is_first(batch, key):
                 batch.change(key, follows=before)
 
     def is_first(self, batch: Batch, key: str) -> bool:
-        """Return whether this batch tells a fact of which nothing was stored."""
+        """Return whether this batch stores a fact for the first time."""
         return batch.did[key][1] == "created" and self.state(key).ended is None
 
     def route(self, batch: Batch) -> None:
-        """Route what is new as a model said, or as the table says; what is known keeps its block."""
+        """Route new facts as a model said, or as the table says; stored facts keep their block."""
         asked = tuple(batch.entity(key) for key in batch.created)
         reply = batch.plan.text("route") if self.context.config.semantic_routing else None
         read = parse_routes(reply, asked, self.context.config) if reply is not None else None
@@ -378,7 +377,7 @@ class BatchLog(ArchivePart):
             batch.change(key, block=batch.routing.setdefault(key, kept).block)
 
     def embed(self, batch: Batch, *, is_wanted: bool = True) -> None:
-        """Give vectors to what is new."""
+        """Give vectors to new facts."""
         vectors = batch.plan.vectors(len(batch.created), self.context.config.embedding_dims)
         for key, vector in zip(batch.created, vectors, strict=True):
             batch.embed(key, vector, is_missing=is_wanted and vector is None)
@@ -401,8 +400,8 @@ class BatchLog(ArchivePart):
         self.embed(batch)
         batch.end(old_id, before, key, "update")
 
-    def leave(self, batch: Batch, removed: list[str]) -> None:
-        """Let these facts leave with their relations, which facts at the other ends lose."""
+    def remove(self, batch: Batch, removed: list[str]) -> None:
+        """Delete these facts with their relations, which the facts at the other ends lose."""
         for key in removed:
             batch.states[key] = NOTHING
         batch.lost = [
@@ -415,14 +414,14 @@ class BatchLog(ArchivePart):
                 batch.states[key] = state.with_fact(drop_relations(state.fact, count, removed))
 
     def forget_source(self, batch: Batch, source: str) -> None:
-        """Let a text or a record leave with all that it alone told."""
+        """Delete a text or a record with the facts that it alone has as a source."""
         batch.resources[source] = None
         for key in sorted(self.facts.entries):  # the reply names the entities by id
             state = self.state(key)
             if state.fact is not None and source in state.fact.sources:
                 batch.states[key] = after = drop_source(state, source)
                 batch.did[key] = state.version, "unchanged" if after.fact else "forgot"
-        self.leave(batch, [key for key, (_, change) in batch.did.items() if change == "forgot"])
+        self.remove(batch, [key for key, (_, change) in batch.did.items() if change == "forgot"])
         for session in self.reflections.entries:
             it = self.reflections.now(session)
             if it is not None and source in it.sources:
@@ -440,12 +439,12 @@ class BatchLog(ArchivePart):
                 batch.states[key] = self.state(key)
                 batch.embed(key, vector, is_missing=vector is None)
 
-    # What is made of facts and texts.
+    # Summaries and reflections.
 
     def summarise(self, batch: Batch, name: str) -> None:
-        """Store what a model said, made of the facts that it was shown, and of those of the summary shown."""
+        """Store the summary of a model, made of the facts that it was shown and those of an older summary."""
         ask, reply, before = batch.plan.last("ask"), batch.plan.text("ask"), self.categories.now(name)
-        if ask is None:  # no member is left, or the same ones
+        if ask is None:  # no member is left, or the members are the same
             is_bare = batch.plan.last("embed_summary") is not None
             batch.categories[name] = CategoryState() if is_bare else structs.replace(before, is_dirty=False)
         elif isinstance(text := parse_summary(reply or ""), str):
@@ -454,7 +453,7 @@ class BatchLog(ArchivePart):
             batch.categories[name] = CategoryState(text, tuple(sorted({*known, *shown})))
 
     def reflect(self, batch: Batch, session: str) -> None:
-        """Store what a model said of texts that it was shown, or their beginning; nothing without a text."""
+        """Store the reflection of a model, or the beginning of the texts it was shown, if there are any."""
         facts = self.list_session_facts(session, self.position)
         ask = batch.plan.last("ask")
         if ask is not None:
@@ -471,12 +470,12 @@ class BatchLog(ArchivePart):
         return {key: self.list_texts(key, it) for key, it in found.items() if it and it.session == session}
 
     def is_payload(self, key: str) -> bool:
-        """Return whether it depends on a model what is shown of a resource."""
+        """Return whether a resource is a payload, of which only a model's description is shown."""
         it = self.resources.now(key)
         return it is not None and it.given[0] in MEDIA
 
     def list_texts(self, key: str, it: MemorizedText) -> list[str]:
-        """Return what a model may be shown of a resource: its text, or what another said that it holds."""
+        """Return what a model may be shown of a resource: its text, or the description of another model."""
         modality, text = it.given
         own = [NORMALISERS[modality](text)] if modality not in MEDIA else []
         own += [described.text for described in self.said.get((key, it.given), ())]
@@ -485,8 +484,10 @@ class BatchLog(ArchivePart):
     # What a text does to known facts.
 
     def relate(self, batch: Batch) -> None:
-        """Relate facts as verdicts say; one at its limit takes no more. Of two facts the later ends the
-        earlier, the first that is named, but none in a circle; a model saw no long one whole."""
+        """Relate facts as verdicts say, as long as they have room for relations.
+
+        A later fact ends an earlier one; the first verdict about a fact counts, and no chain is a circle.
+        """
         verdicts, endings = [*self.read_verdicts(batch)], dict[str, tuple[str, str]]()
         for new, old, it in verdicts:
             known, fresh = self.read(batch, old[0]).entity, batch.entity(new[0])
@@ -499,7 +500,7 @@ class BatchLog(ArchivePart):
             states = {key: self.read(batch, key) for key in relation.touches}
             facts = [entity for state in states.values() if (entity := state.entity) is not None]
             # Both ends count a relation, so both must have room
-            # for it; an end that is no current fact has none.
+            # for it; an end that is not current has none.
             if len([fact for fact in facts if fact.relation_count < RELATION_COUNT_MAX]) < len(states):
                 batch.dropped_count += 1
             else:
@@ -507,8 +508,8 @@ class BatchLog(ArchivePart):
                 batch.states |= states
                 for fact in facts:
                     batch.change(fact.id, relation_count=fact.relation_count + 1)
-            # A model is shown the first 1,000 bytes of a fact. What it says
-            # of a longer one is stored as a relation, but ends nothing.
+            # A model is shown the first 1,000 bytes of a fact. Its verdict
+            # about a longer one is stored as a relation, but ends nothing.
             is_short = size(ending.content) <= EXTRACT_CONTENT_BYTES_MAX
             if it.kind in ENDING_KINDS and is_short and first[0] not in list_chain(last[0], endings):
                 # The first verdict counts: "moved to Rome" and "moved
@@ -525,8 +526,7 @@ class BatchLog(ArchivePart):
             batch.end(key, batch.states.get(key) or self.read(batch, key), by, how)
 
     def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, StatementVerdict]]:
-        """Return what a model said about pairs of an older statement and one of this text, sure enough to
-        count."""
+        """Yield the verdicts about a new fact of this text and an older one that are confident enough."""
         floor_ppm = self.context.config.evolve_confidence_min_ppm
         compared = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
         read = [parse_evolution(text, pairs, floor_ppm) for text, pairs in compared if text is not None]
@@ -541,22 +541,22 @@ class BatchLog(ArchivePart):
             if are_current and are_same and is_one_new and places[0] > places[1]:
                 yield new, old, verdict
 
-    # What became durable.
+    # Durable batches.
 
-    def landed(self, op: ArchiveOperation, event: str, commit: Commit) -> Batch:
+    def apply_durable(self, op: ArchiveOperation, event: str, commit: Commit) -> Batch:
         """Apply a batch of this operation that has become durable."""
         plan = op.plans[event]
         batch = self.apply(op, plan)
         if isinstance(op.request, Remember | Memorize | LoadSession) and self.context.may_turn_away:
-            # Only the reply will tell which answers an interceptor kept from
-            # the memory, and this batch comes before it. So every combination
-            # is applied, and those that make the rows of the batch stay.
+            # Only the later reply shows which answers an interceptor kept from
+            # the memory. So every combination is applied, and those that make
+            # the rows of the batch are kept.
             twins = [self.apply(op, plan.without(steps)) for steps in UNHEARD]
             batch, *batch.twins = [it for it in twins if is_in(it, commit)] or [batch]
         if isinstance(op.request, Remember) and op.record is None and batch.did:
             for it in (batch, *batch.twins):
                 self.follow_last(it, commit)
-            self.last_told[batch.order[-1]] = None
+            self.last_facts[batch.order[-1]] = None
         self.store_batch(batch)
         self.by_op.setdefault(op, []).append(batch)
         if op.key:
@@ -565,24 +565,24 @@ class BatchLog(ArchivePart):
 
     def follow_last(self, batch: Batch, commit: Commit) -> None:
         """Let the first fact of a text follow the last of an earlier text, which only the memory knows."""
-        # Which text came before this one is a matter of the memory's own order, so the row is believed, as
-        # long as it names the last fact of some text.
+        # Only the memory knows which text came before this one, so its row is right if it names the last fact
+        # of any text.
         first, *_ = batch.order
         follows = [
             getattr(fact_of(it.body), "follows", None) for it in commit.writes if it.address.id == first
         ]
-        last = next((it for it in follows if it in self.last_told or self.was_sent(it)), None)
+        last = next((it for it in follows if it in self.last_facts or self.was_sent(it)), None)
         if last is not None and self.is_first(batch, first):
             batch.change(first, follows=last)
 
     def was_sent(self, key: str | None) -> bool:
-        """Return whether a batch was sent that tells this fact; it may have been answered, and lost."""
+        """Return whether this is the last fact of a batch that was sent, though it may be lost."""
         plans = ((op, it) for op in self.ops.values() for it in op.plans.values())
         sent = (key in self.apply(op, it).order[-1:] for op, it in plans if isinstance(op.request, Remember))
         return key is not None and any(sent)
 
     def list_stored_facts(self, op_id: str) -> tuple[str, ...]:
-        """Return the ids of the facts that a remember has told, in the order of its reply."""
+        """Return the ids of the facts that a remember has stored, in the order of its reply."""
         op = self.ops.get(op_id)
         if op is None or op.error is not None:
             return ()
@@ -592,14 +592,14 @@ class BatchLog(ArchivePart):
         found = read_extracted(op, op.plan, self.context.config)
         return tuple(make_fact_id(it, op.scope) for it in list_mentions(op, found, self.context.config))
 
-    # Looking.
+    # Looking up.
 
     def states_since(self, key: str, op: ArchiveOperation) -> tuple[FactState, ...]:
         """Return the states that this id has been in since a request was issued."""
         return self.facts.since(key, op.position)
 
     def positions(self, op: ArchiveOperation, lag_ms: int = 0) -> range:
-        """Return the positions that a read may show; of a search also those that were so shortly before."""
+        """Return the positions that a read may show; a search that lags may show earlier ones as well."""
         return self.positions_from(op.position, self.position, op.asked_ms, lag_ms)
 
     def positions_from(self, first: int, last: int, asked_ms: int, lag_ms: int) -> range:
@@ -613,14 +613,14 @@ class BatchLog(ArchivePart):
         """Return the batch that counts for an operation: the first, until its receipt is forgotten."""
         found: Batch | None = None
         for it in self.by_op.get(op, ()):
-            # An attempt that lands again within a day is told of
-            # the first and stores nothing new; later, it counts.
+            # An attempt that is stored again within a day is answered with the
+            # receipt of the first and stores nothing; after that it counts.
             is_known = found is not None and self.context.keeps_receipt(found.at_ms, it.at_ms)
             found = found if is_known else it
         return found
 
     def find_key_holder(self, op: ArchiveOperation, own: Batch | None = None) -> Batch | None:
-        """Return the batch under the request key of this operation of which storage had the receipt when it
+        """Return the batch under the request key of this operation whose receipt storage had when the request
         was issued, or when its own batch became durable."""
         found = [it for it in self.by_key.get(op.key or "", ()) if own is None or it.position < own.position]
         at_ms = op.asked_ms if own is None else own.at_ms
@@ -629,7 +629,7 @@ class BatchLog(ArchivePart):
     # Demanding.
 
     def judge_times(self, op: ArchiveOperation, asked: Exchange) -> None:
-        """Demand that a model is told of each statement when it was told, and when it happened."""
+        """Demand that a question to a model has the right times of each statement: stored and happened."""
         shown = [it for name in ("new", "old", "facts") for it in asked.inputs.get(name, ())]
         for it in shown:
             key, version = read_end(str(it["ref"]))
@@ -637,9 +637,11 @@ class BatchLog(ArchivePart):
             is_of_text = "new" in asked.inputs and key in op.looked_up
             states = [*self.states_since(key, op)] if is_of_text else states
             known = [it.entity if is_of_text else it.fact for it in states]
-            due = [tell_times(fact) for fact in known if fact is not None and fact.version == version]
-            got, message = (it["told"], it.get("happened")), f"{it['ref']} was told at another time"
-            # It was missing at some time, so it may be new: it happened when its text, or its session, says.
+            facts = [fact for fact in known if fact is not None and fact.version == version]
+            times = [(fact.updated_ms, fact.event_time_ms) for fact in facts]
+            due = [(minute_of(at), None if ms is None else minute_of(ms)) for at, ms in times]
+            got, message = (it["told"], it.get("happened")), f"the times of {it['ref']} in a question"
+            # If it was missing at some time, it may be new: then its text, or its session, gives its times.
             news = [(minute_of(op.plan.time_of("lookup")), got[1])] if len(due) < len(states) else []
             if is_of_text and op.given_ms is not None:
                 due += [(at, minute_of(op.given_ms)) for at, _ in due]
@@ -647,7 +649,7 @@ class BatchLog(ArchivePart):
             self.demand(got in due or not due, rules.TIMES_TOLD, message, due, got)
 
     def choose_rule(self, key: str, states: Iterable[FactState], got: Entity | Ended | int | None) -> Rule:
-        """Return the rule that a row or a version breaks: less than it must be, or more than it can be."""
+        """Return the rule that a wrong row or version of this id breaks, given its possible states."""
         fact = got.fact if isinstance(got, Ended) else got
         shown = fact.version if isinstance(fact, Entity) else fact or 0
         versions = [state.fact.version if state.fact else 0 for state in states]
@@ -667,9 +669,9 @@ class BatchLog(ArchivePart):
         return choose_rule_of_relations(states, fact.contradicts if isinstance(fact, Entity) else None)
 
     def is_shared(self, key: str) -> bool:
-        """Return whether this id and others were changed last by a batch that no reply has told of."""
+        """Return whether this id and others were changed last by a batch that no reply has reported."""
         batch = self.by_id.get(key)
-        return batch is not None and not batch.is_told and len(batch.did) > 1
+        return batch is not None and not batch.is_reported and len(batch.did) > 1
 
 
 def list_readers(request: ShareArchive, scope: Scope) -> tuple[str, ...] | None:
@@ -678,8 +680,8 @@ def list_readers(request: ShareArchive, scope: Scope) -> tuple[str, ...] | None:
     return None if agents is None else tuple(sorted({*agents} - {scope.agent}, key=str.encode))
 
 
-def say_besides(fact: Entity) -> Remember:
-    """Return what a fact that a session carries says besides its statement."""
+def read_options(fact: Entity) -> Remember:
+    """Return the details of a fact that a session carries, as the options of a remember."""
     happened_ms = fact.updated_ms if fact.event_time_ms is None else fact.event_time_ms
     return Remember(
         0, fact.content, importance_ppm=fact.importance_ppm, event_time_ms=happened_ms, metadata=fact.metadata
@@ -687,7 +689,7 @@ def say_besides(fact: Entity) -> Remember:
 
 
 def happened_before(one: Entity, other: Entity) -> bool:
-    """Return whether a new fact says that it happened before a known one happened, or was told."""
+    """Return whether a new fact says that it happened before a known one happened, or was stored."""
     known_ms = other.updated_ms if other.event_time_ms is None else other.event_time_ms
     return one.event_time_ms is not None and one.event_time_ms < known_ms
 
@@ -701,7 +703,7 @@ def list_chain(key: str, endings: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def name_record(plan: BatchContext) -> str:
-    """Return what the record of a plan is called, as it read the log; a damaged log shows nothing."""
+    """Return the id of the record of a plan, from the log row that it read; a damaged row counts as none."""
     read = plan.tried("lookup")[-1:]
     rows = BatchContext(tuple(read), plan.at_ms).rows("lookup")
     numbers = [row.body.next_seq for row in rows if isinstance(row.body, RecordLog)]
@@ -709,40 +711,34 @@ def name_record(plan: BatchContext) -> str:
 
 
 def read_reflection(plan: BatchContext) -> tuple[str, bool]:
-    """Return what a model said of the texts that it was shown; or their beginning, and that it is one."""
+    """Return the reflection of a model; or the beginning of the texts it was shown, and True for that."""
     text, shown = parse_summary(plan.text("ask") or ""), (plan.last("ask") or NOT_ASKED).inputs["texts"]
     return (text, False) if isinstance(text, str) else (cut("\n".join(shown), BEGINNING_BYTES).rstrip(), True)
 
 
 def read_end(ref: str) -> End:
-    """Return the end that `id@version` names, or whatever a model said in its place."""
+    """Return the end that a reference such as `fct_1@2` names; a model may have said anything else."""
     key, _, number = ref.rpartition("@")
     # Under 19 digits it fits in 64 bits. -1 is the version of
     # no row, so a reference that a model made up fits nothing.
     return key, int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
 
 
-def tell_times(fact: Entity) -> tuple[str, str | None]:
-    """Return when a fact was told, and when it happened, as a model is told."""
-    happened_ms = fact.event_time_ms
-    return minute_of(fact.updated_ms), None if happened_ms is None else minute_of(happened_ms)
-
-
 def choose_rule_of_relations(states: Iterable[FactState], got: tuple[str, ...] | None) -> Rule:
-    """Return what a read has broken that shows other contradictions than there are."""
+    """Return the rule that a read breaks if it shows other contradictions than `states` have."""
     known = [it.contradicts for state in states if (it := state.fact) is not None]
     if not known or got is None or got in known:
         return rules.REFERENCE_AGREES
-    # Fewer than there surely are: one was lost. Any other difference: one that no verdict gave.
+    # Fewer than there surely are: one is lost. Any other difference: one that no verdict gave.
     is_less = all(set(got) < set(it) for it in known)
     return rules.ACKNOWLEDGED_IS_DURABLE if is_less else rules.RELATION_ENDS
 
 
 def is_in(batch: Batch, commit: Commit) -> bool:
-    """Return whether this is the durable batch, of several that differ in what was heard."""
+    """Return whether a batch makes the rows of this commit; several differ in the answers they use."""
     rows = {it.address: it.body for it in commit.writes}
     blocks = {where.id: fact.block for where, body in rows.items() if (fact := fact_of(body)) is not None}
-    # A fact that stays ended may be written as well: with another source, say.
+    # A fact that stays ended may be written as well, for example with another source.
     written = [it for it, body in rows.items() if body is not None]
     ended = sorted(it.id for it in written if it.kind == "ended" and it.id not in batch.kept)
     related = sorted(it.id for it in written if it.kind == "relation")

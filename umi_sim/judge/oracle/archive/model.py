@@ -1,7 +1,7 @@
-"""The archive's model: hears what happens to one memory's archive, and has each part judge what it knows.
+"""The archive's model: observes all events of one memory's archive, and hands each to its judge.
 
-Law 1. A read shows the states of some position of the log between issue and reply. A reply of a write is what
-its batch did. Law 2. A refused or failed request changed nothing.
+Law 1. A read shows the states of some position of the log between request and reply. The reply to a write
+says what its batch did. Law 2. A refused or failed request changed nothing.
 """
 
 from collections.abc import Container, Mapping
@@ -77,18 +77,18 @@ WRITING: Final = (
     ShareArchive,
 )  # fmt: skip
 OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
-TENDED: Final = ("upkeep", "memorize", "summarise", "reflect")  # workflows that a memory begins by itself
-BY_USHER: Final = f":hook:{USHER}"  # what an interceptor of the world's own gave in the place of a failure
+BACKGROUND: Final = ("upkeep", "memorize", "summarise", "reflect")  # workflows that a memory begins by itself
+BY_USHER: Final = f":hook:{USHER}"  # in the name of a degradation: an interceptor of the simulator answered
 AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
 
 
 class ArchiveModel(OracleModel):
-    """What one memory must say about its archive. Raises Broken with the readable name of a rule.
+    """Judges what one memory replies about its archive.
 
-    `life`: the last one that has written anything. `told`: every text that was memorized. `lacking`:
-    the texts that lacked something when upkeep looked at them last, by id. `searched`: the search of records
-    that has just ended. `may_turn_away`: see Context.
+    `life`: the last one that has written anything. `resource_ids`: those of every text that was memorized.
+    `unfinished`: by id, the texts that had work left when upkeep read them last. `searched`: the search of
+    records that has just ended. `may_turn_away`: see Context.
     """
 
     judges = (
@@ -115,7 +115,7 @@ class ArchiveModel(OracleModel):
         self.searches = Searches(context, self.degradations, log, self.sharing)
         self.life = 0
         self.resource_ids = dict[str, None]()
-        self.lacking = dict[str, Resource]()
+        self.unfinished = dict[str, Resource]()
         self.searched: ArchiveOperation | None = None
 
     # What happens.
@@ -126,7 +126,7 @@ class ArchiveModel(OracleModel):
         is_bare = isinstance(asked, AddArchival) and not asked.extract
         is_of_records = isinstance(asked, OF_RECORDS) and (is_bare or bad_request(asked) is not None)
         if op_id in self.log.ops or is_of_records:
-            # A record without `extract` tells no facts, and a malformed one changes nothing; an op_id that
+            # A record without `extract` has no facts, and a malformed one changes nothing; an op_id that
             # is known was issued again because the agent was closed (AgentModel.observe_closing).
             return
         self.log.flying[op_id] = op = self.begin(op_id, asked, now_ms)
@@ -137,7 +137,7 @@ class ArchiveModel(OracleModel):
         context, record = self.context, asked if isinstance(asked, AddArchival) else None
         listed = context.config.abouts
         error = bad_request(asked) or refuse_unlisted(asked, listed, context.abouts)
-        # what a record says of people and things is remembered as this would be
+        # the facts of a record are stored as those of this request would be
         request = Remember(record.op_id, record.content, speaker=record.speaker) if record else asked
         op = ArchiveOperation(
             request, error, context.tick, self.log.position, now_ms, context.now_ms, scope=context.scope,
@@ -147,13 +147,12 @@ class ArchiveModel(OracleModel):
         self.log.ops[op_id] = op
         return op
 
-    def tend(self, call: Call) -> Any:
-        """Return the request that a call of upkeep begins, as if its row had asked for what it lacks; None if
-        that is not known."""
+    def find_upkeep(self, call: Call) -> Any:
+        """Return the request that would do the same as the background work of a call; None if unknown."""
         query = call.effect.query if isinstance(call.effect, Read) else None
         if call.workflow == "rebalance" or not isinstance(query, ByIds):
             return Rebalance(call.op_id) if call.workflow == "rebalance" else None
-        # Upkeep repeats the workflow of a request for one row; the rows that it reads first tell which one.
+        # Upkeep runs the workflow of a request for one row, which is among the rows that it reads first.
         ids = {it.kind: it.id for it in query.addresses}
         if call.workflow == "summarise":
             known = self.context.abouts
@@ -161,7 +160,7 @@ class ArchiveModel(OracleModel):
             return Summarise(call.op_id, *names)
         if call.workflow == "reflect":
             return EndSession(call.op_id, ids["session"])
-        it = self.lacking.get(query.addresses[0].id) if call.workflow == "memorize" else None
+        it = self.unfinished.get(query.addresses[0].id) if call.workflow == "memorize" else None
         if it is None:
             return None
         kinds = tuple(kind for kind in MEMORY_TYPES if kind in it.pending) or it.extracted_types
@@ -170,7 +169,7 @@ class ArchiveModel(OracleModel):
     def observe_call(self, call: Call, now_ms: int) -> None:
         """Observe a question or a batch that was sent."""
         op = self.log.ops.get(call.op_id)
-        if op is None and (request := self.tend(call)) is not None:
+        if op is None and (request := self.find_upkeep(call)) is not None:
             op = self.begin(call.op_id, request, now_ms, is_unasked=True)
         if op is not None:
             self.context.see(now_ms)
@@ -184,7 +183,7 @@ class ArchiveModel(OracleModel):
         self.context.see_world()
         op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.life)
         if op is not None and self.life > 1:
-            message = f"{call.event} is of an earlier life than has written"
+            message = f"the life that wrote the batch {call.event}"
             self.context.demand(call.life == self.life, rules.OLD_LIFE_FENCED, message, self.life, call.life)
         if call.workflow == "delete_agent":
             self.log.empty()
@@ -192,30 +191,28 @@ class ArchiveModel(OracleModel):
             self.log.advance()
         else:
             self.writes.judge_receipt(effect)
-            batch = self.log.landed(op, call.event, effect)
-            # A batch that lands after the reply must be the only
-            # one that counts: the outcome was unknown, then.
+            batch = self.log.apply_durable(op, call.event, effect)
+            # A batch that becomes durable after the reply must be the
+            # only one that counts: then the outcome was unknown.
             is_once = op.ended is None or self.log.find_own_batch(op) is batch
             self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.did)
             self.writes.judge_summary(op, batch)
-            self.writes.judge_meeting(op, batch)
+            self.writes.judge_compared(op, batch)
             message = f"{call.op_id} was refused or failed, and is durable"
             self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, message, batch.did)
 
     def observe_answer(self, call: Call, asked: Any, answer: Answer, now_ms: int) -> None:
-        self.context.see(now_ms)  # a row may be made at this step, and its reply lost
+        self.context.see(now_ms)  # a row may have the time of this step, and no reply
         if (op := self.log.ops.get(call.op_id)) is None:
             return  # a record alone
         message = f"{call.op_id} asks at {call.step}, and must be refused"
         self.context.demand(op.error is None, rules.REFERENCE_AGREES, message, op.error, call.effect)
-        it, request = (
-            op.answered(call.step, call.event, call.effect, answer, self.context.seen_ms),
-            op.request,
-        )
+        it = op.answered(call.step, call.event, call.effect, answer, self.context.seen_ms)
+        request = op.request
         it.position = self.log.position
         if call.step == "preprocess" and isinstance(answer, ModelReplied):
-            # Kept beside the log: the description is of the
-            # payload, and any later reading of it may use it.
+            # Not at a position of the log: any later reading of
+            # the same payload may use the description.
             key, given = resource_id(op.scope, request.uri, request.text), (request.modality, request.text)
             found, described = parse_description(answer.text), self.log.said.setdefault((key, given), {})
             described |= {found: None} if isinstance(found, Description) else {}
@@ -226,11 +223,11 @@ class ArchiveModel(OracleModel):
         if call.step == "resolve":
             self.searches.hear_rewrite(op, answer)
 
-    def tended(self, call: Call, answer: Answer, now_ms: int) -> None:
+    def observe_background(self, call: Call, answer: Answer, now_ms: int) -> None:
         """Observe an answer to a question of background work."""
         self.context.see(now_ms)
         if call.workflow == "upkeep" and isinstance(answer, ReadDone):
-            self.lacking |= {it.address.id: it.body for it in answer.rows if isinstance(it.body, Resource)}
+            self.unfinished |= {it.address.id: it.body for it in answer.rows if isinstance(it.body, Resource)}
         if (op := self.log.ops.get(call.op_id)) is not None:
             self.observe_answer(call, op.asked, answer, now_ms)
 
@@ -238,9 +235,9 @@ class ArchiveModel(OracleModel):
         if (op := self.log.flying.get(op_id)) is not None:  # else a record alone
             op.is_turned_away = True
             asked = op.plan.questions(step)
-            # An empty reply in place of a failure is no end: the model is asked again, and may answer then.
-            is_overtaken = isinstance(answer, ModelReplied) and asked and all(it.text for it in asked)
-            op.attempts += [] if is_overtaken else [Exchange(step, "", None, answer)]
+            # After an empty reply in place of a failure the model is asked again, and may have answered.
+            is_replaced = isinstance(answer, ModelReplied) and asked and all(it.text for it in asked)
+            op.attempts += [] if is_replaced else [Exchange(step, "", None, answer)]
 
     def observe_reply(self, ending: Ending) -> None:
         self.context.tick += 1
@@ -259,10 +256,11 @@ class ArchiveModel(OracleModel):
             self.judge_done(op, outcome)
         else:
             is_write = isinstance(op.request, WRITING)
-            self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
+            message = f"{ending.op_id} is a read and ends as Unknown"
+            self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, message)
 
     def observe_crash(self) -> None:
-        """Expect no reply to what is in flight; a batch on its way may become durable all the same."""
+        """Expect no reply to requests in flight; their batches may become durable all the same."""
         self.context.tick += 1
         for op in self.log.flying.values():
             self.end(op)
@@ -271,7 +269,7 @@ class ArchiveModel(OracleModel):
         self.context.seen_ms = 0  # the next life has a clock of its own
 
     def observe_wipe(self) -> None:
-        """Forget all rows; ids that were known are still asked about."""
+        """Forget all rows; known ids stay known, so that the audit asks for them."""
         self.log.empty()
         self.log.by_key.clear()
 
@@ -280,7 +278,7 @@ class ArchiveModel(OracleModel):
         self.searches.rewrites.clear()
 
     def end(self, op: ArchiveOperation) -> None:
-        """End an operation, however it ended: the ids that it may have stored are known from now on."""
+        """End an operation: the ids that it may have stored are known from now on."""
         op.ended, request, plan = self.context.tick, op.request, op.plan
         ids = list[str]()
         match request:
@@ -295,7 +293,7 @@ class ArchiveModel(OracleModel):
                 ids = [key, *(find_moved_id(it, request, op.scope) for it in facts)] if facts else []
             case LoadSession():
                 ids = [make_fact_id(as_mention(it), op.scope) for it in read_carried(plan).values()]
-            # With a key that was used before, this text was not read at all, so it tells no ids.
+            # With a key that was used before, this text was not read at all, so it gives no ids.
             case Remember() if self.log.find_key_holder(op, self.log.find_own_batch(op)) is None:
                 found = read_extracted(op, plan, self.context.config)
                 ids = [
@@ -307,41 +305,40 @@ class ArchiveModel(OracleModel):
     # Judging.
 
     def judge_failure(self, op: ArchiveOperation, outcome: Refused | Failed) -> None:
-        """Demand that nothing changed, and for a good reason."""
+        """Demand that a failed or refused request changed nothing, and had a reason."""
         error, demand, batch = outcome.error, self.context.demand, self.log.find_own_batch(op)
         is_telling = isinstance(op.request, TELLING)
-        rule, message = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED, "a failing service"
+        rule = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED
         is_of_service = isinstance(error, errors.ModelFailed | errors.EmbedFailed)
-        demand(not is_of_service, rule, f"{message} made it fail: {error}")
+        demand(not is_of_service, rule, f"a model or an embedder made a request fail: {error}")
         if op.record is not None or isinstance(op.request, DeleteArchival | LoadSession):
-            pass  # what an agent server is refused, or a load, another model judges
+            pass  # refusals to an agent server, or of a load, are judged by other models
         elif isinstance(error, errors.KeyReused) and op.error is None:
-            holder, message = (
-                self.log.find_key_holder(op),
-                "the same request under one key was taken for another one",
-            )
+            holder = self.log.find_key_holder(op)
+            message = "the same request under one key was taken for another one"
             demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, message)
         # How many requests are in flight Promises knows, and whether the agent is closed Closing.
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
             due = op.error or self.find_lack(op, error)
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
-            is_fair = is_same(due, error) or (op.error is None and is_unknown)  # which sessions judge
+            is_right = is_same(due, error) or (op.error is None and is_unknown)  # SessionModel judges it
             rule = rules.SHARED_AS_GRANTED if isinstance(error, errors.NotShared) else rules.REFERENCE_AGREES
-            demand(is_fair, rule, "refused without a reason", op.error, error)
-        op.is_refuted, message = True, "refused or failed, and is durable"
-        demand(batch is None or not batch.did, rules.REFERENCE_AGREES, message, batch and batch.did, outcome)
+            message = f"the error that {type(op.request).__name__} is refused with"
+            demand(is_right, rule, message, due or "none", error)
+        op.is_refuted, message = True, "what a refused or failed request has stored"
+        demand(batch is None or not batch.did, rules.REFERENCE_AGREES, message, {}, batch and batch.did)
 
     def find_lack(self, op: ArchiveOperation, error: errors.Error) -> errors.Error | None:
-        """Return why a request may be refused that lacks what it names: a current fact, or a category that is
-        listed no more, and was never stored for all that is known."""
+        """Return the error for a request that names no current fact, or a category that is neither listed nor
+        stored, or an archive that is not shared."""
         match op.request:
             case UpdateEntity(entity_id=key) if any(
                 it.entity is None for it in self.log.states_since(key, op)
             ):
                 return NotFound("entity", key)
             case Summarise(category=name) | EvolveCategory(category=name) if name not in op.listed:
-                # A category that is not listed any more can be used as long as it has members; a world that
-                # loses rows may have lost the last of them.
+                # A category that is not listed any more can be used as long as it has members, which the
+                # world may have destroyed.
                 is_stored = bool(self.log.members(name)) and not self.context.surroundings.atlas.losses
                 return None if is_stored else errors.BadOption("category", show_value(name), "")
             case Recall():
@@ -352,8 +349,9 @@ class ArchiveModel(OracleModel):
         demand, request = self.context.demand, op.request
         value: Any = outcome.value
         is_read = not op.record or isinstance(value, RecordAdded)
-        demand(op.error is None, rules.REFERENCE_AGREES, "done, and must be refused", op.error, outcome)
-        demand(is_read, rules.REFERENCE_AGREES, "what was read of a record", RecordAdded.__name__, value)
+        message = "the reply to a malformed request"
+        demand(op.error is None, rules.REFERENCE_AGREES, message, op.error, outcome)
+        demand(is_read, rules.REFERENCE_AGREES, "the reply about a record", RecordAdded.__name__, value)
         lacks = [item for item in outcome.degraded if not item.name.endswith(BY_USHER)]
         self.degradations.judge_names(lacks)
         if op.error is not None or not is_read:
@@ -374,7 +372,8 @@ class ArchiveModel(OracleModel):
                 self.reads.judge(op, value)
             case LoadSession() if value is None:
                 own = self.log.find_own_batch(op)
-                demand(own is None, rules.HANDOFF_AS_DECLARED, "facts are stored, and not named", None, own)
+                message = "a load stores facts that its reply does not name"
+                demand(own is None, rules.HANDOFF_AS_DECLARED, message, None, own)
             case ShareArchive():
                 self.sharing.judge_shared(op, value, self.writes.find_batch(op, value))
             case _:
@@ -389,8 +388,10 @@ class ArchiveModel(OracleModel):
             self.degradations.judge(op, lacks, batch, count)
 
     def find_fit(self, query: str, content: str, record: str) -> tuple[int, int]:
-        """Return how well a record fits the query of the last search, by its text or by what it told: at
-        least, at most."""
+        """Return how well a record fits the query of the last search, at least and at most.
+
+        It fits by its text, or by the facts that were read from it.
+        """
         if self.searched is None:
             return fit_alone(query, content, record)
         texts = list_with_dates(query, self.searched, self.context.config)
@@ -398,17 +399,17 @@ class ArchiveModel(OracleModel):
         states = [self.log.states_since(key, self.searched) for key in self.log.facts.entries]
         fits = [[measure_fit(it, texts, record) for it in each] for each in states]
         low, high = (max(map(end, fits), default=0) for end in (min, max))
-        # A fact that storage has lost fits no query any more, so nothing is due for certain.
+        # A fact that storage has lost fits no query any more, so no fact is surely due.
         return max(own, 0 if self.context.surroundings.atlas.losses else low), max(own, high)
 
     # For the workload and the audit.
 
     def known_ids(self) -> tuple[str, ...]:
-        """Return every id that was ever stored, or may have been."""
+        """Return every fact id that was ever stored, or may have been."""
         return tuple(self.log.known)
 
     def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """Return the requests whose replies settle everything."""
+        """Return requests whose replies show everything that is stored."""
         known, most = {key: self.log.state(key) for key in self.log.known}, limits.RECALL_LIMIT_MAX
         kinds = LISTED if self.resource_ids or any(state.links for state in known.values()) else ()
         names = {state.entity.name: None for state in known.values() if state.entity}

@@ -1,8 +1,7 @@
-"""Operations: requests as their answers tell them, and the batches that were sent for them.
+"""Operations: requests with their questions and answers, and the batches that were sent for them.
 
-Law 1. What was asked and not answered has timed out once anything else is asked: judges observe only answers
-that a memory takes. Law 2. After a conflict an operation looks up, and asks, anew; what was read of
-its text before holds on.
+Law 1. A question without an answer has timed out once another one is asked: only answers that a memory takes
+are observed. Law 2. After a conflict an operation reads and asks anew, but keeps the answers about its text.
 """
 
 import json
@@ -40,13 +39,13 @@ from umi_sim.judge.plain.scores import sound_vectors
 
 DAYS_WAITED_MAX: Final = 400
 OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
-"""The steps whose answers hold on after a conflict."""
+"""The steps whose answers are kept after a conflict."""
 
 
 class Exchange(Owner):
-    """One question, what it asked, and the answer; None if none has come.
+    """One question and its answer; None if there is none.
 
-    `at_ms`: when that came, on its clock; `position`: how many batches were durable by then.
+    `at_ms`: the time of the answer, by the memory's clock; `position`: how many batches were durable then.
     """
 
     step: str
@@ -62,7 +61,7 @@ class Exchange(Owner):
 
     @property
     def question(self) -> str:
-        """Return the prompt without what it says of the last reply."""
+        """Return the prompt without the problem of the last reply."""
         return self.prompt.partition("\nINPUT problem = ")[0]
 
     @property
@@ -72,7 +71,7 @@ class Exchange(Owner):
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """Return what a model was asked about, each input by its name."""
+        """Return the inputs of the prompt, by name."""
         lines = (line for line in self.prompt.split("\n") if line.startswith("INPUT "))
         named = (line.removeprefix("INPUT ").partition(" = ") for line in lines)
         return {name: json.loads(value) for name, _, value in named}
@@ -89,11 +88,11 @@ class Exchange(Owner):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return the texts of which it asked vectors."""
+        """Return the texts whose vectors it asks for."""
         return self.effect.texts if isinstance(self.effect, Embed) else ()
 
     def vectors(self, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
-        """Return the vectors of so many texts; none where none came."""
+        """Return the vectors of `count` texts, None for each missing one."""
         known = self.answer.vectors if isinstance(self.answer, Embedded) else ()
         found = sound_vectors(known, count, dims)
         return (None,) * count if found is None else found
@@ -103,7 +102,7 @@ NOT_ASKED: Final = Exchange("", "", None)
 
 
 class BatchContext(Owner):
-    """What an operation knew when it sent a batch; `at_ms`: when it planned it, on its clock."""
+    """The answers that an operation had when it sent a batch; `at_ms`: when it planned it, by its clock."""
 
     attempts: tuple[Exchange, ...]
     at_ms: int
@@ -116,20 +115,22 @@ class BatchContext(Owner):
         return next(reversed(self.tried(step)), None)
 
     def questions(self, step: str) -> list[Exchange]:
-        """Return of each question of this step the attempt that counts; if an interceptor kept the answers
-        from the memory, what it gave in their place."""
+        """Return the attempt that counts for each question of this step.
+
+        If an interceptor kept the answers from the memory, that is its own answer.
+        """
         tried = self.tried(step)
         # `turned_away` notes these without a question. Else, per question, the last attempt counts:
         # tried p1 (timeout), p2 "x", p1 "y"  ->  p1 "y", p2 "x"
         kept_away = [it for it in tried if it.effect is None][-1:]
         return kept_away or list({it.question: it for it in tried}.values())
 
-    def heard(self, step: str) -> list[Answer]:
+    def answers(self, step: str) -> list[Answer]:
         return [it.answer for it in self.tried(step) if it.answer is not None]
 
     def rows(self, step: str) -> list[Row]:
         """Return the rows that a step was given, in all its reads."""
-        return [row for it in self.heard(step) if isinstance(it, ReadDone) for row in it.rows]
+        return [row for it in self.answers(step) if isinstance(it, ReadDone) for row in it.rows]
 
     def text(self, step: str) -> str | None:
         """Return what a model replied to the last attempt, if that was answered."""
@@ -144,21 +145,20 @@ class BatchContext(Owner):
         return (self.last("embed") or NOT_ASKED).vectors(count, dims)
 
     def without(self, steps: tuple[str, ...]) -> "BatchContext":
-        """Return what it would have known if these steps had got no answer."""
+        """Return the same without the answers to these steps."""
         return BatchContext(tuple(it for it in self.attempts if it.step not in steps), self.at_ms)
 
 
 class ArchiveOperation(Owner):
-    """One request, and what was asked and answered for it.
+    """One request, with its questions and answers.
 
-    `began` and `ended` count events, `position` batches: how many were durable when it was issued.
-    `listed`: the categories of the memory that it was asked of, each with what belongs there.
-    `began_ms` is the memory's clock, `asked_ms` the world's. `record`: the request of one that adds an
-    archival record, whose text is remembered. `is_unasked`: of upkeep, which brings back no text that another
-    has replaced. `attempts`: those that its present plan rests on; `past`: those of earlier plans.
-    `planned_ms`: when the present plan was sent first; `first_ms`: when its first question was. `plans`: by
-    the event of each batch that was sent. `elsewhere`: how many batches of other agents were durable when it
-    was issued, if it is about their archives.
+    `began` and `ended` count events, `position` durable batches, when it was issued. `listed`: the categories
+    that the memory listed then, with their descriptions. `began_ms` is the memory's clock, `asked_ms` the
+    world's. `record`: the request that adds an archival record, whose text is remembered. `is_unasked`: it is
+    upkeep, which restores no text that another has replaced. `attempts`: those of its present plan; `past`:
+    those of earlier plans. `planned_ms`: when the present plan was sent first; `first_ms`: when its first
+    question was. `plans`: by the event of each batch that was sent. `elsewhere`: how many batches of other
+    agents were durable when it was issued, if it is about their archives.
     """
 
     request: Any
@@ -204,11 +204,11 @@ class ArchiveOperation(Owner):
 
     @property
     def looked_up(self) -> list[str]:
-        """Return the ids of the facts of its text, as it has asked for them."""
+        """Return the ids that it has looked up: those of the facts of its text."""
         asked = [it.effect.query for it in self.plan.tried("lookup") if isinstance(it.effect, Read)]
         return [it.id for query in asked if isinstance(query, ByIds) for it in query.addresses]
 
-    # What was asked and answered.
+    # Questions and answers.
 
     def sent(self, step: str, event: str, effect: Asked, now_ms: int) -> None:
         self.first_ms = now_ms if self.first_ms is None else self.first_ms
@@ -226,8 +226,8 @@ class ArchiveOperation(Owner):
             self.attempts.append(it)
         it.answer, it.at_ms = answer, now_ms
         if step == "commit" and isinstance(answer, EffectFailed) and answer.kind == "conflict":
-            # The conflict says that rows have changed since they
-            # were read; what the model read in the text stays true.
+            # Rows have changed since they were read; the answers of
+            # models about the text are still valid.
             self.past += self.attempts
             self.attempts = [it for it in self.attempts if it.step in OF_TEXT]
             self.planned_ms = None
@@ -235,27 +235,27 @@ class ArchiveOperation(Owner):
 
     @property
     def plan(self) -> BatchContext:
-        """Return what it knows by now."""
+        """Return what a batch would be planned from now."""
         return BatchContext(
             tuple(self.attempts), self.began_ms if self.planned_ms is None else self.planned_ms
         )
 
 
 def find_day(op: ArchiveOperation, config: Config) -> int | None:
-    """Return the day from which words such as `yesterday` count in a text; None if nothing says which."""
+    """Return the day from which words such as `yesterday` count in a text; None if it is not known."""
     request = op.request
     if isinstance(request, Memorize):
         return None if request.happened_ms is None else day_of(request.happened_ms, config)
     if request.event_time_ms is not None:
         return day_of(request.event_time_ms, config)
     first, last = (day_of(ms, config) for ms in (op.began_ms, op.first_ms or op.began_ms))
-    # A request may wait for a recovery, or for its turn: only what it asks tells on which day it went on.
+    # A request may wait for a recovery, or for its turn: only its questions show the day on which it went on.
     days = range(first, min(last, first + DAYS_WAITED_MAX) + 1)
     return first if last <= first else next((day for day in days if tells_day(op, day, config)), first)
 
 
 def list_texts(query: str, op: ArchiveOperation, config: Config) -> tuple[str, ...]:
-    """Return the texts by which a query is searched for words: as it is, and with its dates, if any."""
+    """Return the texts of a search by words: the query as it is, and with its dates, if it has any."""
     return tuple(dict.fromkeys((query, *list_with_dates(query, op, config))))
 
 
@@ -269,7 +269,7 @@ def list_with_dates(query: str, op: ArchiveOperation, config: Config) -> tuple[s
 
 
 def tells_day(op: ArchiveOperation, day: int, config: Config) -> bool:
-    """Return whether a request has asked as one of this day does."""
+    """Return whether the questions of a request are those of one that went on at this day."""
     asked = [*op.past, *op.attempts]
     if days := [it.inputs["told"] for it in asked if it.step == "extract" and it.inputs]:
         return bool(days[0] == name_day(day))
@@ -287,7 +287,7 @@ def read_stated(op: ArchiveOperation, config: Config) -> str:
 
 
 def read_extracted(op: ArchiveOperation, plan: BatchContext, config: Config) -> Extraction | None:
-    """Return what a model found in the text; None if no answer was of use: then the text is notes."""
+    """Return the facts that a model found in the text; None without a usable answer: then it is notes."""
     request, reply = op.request, plan.text("extract")
     if not isinstance(request, Remember) or reply is None:
         return None
@@ -302,7 +302,7 @@ def list_mentions(op: ArchiveOperation, found: Extraction | None, config: Config
     return found.entities if found is not None else notes_of_text(read_stated(op, config))
 
 
-# What a memorize comes to, and a fact that is given.
+# The facts of a memorized text, and a given fact.
 
 LINKS_MAX: Final = 3
 HOME: Final = {
@@ -317,15 +317,14 @@ Categorised = tuple[Mention, tuple[str, ...]]  # a statement, and the categories
 
 
 def read_units(plan: BatchContext, day: int | None = None) -> dict[Unit, tuple[ExtractedFact, ...] | None]:
-    """Return what was read, with what the last answer to each question tells; None if it is of no use.
+    """Return by unit the facts of the last answer; None if that is of no use.
 
-    `day`: from which words such as `yesterday` count, if that is known.
+    `day`: the day from which words such as `yesterday` count, if that is known.
     """
     units: dict[Unit, tuple[ExtractedFact, ...] | None] = {}
     for it in (it for it in plan.tried("extract") if it.inputs):  # not those of interceptors
         unit = str(it.inputs["memory_type"]), str(it.inputs["text"])
-        # A later attempt at the same unit takes the place of
-        # an earlier one, so the dict ends with what counts.
+        # A later attempt at the same unit replaces an earlier one.
         found = parse_memories(it.text) if it.text is not None else None
         units[unit] = date_facts(found.memories, day) if isinstance(found, Memories) else None
     return units
@@ -341,7 +340,7 @@ def date_facts(facts: tuple[ExtractedFact, ...], day: int | None) -> tuple[Extra
 def read_memorized(
     plan: BatchContext, scope: Scope, listed: Iterable[str], day: int | None
 ) -> dict[str, Categorised]:
-    """Return the facts of a text by id, in the order in which they were told, in all categories named."""
+    """Return the facts of a text by id, in the order of the answers, each with all its categories."""
     extracts = [
         (norm(it.content), *categorise(it, kind, listed))
         for (kind, _), read in read_units(plan, day).items()
@@ -363,14 +362,14 @@ def categorise(extracted: ExtractedFact, kind: str, names: Iterable[str]) -> Cat
     name = extracted.name if is_named else auto_name(extracted.content)
     known = {norm(name): name for name in names}
     listed = [known[key] for key in map(norm, extracted.categories) if key in known]
-    # Categories are found by their folded name and written
-    # as they are listed; without one, that of the type.
+    # Categories are matched by their folded names and spelled
+    # as they are listed; without any, that of the type counts.
     categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
     return Mention(ENTITY_TYPE[kind], name, extracted.content, CONFIDENCE_PPM, is_named, kind), categories
 
 
 def home_of(kind: str, listed: Iterable[str]) -> str:
-    """Return the category of a memory type; the first one if that is not listed."""
+    """Return the category of a memory type; the first listed one if that is not listed."""
     names = list(listed)
     known = [name for name in names if norm(name) == HOME[kind]]
     return (known or names)[0]
@@ -383,17 +382,17 @@ def read_given(request: CreateEntity, listed: Iterable[str]) -> Categorised:
     return Mention(ENTITY_TYPE[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind), homes
 
 
-# The facts that a session carries, as they were read where they were told.
+# The facts that a session carries, as they were read from the archive of the agent that saved it.
 
 
 def read_carried(plan: BatchContext) -> dict[str, Entity]:
-    """Return the facts by id, in the order of the question, as far as a text has room for them."""
+    """Return the facts by id, in the order of the question, as far as they fit into one text."""
     asked = plan.last("facts")
     query = asked.effect.query if asked is not None and isinstance(asked.effect, Read) else None
     found = {row.address.id: row.body for row in asked.rows} if asked is not None else {}
     keys = [it.id for it in query.addresses] if isinstance(query, ByIds) else []
     carried = {key: it for key in keys if isinstance(it := found.get(key), Entity)}
-    # The one that was told first is left out first: each takes its bytes and a line end.
+    # The oldest is left out first: each takes its bytes and a line end.
     while sum(size(it.content) + 1 for it in carried.values()) > TEXT_BYTES_MAX:
         del carried[next(iter(carried))]
     return carried

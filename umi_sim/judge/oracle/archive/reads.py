@@ -1,7 +1,7 @@
 """Judge get_entity, count and lists: each shows what was stored at one position between request and reply.
 
-Law 1. Of a row that is shown, each field that is known is as it was there. Law 2. A page leaves out nothing
-that was there, of the rows that its filter surely leaves.
+Law 1. Each known field of a row that is shown has its value at that position. Law 2. A page leaves out no row
+of that position that its filter surely includes.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
 LISTED: Final = ("entity", "ended", "resource", "category", "membership", "subcategory", "reflection")
-BROKEN_BY: Final = {  # by kind, if a row shows what it does not
+BROKEN_BY: Final = {  # by kind of a row that is shown wrongly
     "resource": rules.ACKNOWLEDGED_IS_DURABLE, "category": rules.DERIVED_FOLLOWS_SOURCE,
     "reflection": rules.REFLECTION_OF_SESSION, "subcategory": rules.REFERENCE_AGREES,
     "membership": rules.REFERENCE_AGREES,
@@ -44,16 +44,17 @@ class Reads(ArchivePart):
             self.judge_cursor(request, value)
         if isinstance(value, Listed):
             known = [row.address.id for row in op.plan.rows("read") if is_damaged(row)]
-            # Only a row that storage gave out damaged may be reported so; else the page hides a sound row.
-            lies, message = [key for key in value.damaged if key not in known], "rows are called damaged"
-            self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, message, known, lies)
+            # Only a row that storage gave as damaged may be reported so; else the page hides a sound row.
+            others = [key for key in value.damaged if key not in known]
+            message = "sound rows reported as damaged"
+            self.demand(not others, rules.ERROR_IS_NOT_EMPTY, message, known, others)
         found: Finding | None
-        # Mostly the last position explains the read at once. If none does, the message is about the last
-        # one, which comes first in `findings`.
+        # Mostly the last position explains the read. If none does, the message is about that one, which
+        # comes first in `findings`.
         for position in reversed(self.log.positions(op)):
             if isinstance(request, Count):
                 count, rule = len(self.list_facts_at(position, request.types)), rules.ERROR_IS_NOT_EMPTY
-                found = None if value == count else (rule, "the count is wrong", count, value)
+                found = None if value == count else (rule, "the count of facts", count, value)
             elif isinstance(request, List):
                 found = self.find_wrong_row(op, value, position)
             else:
@@ -67,19 +68,19 @@ class Reads(ArchivePart):
     def judge_entity(self, op: ArchiveOperation, value: Entity | Ended | None) -> None:
         key, own_id = op.request.entity_id, value.id if value else ""
         is_ours = own_id == key or not self.context.is_elsewhere(own_id)
-        self.demand(is_ours, rules.SCOPE_APART, f"{own_id} is shown in the place of {key}", key, value)
+        self.demand(is_ours, rules.SCOPE_APART, f"the fact that is shown as {key}", key, value)
         states = self.log.states_since(key, op)
         holds = any(value == (state.ended or state.entity) for state in states)
         rule = self.log.choose_rule(key, states, value)
-        self.demand(holds, rule, f"{key} is shown otherwise", states[:3], value)
+        self.demand(holds, rule, f"the fact {key} as it is shown", states[:3], value)
 
     def list_facts_at(self, position: int, types: tuple[str, ...] | None) -> list[Entity]:
         found = (self.log.facts.at(key, position).entity for key in self.log.facts.entries)
         return [it for it in found if it is not None and it.type in (types or ENTITY_TYPES)]
 
     def judge_cursor(self, request: List, value: Listed) -> None:
-        """Demand that the next page begins behind this one and behind where this one began."""
-        # A cursor is "kind/last id": pages go on behind it, also if that row has gone since.
+        """Demand that the next page begins after this one."""
+        # A cursor is "kind/last id": the next page begins after it, even if that row is deleted.
         of_kind, ids = f"{request.kind}/", [*(row.id for row in value.rows), *value.damaged]
         begin = max(of_kind + max(ids, default=""), request.cursor or "")
         is_onward = value.cursor is None or (value.cursor.startswith(of_kind) and value.cursor >= begin)
@@ -122,11 +123,11 @@ class Reads(ArchivePart):
         is_any = may_hold(request.where, kind, self.context.scope)
         others = [row for row in rows if not (is_any and meets(request.where, fields_of(row)))]
         if others:
-            return rules.FILTER_NARROWS, f"rows of {kind} that the filter leaves out", request.where, others
+            return rules.FILTER_NARROWS, f"rows of {kind} that the filter excludes", request.where, others
         known = {str(it["id"]): it for it in self.list_rows_at(kind, position)}
         for row in rows:
-            # Of a segment it is known that its text is there, not
-            # where a model cut it, so its fields are not compared.
+            # A model decides how a text is divided into segments,
+            # so the fields of a segment are not compared.
             key = getattr(row, "parent_id", None) or row.id
             due = known.get(key, {} if kind == "subcategory" else None)
             got = {name: getattr(row, name) for name in due or ()} if key == row.id else due
@@ -134,7 +135,7 @@ class Reads(ArchivePart):
             if due is None or got != due or not is_said:
                 states = self.log.states_since(key, op)
                 rule = BROKEN_BY.get(kind) or self.log.choose_rule(key, states, row)
-                return rule, f"{row.id} is shown otherwise", due, row
+                return rule, f"the row {row.id} as it is shown", due, row
         # A category has no row before its first member, and may have none after its last.
         sure = {key: it for key, it in known.items() if it.get("member_count", 1)}
         begin, _, after = (request.cursor or "").partition("/")  # any text is a place in the order
@@ -149,13 +150,12 @@ class Reads(ArchivePart):
         return (rules.ACKNOWLEDGED_IS_DURABLE, message, lost, all_ids) if lost else None
 
     def list_said(self, row: Resource) -> list[str]:
-        """Return what may be said of what a text holds: what models have said, or nothing."""
+        """Return the descriptions that a payload may have: those by models, or none."""
         known = self.log.said.get((row.parent_id or row.id, (row.modality, row.text)), ())
         return ["", *(it.text for it in known)]
 
     def list_rows_at(self, kind: str, position: int) -> Iterator[Known]:
-        """Return what is certain of the rows of a kind; what groups there are follows from vectors, which are
-        judged where they are known."""
+        """Yield the known fields of the rows of a kind; groups are judged by umi_sim/judge/invariants."""
         facts = {key: self.log.facts.at(key, position) for key in self.log.facts.entries}
         scope = self.context.scope
         homes = {name: category_id(scope, name) for name in self.context.abouts}

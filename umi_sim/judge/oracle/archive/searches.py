@@ -1,11 +1,11 @@
-"""Searches: what a query was taken for, and which hits are due.
+"""Searches: how a query was resolved, and which hits are due.
 
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
 for the same words after the same turns. Law 2. The hits of a recall are those that are due at some position
-of each archive that it searches; while searches lag, without some that changed shortly before. What lies
-beside a hit was so at a position, too. Law 3. A retrieve is lived again from its answers alone, by nothing of
-the memory's own table: after enough, and where nothing is needed, nothing is asked; the hits are what the
-answers gave.
+of each archive that it searches; while searches lag, facts that changed shortly before may be missing. What
+is shown beside a hit was stored at some position, too. Law 3. A retrieve is repeated from its answers alone,
+without the memory's own table: after enough hits, and if nothing is needed, nothing more is asked; the hits
+are those of the answers.
 """
 
 from collections import Counter
@@ -34,15 +34,7 @@ from umi_core.language.terms import split_query, split_terms
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent, Recall
-from umi_core.messages.results import (
-    Hit,
-    LevelHit,
-    LevelTried,
-    Recalled,
-    Resolution,
-    Retrieved,
-    StopReason,
-)
+from umi_core.messages.results import Hit, LevelHit, LevelTried, Recalled, Resolution, Retrieved, StopReason
 from umi_core.policies.ranking import united_ppm
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.policies.term_scores import score_rows
@@ -78,7 +70,7 @@ from umi_sim.record import rules
 KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
 FRESH_MAX: Final = 3  # facts that may be hidden or not: 2 ** 3 sets at each position
-VIEWS_MAX: Final = 8  # that a recall may have; of one with more its hits are true, each by itself
+VIEWS_MAX: Final = 8  # of a recall; with more views only each hit by itself is judged
 Sight = tuple[Archive, int, tuple[str, ...]]  # an archive at a position, and facts that searches lack yet
 View = tuple[Sight, ...]  # of each archive
 Asking = Recall | Descent
@@ -87,7 +79,7 @@ Scores = dict[str, int]  # by the id of a fact
 
 
 class ExpectedRewrite(Data):
-    """What an answer made of a question, and until when it is kept; `tick` counts events."""
+    """The resolution that an answer gave, and until when the memory keeps it; `tick` counts events."""
 
     resolution: Resolution
     lapses_ms: int
@@ -100,11 +92,10 @@ AGAIN: Final = "again"
 
 
 class Path(Owner):
-    """A retrieve as its answers tell it: what it must have asked, and what it must reply.
+    """A retrieve repeated from its answers: what it must have asked, and what it must reply.
 
-    `asked`: the levels that are asked for. `names`: the degradations that are due. `steps`: those at which
-    something is asked, in their order. `levels`: those that were reached. `astray`: questions that are not as
-    they are due.
+    `asked`: the levels that are asked for. `names`: the degradations that are due. `steps`: those that ask,
+    in order. `levels`: those that were reached. `wrong`: questions that are not as they are due.
     """
 
     op: ArchiveOperation
@@ -117,7 +108,7 @@ class Path(Owner):
     steps: list[str] = []
     levels: list[LevelTried] = []
     found: list[LevelRow] = []
-    astray: list[tuple[str, object, object]] = []
+    wrong: list[tuple[str, object, object]] = []
     stop: StopReason = "exhausted"
     vector: tuple[int, ...] | None = None
 
@@ -128,15 +119,16 @@ class Path(Owner):
         self.asked = [level for level in levels if may_hold(request.where, level, self.scope)]
 
     def ask(self, step: str, due: Any, tried: list[Exchange] | None = None) -> Answer | None:
-        """Go through a step that asks for this; return the answer, None if the step had to do without.
+        """Take a step whose question must be `due`; return its answer, None if it has no usable one.
 
         `tried`: its attempts, if these are not all of the step.
         """
         self.steps.append(step)
-        tried = self.op.plan.tried(step) if tried is None else tried
-        answer = tried[-1].answer if tried else None
-        if tried and tried[-1].effect is not None and (got := describe_question(tried[-1], due)) != due:
-            self.astray.append((f"what {step} asks for", due, got))
+        attempts = self.op.plan.tried(step) if tried is None else tried
+        answer = attempts[-1].answer if attempts else None
+        last = attempts[-1] if attempts else None
+        if last and last.effect is not None and (got := describe_question(last, due)) != due:
+            self.wrong.append((f"the question of {step}", due, got))
         if answer is not None and not isinstance(answer, EffectFailed):
             return answer
         self.lose(step)
@@ -152,9 +144,8 @@ class Path(Owner):
         found = judge_rewrite(rewrite, query, turns, floor_ppm) if rewrite is not None else None
         return found if found is not None and found.outcome == "resolved" else None
 
-    # The way.
-
-    def walk(self) -> None:
+    def follow(self) -> None:
+        """Take all steps, in the order of the specification."""
         request, asked = self.op.request, self.asked
         if not asked:
             self.stop = "nothing_asked"
@@ -167,8 +158,8 @@ class Path(Owner):
         query = self.resolution.query if self.resolution is not None else request.query
         self.steps += ["resolve"] if self.op.plan.last("resolve") is not None else []
         is_new = True
-        # Words are embedded once, where they are new: at the first level, even if that one is not asked
-        # for, and wherever a model has given other words.
+        # Words are embedded when they are new: at the first level, even if that level is not asked for, and
+        # at each level for which a model has given other words.
         for level in ALL:
             if is_new:
                 self.embed(level, query)
@@ -183,10 +174,10 @@ class Path(Owner):
                     break
                 is_new, query = after != query, after
         failed = [it.level for it in self.levels if it.is_failed]
-        # nothing found is only believed if every level was read: those that failed are asked once more
+        # without any hit, the levels whose reads failed are read once more
         if failed and not self.found:
             self.steps.append(AGAIN)
-            answers = [it.rows for it in self.op.plan.heard(AGAIN) if isinstance(it, ReadDone)]
+            answers = [it.rows for it in self.op.plan.answers(AGAIN) if isinstance(it, ReadDone)]
             for it in (it for it in self.levels if it.is_failed):
                 count = len(self.list_texts(it.query))
                 found = rank_level(it.level, (), answers[:count], self.least_ppm)
@@ -210,8 +201,10 @@ class Path(Owner):
         return list_texts(query, self.op, self.config)
 
     def search(self, level: str, query: str) -> list[LevelRow]:
-        """Return what the lists of a level give, in order, cut. Lists are united, so each is twice as long
-        as what is wanted; a model is shown no fewer."""
+        """Return the hits of a level, in order, cut to the limit.
+
+        Two lists are united, so each has twice the limit; at least the number of hits that a model ranks.
+        """
         request, is_ranked = self.op.request, self.op.request.rank == "model"
         limit = max(2 * request.limit_per_level, limits.RANK_CANDIDATE_COUNT_MAX if is_ranked else 0)
         what = KINDS[level], self.least_ppm, limit
@@ -230,14 +223,14 @@ class Path(Owner):
         tried, found = self.op.plan.tried(step), list[tuple[Row, ...] | None]()
         asked = list(dict.fromkeys(find_text(it) for it in tried))
         if tried and asked != [*texts]:
-            self.astray.append((f"the texts that {step} searches for", texts, asked))
+            self.wrong.append((f"the texts that {step} searches for", texts, asked))
         for text in texts:
             answer = self.ask(step, (*what, text), [it for it in tried if find_text(it) == text])
             found.append(answer.rows if isinstance(answer, ReadDone) else None)
         return found
 
     def rank(self, level: str, query: str, found: list[LevelRow]) -> list[LevelRow]:
-        """Return what is found in the order that a model gives."""
+        """Return the rows in the order that a model gives."""
         found, count = found[: limits.RANK_CANDIDATE_COUNT_MAX], self.op.request.limit_per_level
         shown = [
             {"id": f"c{n}", "text": cut(it.shown, SHOWN_BYTES), **it.times} for n, it in enumerate(found, 1)
@@ -253,7 +246,7 @@ class Path(Owner):
         return [by_alias[alias] for alias in order.aliases]
 
     def decide(self, level: str, query: str, *, is_news: bool) -> tuple[StopReason, str]:
-        """Return why the search ends behind this level, and the next words. `is_news`: it gave any row."""
+        """Return why the search ends after this level, and the next query. `is_news`: it gave a row."""
         request = self.op.request
         # The order of these tests is the order of reasons:
         # enough comes before the limits, which need no model.
@@ -271,14 +264,14 @@ class Path(Owner):
         answer = self.ask(f"enough_{level}", {"query": query, "found": shown})
         if not isinstance(answer, ModelReplied):
             return "exhausted", query
-        # What was found counts as said, so the next words may speak of it.
+        # The hits count as turns, so the next query may refer to them.
         turns = (*self.turns, *(Turn("tool", text) for text in texts))
         after = self.read_rewritten(answer.text, query, turns)
         is_done = parse_decision(answer.text).is_enough
         return "enough" if is_done else "exhausted", after.query if after is not None else query
 
     def reply(self, value: Retrieved) -> tuple[Retrieved, list[LevelRow]]:
-        """Return what it must reply, and its hits; how many a level gave is left as it came."""
+        """Return the reply that is due, and its hits; the numbers of rows by level are taken from `value`."""
         request, is_needless = self.op.request, self.stop in ("nothing_asked", "not_needed")
         best = self.found
         if request.rank == "vector":
@@ -289,7 +282,7 @@ class Path(Owner):
         due = structs.replace(
             value, query=request.query if is_needless else self.levels[-1].query,
             resolution=None if is_needless else value.resolution, asked=tuple(self.asked),
-            hits=tuple(to_level_hit(it) for it in best),
+            hits=tuple(LevelHit(*(getattr(it, name) for name in LevelHit.__struct_fields__)) for it in best),
             tried=tuple(
                 structs.replace(it, found_count=n) for it, n in zip(self.levels, counts, strict=False)
             ),
@@ -301,7 +294,7 @@ class Path(Owner):
 
 
 class Searches(ArchivePart):
-    """Judges recalls, retrieves and searches. `rewrites`: what this life was told about each question."""
+    """Judges recalls, retrieves and searches. `rewrites`: the resolutions that this life got, by query."""
 
     degradations: Degradations
     log: BatchLog
@@ -314,28 +307,28 @@ class Searches(ArchivePart):
         is_wanted, text = is_deep(query, request.deep), op.plan.text("expand")
         read = parse_variants(text, query) if is_wanted and text is not None else None
         due = read.texts if isinstance(read, Variants) else (query,)
-        is_fair = value.variants == due and (is_wanted or not op.plan.heard("expand"))
-        self.demand(is_fair, rules.DEEP_BY_TRIGGER, "variants", due, value.variants)
-        is_asked = bool(op.plan.heard("by_words") or op.plan.heard("by_vector"))
+        is_fair = value.variants == due and (is_wanted or not op.plan.answers("expand"))
+        self.demand(is_fair, rules.DEEP_BY_TRIGGER, "the variants of a query", due, value.variants)
+        is_asked = bool(op.plan.answers("by_words") or op.plan.answers("by_vector"))
         self.sharing.judge_recall(op)
         archives = self.sharing.list_archives(op)
-        message = "searched, and the filter leaves nothing"
+        message = "archives were searched, though the filter excludes all facts"
         self.demand(archives or not is_asked, rules.FILTER_NARROWS, message, request.where)
         texts = [list_texts(it, op, self.context.config) for it in value.variants]
         every, asked = [text for each in texts for text in each], op.plan.tried("by_words")
         got, message = list(dict.fromkeys(map(find_text, asked))), "the texts that are searched for"
         is_right = not asked or op.is_turned_away or got == list(dict.fromkeys(every))
         self.demand(is_right, rules.REFERENCE_AGREES, message, every, got)
-        searched, scopes = list(dict.fromkeys(map(find_scope, asked))), [it.scope for it in archives]
-        is_right, message = (
-            not asked or op.is_turned_away or searched == scopes,
-            "the archives that are searched",
-        )
+        queries = [it.effect.query for it in asked if isinstance(it.effect, Read)]
+        searched = list(dict.fromkeys(it.scope for it in queries if isinstance(it, ByWords)))
+        scopes = [it.scope for it in archives]
+        is_right = not asked or op.is_turned_away or searched == scopes
+        message = "the archives that are searched"
         self.demand(is_right, rules.SHARED_AS_GRANTED, message, scopes, searched)
         limit, order = self.limit_of(request), [(-hit.score_ppm, hit.id) for hit in value.hits]
         is_sound = order == sorted(order) and len({hit.id: None for hit in value.hits}) == len(order) <= limit
-        message = "hits are out of order, twice there, or too many"
-        self.demand(is_sound, rules.HITS_ORDERED, message, limit, order)
+        message = "scores and ids of hits"
+        self.demand(is_sound, rules.HITS_ORDERED, message, f"{limit} at most, in order, each once", order)
         by_agent = {it.agent: it for it in archives}
         for hit in value.hits:
             message = "a hit of an archive that was not to be searched"
@@ -352,35 +345,35 @@ class Searches(ArchivePart):
             self.judge_due(op, value, names, views, texts)
         for archive, step in product(archives, ("context", "replaced")):
             hits = [it for it in value.hits if it.agent == archive.agent]
-            # Each archive is asked by itself, and the name does not tell which of them did not answer.
+            # Each archive is read by itself, and the degradation does not name the one that failed.
             is_lost = f"{step}:none" in names
             if hits and (not is_lost or len(archives) == 1):
                 self.judge_beside(op, hits, step, archive, is_lost=is_lost)
 
-    # What the query was taken for.
+    # Resolutions.
 
     def judge_resolution(
         self, op: ArchiveOperation, got: Resolution, offered: Resolution | None = None
     ) -> None:
-        """Demand what a query was taken for; no model is asked for what was `offered` on the way."""
-        request, turns, answers = op.request, self.list_turns(op.request), op.plan.heard("resolve")
+        """Demand the right resolution of a query; no model is asked if another step has `offered` one."""
+        request, turns, answers = op.request, self.list_turns(op.request), op.plan.answers("resolve")
         is_wanted = request.resolve and self.context.config.resolve_queries
         unasked = offered or resolve_without_model(request.query, turns, is_wanted, request.force)
-        is_fair, message = unasked is None or not answers, "a model was asked to resolve"
-        self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, message, (), answers)
-        # With nothing to resolve it is the query as given; else what the model replied, or, if no model was
-        # asked, what this life had been told about the same words before.
+        message = "answers of a model to a query that needs no resolution"
+        self.demand(unasked is None or not answers, rules.REWRITE_ONLY_IF_NEEDED, message, (), answers)
+        # With nothing to resolve it is the query as given; else the model's reply or, if no model was asked,
+        # an earlier resolution of the same words.
         allowed = [unasked] if unasked is not None else self.list_resolutions(op, turns)
         is_known = unasked is None and not answers
         rule = rules.REWRITE_GATE if got.outcome == "resolved" else rules.REFERENCE_AGREES
         rule = rules.CACHE_INVISIBLE if is_known else rule
-        self.demand(got in allowed, rule, "it is resolved otherwise", allowed, got)
+        self.demand(got in allowed, rule, "the resolution of a query", allowed, got)
 
     def list_turns(self, request: Asking) -> tuple[Turn, ...]:
         return shown_turns(request.turns, self.context.config.resolve_turn_count_max)
 
     def list_resolutions(self, op: ArchiveOperation, turns: tuple[Turn, ...]) -> list[Resolution]:
-        """Return what the last answer comes to; without any, what is known."""
+        """Return the resolution of the last answer; without an answer, those that the memory may know."""
         query, last = op.request.query, op.plan.last("resolve")
         if last is None:
             return [it.resolution for it in self.list_usable(op, turns)]
@@ -393,15 +386,16 @@ class Searches(ArchivePart):
         return judge_rewrite(reply, query, turns, self.context.config.resolve_confidence_min_ppm)
 
     def hear_rewrite(self, op: ArchiveOperation, answer: Answer) -> None:
-        """Demand that a memory does not ask what it knows; what it hears now it may know for a while."""
+        """Demand that a memory asks no model for a resolution that it has kept; note the new one."""
         request, now_ms = op.request, self.context.seen_ms
         if not isinstance(request, Asking) or not self.context.config.resolve_cache:
             return
         turns = self.list_turns(request)
         known = [it for it in self.list_usable(op, turns) if it.tick < op.began and now_ms < it.lapses_ms]
-        # More questions than the cache holds: the memory may have dropped any of them.
-        is_fair = not known or len(self.rewrites) > CACHED_COUNT
-        self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, "resolved a short while ago", known, answer)
+        # With more queries than the cache holds, the memory may have dropped any of them.
+        is_right = not known or len(self.rewrites) > CACHED_COUNT
+        message = "an answer about a query that was resolved a short while ago"
+        self.demand(is_right, rules.REWRITE_ONLY_IF_NEEDED, message, known, answer)
         if isinstance(answer, ModelReplied):
             found = self.read_rewritten(answer.text, request.query, turns)
             rewrite = ExpectedRewrite(found, now_ms + self.context.config.resolve_cache_ms, self.context.tick)
@@ -409,23 +403,23 @@ class Searches(ArchivePart):
                 self.rewrites.setdefault((request.query, turns), []).append(rewrite)
 
     def lapses(self) -> tuple[int, ...]:
-        """Return when what may be remembered is so no more."""
+        """Return the times at which kept resolutions lapse."""
         found = (it.lapses_ms for rewrites in self.rewrites.values() for it in rewrites)
         return tuple(at_ms for at_ms in found if at_ms >= self.context.seen_ms)
 
     def list_usable(self, op: ArchiveOperation, turns: tuple[Turn, ...]) -> list[ExpectedRewrite]:
-        """Return what a memory may have known when it was asked: alive then, and not surely replaced."""
+        """Return the resolutions that a memory may know at the request: not lapsed or surely replaced."""
         known = self.rewrites.get((op.request.query, turns), []) if self.context.config.resolve_cache else []
         alive = [it for it in known if op.began_ms < it.lapses_ms]
-        # answers r1, r2, then this recall, then r3: r2 was known when it was asked, and r3 may be by now;
-        # r1 was surely replaced
+        # answers r1, r2, then this recall, then r3: r2 was kept at the request, and r3 may be now; r1 was
+        # surely replaced
         sure = [n for n, it in enumerate(alive) if it.tick < op.began]
         return alive[sure[-1] :] if sure else alive
 
     # Hits.
 
     def leaves(self, request: Recall, it: Entity, scope: Scope) -> bool:
-        """Return whether the caller's filter leaves a fact; both ends of a range belong to it."""
+        """Return whether the filter of a request includes a fact; both ends of a range belong to it."""
         start_ms, end_ms = request.time_range or (None, None)
         is_in_time = (start_ms is None or start_ms <= it.time_ms) and (end_ms is None or it.time_ms <= end_ms)
         is_typed = request.types is None or it.type in request.types
@@ -452,42 +446,41 @@ class Searches(ArchivePart):
     def judge_hit(
         self, op: ArchiveOperation, hit: Hit, query: str, archive: Archive, *, is_fused: bool
     ) -> None:
-        """Demand that what a hit shows was so at some position, and that the request asks for it."""
+        """Demand that a hit shows a fact of some position, and that the request asks for it."""
         floor_ppm, ppm = self.floor_of(op.request), hit.relevance_ppm
-        message = f"{hit.id} is not relevant enough"
-        self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, message, floor_ppm, ppm)
-        # Which place a hit had in each list is not known here,
-        # so the score lies between no rank and the best one.
+        message, due = f"the relevance of {hit.id}", f"{floor_ppm} to {limits.PPM}"
+        self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, message, due, ppm)
+        # The place of a hit in each list is not known here, so
+        # the score lies between that without a rank and the best.
         low, high = (fused_ppm(ppm, rank_ppm) for rank_ppm in (0, limits.PPM)) if is_fused else (ppm, ppm)
         states = archive.states(hit.id)
         facts = [it.entity for it in states if it.entity is not None]
-        # All are about the same, as they have one id.
+        # All of them are about the same entities, as they have one id.
         if any(self.is_of_others(op.request, query, it, archive.scope) for it in facts):
             low, high = low * 4 // 5, high * 4 // 5
-        message = f"{hit.id} scores otherwise"
-        self.demand(low <= hit.score_ppm <= high, rules.FUSION_RULE, message, ppm, hit.score_ppm)
-        shown = [it for it in facts if is_shown(hit, it)]
-        rule, message = (
-            archive.log.choose_rule(hit.id, states, hit.version),
-            f"{hit.id} is a hit that cannot be",
+        message = f"the score of {hit.id}"
+        self.demand(
+            low <= hit.score_ppm <= high, rules.FUSION_RULE, message, f"{low} to {high}", hit.score_ppm
         )
-        # Other rules of `choose_rule` speak of writes; a hit that never was so is a fault of the search.
+        shown = [it for it in facts if is_shown(hit, it)]
+        rule = archive.log.choose_rule(hit.id, states, hit.version)
+        message = f"the fact {hit.id} as a hit shows it"
+        # The other rules of `choose_rule` are about writes; here the search is wrong.
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
         is_elsewhere = archive.log is self.log and self.context.is_elsewhere(hit.id)
         rule = rules.SCOPE_APART if not shown and is_elsewhere else rule
         if archive.agent and any(is_shown(hit, it.entity) for it in archive.log.facts.since(hit.id, 0)):
-            rule = rules.SHARED_AS_GRANTED  # it was there while the archive was not to be read
+            rule = rules.SHARED_AS_GRANTED  # it was stored while the archive was not shared
         self.demand(shown, rule, message, states[:3], hit)
-        known, message = [it.contradicts for it in shown], f"what {hit.id} contradicts"
+        known, message = [it.contradicts for it in shown], f"the contradictions of {hit.id}"
         rule = choose_rule_of_relations([FactState(entity=it) for it in shown], hit.contradicts)
         self.demand(hit.contradicts in known, rule, message, known, hit)
         is_meant = any(self.leaves(op.request, it, archive.scope) for it in shown)
-        message = f"{hit.id} is not of the filter"
+        message = f"{hit.id} is a hit that the filter excludes"
         self.demand(is_meant, rules.FILTER_NARROWS, message, op.request, hit)
 
     def list_views(self, op: ArchiveOperation, archives: list[Archive]) -> list[View]:
-        """Return what searches may show of all archives, each at a position of its own. Nothing, if that is
-        too much."""
+        """Return the views of all archives, each at a position of its own; empty if there are too many."""
         each = [self.list_sights(op, archive) for archive in archives]
         views = list[View]([()])
         for sights in each:
@@ -495,8 +488,10 @@ class Searches(ArchivePart):
         return views
 
     def list_sights(self, op: ArchiveOperation, archive: Archive) -> list[Sight]:
-        """Return what searches may show of an archive: while they lag, some facts that have changed shortly
-        before, or since, are missing. Nothing, if these are too many."""
+        """Return what searches may show of an archive; empty if that is too much.
+
+        While they lag, any of the facts that changed shortly before, or since, may be missing.
+        """
         lag_ms, entries = self.context.surroundings.lag_since(op.asked_ms), archive.log.facts.entries
         first = archive.positions(op.asked_ms, lag_ms)[0]
         fresh = [key for key, changes in entries.items() if lag_ms and changes[-1][0] > first]
@@ -534,7 +529,7 @@ class Searches(ArchivePart):
         rule = rules.FUSION_RULE if related == wanted else rules.FILTER_BEFORE_CUT
         rule = rules.HITS_ORDERED if sorted(due[-1]) == sorted(got) else rule
         rule = rule if got else rules.ERROR_IS_NOT_EMPTY
-        self.demand(got in due, rule, "other hits than are due", due[-1], got)
+        self.demand(got in due, rule, "the hits of a recall", due[-1], got)
 
     def lower_others(
         self, request: Recall, query: str, fused: list[FusedHit], views: tuple[View, View]
@@ -542,7 +537,7 @@ class Searches(ArchivePart):
         """Return the hits with four fifths of their score if they are of others than the speaker."""
         lowered = list[FusedHit]()
         for key, score_ppm, best_ppm in fused:
-            # One of two lists may have been read when the fact had ended or was not there yet.
+            # One of two lists may have been read before the fact was stored, or after it ended.
             states = (
                 (archive.log.facts.at(key, position).entity, archive.scope)
                 for view in views
@@ -553,14 +548,16 @@ class Searches(ArchivePart):
             lowered.append((key, score_ppm * 4 // 5 if is_lowered else score_ppm, best_ppm))
         return sorted(lowered, key=lambda it: (-it[1], it[0]))
 
-    def unite_lists(self, near: Scores, scores: Scores, near_view: View, said_view: View) -> Scores:
-        """Return what two lists of these positions give; a row that was written between them counts as it
-        was later."""
+    def unite_lists(self, near: Scores, scores: Scores, near_view: View, words_view: View) -> Scores:
+        """Return the union of a list by vector and one by words, each read at its view.
+
+        A row that was written between the two reads counts as in the later one.
+        """
         united = dict[str, int]()
         for key in near | scores:
             log, at, to = next(
                 (archive.log, at, to)
-                for (archive, at, _), (_, to, _) in zip(near_view, said_view, strict=True)
+                for (archive, at, _), (_, to, _) in zip(near_view, words_view, strict=True)
                 if key in archive.log.facts.entries
             )
             is_same = log.facts.at(key, at).entity == log.facts.at(key, to).entity
@@ -582,7 +579,7 @@ class Searches(ArchivePart):
         return found
 
     def list_facts(self, request: Recall, sight: Sight, text: str, vector: Vector, most: int) -> Scores:
-        """Return one list of a variant: the best so many facts, of equal ones those of the lower ids."""
+        """Return one list of a variant: the `most` best facts, of equal ones those with the lower ids."""
         archive, position, hidden = sight
         entries = archive.log.facts.entries
         known = [archive.log.facts.at(key, position) for key in entries if key not in hidden]
@@ -600,21 +597,21 @@ class Searches(ArchivePart):
     def judge_beside(
         self, op: ArchiveOperation, hits: list[Hit], step: str, archive: Archive, *, is_lost: bool
     ) -> None:
-        """Demand of each hit what was told after it, or what it has ended, as it was at some position."""
+        """Demand that each hit shows the fact after it, or those that it has ended, as of some position."""
         is_next, ids, request = step == "context", [it.id for it in hits], op.request
         got = [(it.next_id, it.next_content) if is_next else it.replaced for it in hits]
         find, empty = (self.find_next, (None, "")) if is_next else (self.find_replaced, ())
         find = (lambda *_: [empty for _ in hits]) if is_lost else find
         positions = archive.positions()
         due = [find(request, ids, archive, at) for at in positions]
-        # Right but for the filter? Then it is the filter that was forgotten, and its rule is named.
+        # If it is right without the filter, the filter was not applied, and its rule is broken.
         bare = structs.replace(request, where=(), types=None, time_range=None)
         is_filtered = got in due or got not in [find(bare, ids, archive, at) for at in positions]
         rule = rules.HITS_ORDERED if is_filtered else rules.FILTER_NARROWS
         self.demand(got in due, rule, f"{step} of the hits", due[-1], got)
 
     def find_next(self, request: Recall, ids: list[str], archive: Archive, position: int) -> list[object]:
-        """Return of each fact the first one that was told after it, if that is none of them."""
+        """Return for each fact the first one that follows it, if that is no hit itself."""
         facts, scope = archive.log.facts, archive.scope
         found = {key: facts.at(key, position).entity for key in facts.entries}
         others = [
@@ -626,17 +623,17 @@ class Searches(ArchivePart):
         return [after.get(key, (None, "")) for key in ids]
 
     def find_replaced(self, request: Recall, ids: list[str], archive: Archive, position: int) -> list[object]:
-        """Return of each fact what it has ended, in order."""
+        """Return for each fact those that it has ended, in order."""
         facts, scope = archive.log.facts, archive.scope
         found = [facts.at(key, position).ended for key in facts.entries]
         ended = [it for it in found if it is not None and self.leaves(request, it.fact, scope)]
         ended.sort(key=lambda it: (it.at_ms, it.id))
         return [tuple((it.id, it.fact.content) for it in ended if it.by == key) for key in ids]
 
-    # What a retrieve replies.
+    # Retrieves.
 
     def judge_conditions(self, op: ArchiveOperation, asked: Exchange) -> None:
-        """Demand that a search has the conditions that were given."""
+        """Demand that a search has the conditions of its request."""
         query = asked.effect.query if isinstance(asked.effect, Read) else None
         if isinstance(query, ByVector | ByWords):
             due = [it for it in op.request.where if it[0] not in OF_SCOPE]
@@ -644,15 +641,13 @@ class Searches(ArchivePart):
             self.demand(got == due, rules.FILTER_NARROWS, f"the conditions of {asked.step}", due, got)
 
     def judge_level_hits(self, op: ArchiveOperation, hits: tuple[LevelHit, ...]) -> None:
-        """Demand what holds of the hits of any retrieve: number, scores, order, and that facts are true."""
+        """Demand limits, scores and order of the hits of a retrieve, and that its facts are stored ones."""
         request, ids = op.request, [(it.level, it.id) for it in hits]
         by_level = Counter(it.level for it in hits)
         is_within = len(dict.fromkeys(ids)) == len(ids) <= request.total_limit
         is_within = is_within and max(by_level.values(), default=0) <= request.limit_per_level
-        least_ppm, message = (
-            max(1, request.min_score_ppm),
-            "hits twice there, too many, or of too low a score",
-        )
+        least_ppm = max(1, request.min_score_ppm)
+        message = "hits twice there, too many, or of too low a score"
         is_sound = is_within and all(it.score_ppm >= least_ppm for it in hits)
         self.demand(is_sound, rules.HITS_WITHIN_LIMITS, message, request, hits)
         order = [(-it.score_ppm, ALL.index(it.level), it.id) for it in hits]
@@ -666,12 +661,12 @@ class Searches(ArchivePart):
             holds = any((fact.version, fact.name, fact.content) == wanted for fact in facts)
             rule = self.log.choose_rule(it.id, states, it.version)
             rule = rules.READ_SCOPE if self.context.is_elsewhere(it.id) else rule
-            self.demand(holds, rule, f"{it.id} is a hit that cannot be", states[:3], it)
+            self.demand(holds, rule, f"the fact {it.id} as a hit shows it", states[:3], it)
 
     def judge_retrieve(self, op: ArchiveOperation, value: Retrieved, names: list[str]) -> None:
         self.judge_level_hits(op, value.hits)
         if op.is_turned_away or any(name in STORAGE_MADE for name in names):
-            return  # a page of rows is read again, and no record tells which
+            return  # a page of rows is read again, and it is not known which
         path = Path(
             op, self.context.config, self.context.scope, self.list_turns(op.request), value.resolution
         )
@@ -679,14 +674,14 @@ class Searches(ArchivePart):
         is_offered = bool(op.request.route_intention and path.turns)
         if value.resolution is not None:
             self.judge_resolution(op, value.resolution, offered if is_offered else None)
-        path.walk()
+        path.follow()
         due, best = path.reply(value)
-        message = "levels that the filter leaves out"
+        message = "levels that the filter excludes"
         self.demand(value.skipped == due.skipped, rules.FILTER_NARROWS, message, due.skipped, value.skipped)
         asked = list(dict.fromkeys(it.step for it in op.attempts))
         more = [step for step in asked if step not in path.steps]
-        self.demand(not more, rules.STOP_MEANS_STOP, "questions that are not on its path", path.steps, more)
-        texts, message = {(it.level, it.id): it.text for it in due.hits}, "hits that show something else"
+        self.demand(not more, rules.STOP_MEANS_STOP, "steps that a retrieve must not ask", path.steps, more)
+        texts, message = {(it.level, it.id): it.text for it in due.hits}, "hits with another text"
         others = [it for it in value.hits if it.text != texts.get((it.level, it.id), it.text)]
         self.demand(not others, rules.READ_SCOPE, message, due.hits, others)
         ids, message = {(it.level, it.id): None for it in value.hits}, "a hit twice, or more than are due"
@@ -695,20 +690,15 @@ class Searches(ArchivePart):
         # Narrow rules come first, so that a wrong hit is not reported as a wrong reply.
         self.compare(value, due)
         lacks = [step for step in path.steps if step not in asked]
-        self.demand(not lacks, rules.STOP_MEANS_STOP, "questions that were due", lacks, asked)
-        for what, wanted, got in path.astray:
+        self.demand(not lacks, rules.STOP_MEANS_STOP, "steps that a retrieve has not asked", lacks, asked)
+        for what, wanted, got in path.wrong:
             self.demand(False, rules.REFERENCE_AGREES, what, wanted, got)
         is_lost = any(not self.degradations.is_of_use(op, it) for it in op.plan.tried("resolve")[-1:])
         wanted_names = sorted({*path.names, *(["resolve:original"] if is_lost else [])})
-        self.demand(
-            sorted(dict.fromkeys(names)) == wanted_names,
-            rules.DEGRADATION_NAMED,
-            "what failed",
-            wanted_names,
-            names,
-        )
+        is_right, message = sorted({*names}) == wanted_names, "the degradations of a retrieve"
+        self.demand(is_right, rules.DEGRADATION_NAMED, message, wanted_names, names)
         shown: object = expect_context(best, self.context.config.context_bytes_max)
-        message = "the context does not show the hits that fit"
+        message = "the hits that the context shows"
         self.demand(read_shown(value.context) == shown, rules.REFERENCE_AGREES, message, shown, value.context)
 
 
@@ -719,19 +709,13 @@ def is_shown(hit: Hit, fact: Entity | None) -> bool:
 
 
 def find_text(it: Exchange) -> str | None:
-    """Return the text whose words are searched."""
+    """Return the text that a search by words asks for."""
     query = it.effect.query if isinstance(it.effect, Read) else None
     return query.text if isinstance(query, ByWords) else None
 
 
-def find_scope(it: Exchange) -> Scope | None:
-    """Return whose words are searched."""
-    query = it.effect.query if isinstance(it.effect, Read) else None
-    return query.scope if isinstance(query, ByWords) else None
-
-
 def describe_question(it: Exchange, due: Any) -> object:
-    """Return what was asked for, as far as it is known what is due."""
+    """Return a question in the form in which `due` describes the right one."""
     match it.effect:
         case AskModel():
             return {name: it.inputs.get(name) for name in due}
@@ -749,8 +733,3 @@ def read_shown(context: str) -> object:
         return read_context(context)
     except ValueError:
         return context
-
-
-def to_level_hit(found: Any) -> LevelHit:
-    """Return the hit that a reply shows, without what only the oracle knows of it."""
-    return LevelHit(*(getattr(found, name) for name in LevelHit.__struct_fields__))

@@ -1,8 +1,8 @@
 """Shared archives: which of them a recall may search, and at which positions it may have seen them.
 
-Law 1. Whom an owner lets read is part of its log, so it has one value at each position. Law 2. What is shown
-of another archive was so between two positions at which its owner let this agent read it; without any such
-position the recall is refused, in words that any unknown agent is refused with as well.
+Law 1. The readers of an archive are part of its log, so they have one value at each position. Law 2. A recall
+shows states of another archive between two positions at which its owner let this agent read it; without any
+such position the recall is refused with the error for an unknown agent.
 
     owner      1 share: b    2 remember x    3 share: none    4 remember y    5 share: b
     request of b between 2 and 4: positions 2 to 2, so x may be a hit; refused if it looked at 3 or 4
@@ -27,7 +27,7 @@ from umi_sim.judge.plain.requests import may_hold
 from umi_sim.record import rules
 
 AUDIT_COUNT_MAX: Final = 2
-GRANT: Final = "grant"  # the kind of the row that says whom an owner lets read
+GRANT: Final = "grant"  # the kind of the row with the readers of an archive
 
 
 class Archive(Owner):
@@ -52,7 +52,7 @@ class Archive(Owner):
 
 
 class Sharing(ArchivePart):
-    """Judges requests that share an archive, and what a recall asks and shows of those that are shared."""
+    """Judges requests that share an archive, and what a recall asks and shows of shared archives."""
 
     log: BatchLog
     logs: Callable[[], Mapping[str, BatchLog]] = dict  # archives of the user, by agent
@@ -80,7 +80,7 @@ class Sharing(ArchivePart):
         found = [Archive("", own, self.log, op.position, self.log.position)]
         for agent in self.list_named(request):
             granted = self.find_granted(op, agent)
-            # A world that has lost rows may have lost this one, or the batch that took it back.
+            # A world that has destroyed rows may have destroyed this one, or the batch that changed it.
             if not granted and agent in op.elsewhere and self.context.surroundings.atlas.losses:
                 granted = [op.elsewhere[agent], logs()[agent].position]
             if granted:
@@ -102,7 +102,7 @@ class Sharing(ArchivePart):
         for agent in [it for it in logs if it not in (*granting, self.context.scope.agent)][:1]:
             yield {"query": agent, "shared": (*granting, agent)}
 
-    # What is asked.
+    # Questions.
 
     def judge_question(self, op: ArchiveOperation, effect: object) -> None:
         """Demand that a recall reads nothing but its own archive and those that it names."""
@@ -112,12 +112,11 @@ class Sharing(ArchivePart):
         scopes = [it.scope for it in query.addresses] if isinstance(query, ByIds) else [query.scope]
         named = [own, *(Scope(own.user, agent) for agent in self.list_named(op.request))]
         others = [it for it in scopes if it not in named]
-        self.demand(
-            not others, rules.SCOPE_APART, "a recall reads an archive that it does not name", named, others
-        )
+        message = "a recall reads an archive that it does not name"
+        self.demand(not others, rules.SCOPE_APART, message, named, others)
 
     def judge_recall(self, op: ArchiveOperation) -> None:
-        """Demand of a recall that is done that each owner let it read, and that it asked before and after."""
+        """Demand that each owner let a recall read its archive, and that it read grants before and after."""
         named = self.list_named(op.request)
         if not named:
             return
@@ -127,14 +126,14 @@ class Sharing(ArchivePart):
         done = [it.effect for it in op.attempts if isinstance(it.answer, ReadDone)]
         asked = [it.query for it in done if isinstance(it, Read)]
         order = [is_of_grants(query) for query in asked if is_of_grants(query) or self.is_of_others(query)]
-        message = "archives of others were not read between two looks at what their owners allow"
+        message = "the reads of grants among those of archives of others"
         is_between = op.is_turned_away or (len(order) > 1 and order[0] and order[-1])
         self.demand(is_between, rules.SHARED_AS_GRANTED, message, "grants first and last", order)
 
     def is_of_others(self, query: Any) -> bool:
         return not isinstance(query, ByIds) and query.scope != self.context.scope
 
-    # What is replied.
+    # Replies.
 
     def judge_shared(self, op: ArchiveOperation, value: ArchiveShared, batch: Batch | None) -> None:
         """Demand that a reply names the agents that may read from now on."""
@@ -144,11 +143,11 @@ class Sharing(ArchivePart):
         due = due if wanted is None else tuple(it for it in due if it == wanted)
         if self.context.surroundings.atlas.losses and wanted is not None:
             due = (wanted,)
-        message = "whom an archive is shared with"
+        message = "the readers of an archive in a reply"
         self.demand(value.agents in due, rules.SHARED_AS_GRANTED, message, due or known, value.agents)
 
     def find_refusal(self, op: ArchiveOperation, error: Error | None) -> Error | None:
-        """Return the error that a recall may be refused with, if an owner did not let it read some time."""
+        """Return the error that a recall may be refused with, if its archive was not shared at some time."""
         if not isinstance(error, NotShared) or error.agent not in self.list_named(op.request):
             return None
         log = self.logs().get(error.agent)

@@ -1,8 +1,7 @@
 """States: what storage holds under an id at each position, and what a write makes of the state of a fact.
 
-Law 1. Pure: states and requests in, states out. Law 2. A write leaves one state; nothing here is possible, or
-likely. What a write makes of a fact follows from the request, from what was answered to it, and from the
-state before it.
+Law 1. Pure: states and requests in, states out. Law 2. What a write makes of a fact follows from the request,
+the answers to it and the state before it, so a write leaves one state.
 
 position   0        1                       2           3
 batch               remember "likes tea"    forget      remember "likes tea"
@@ -36,7 +35,7 @@ EMBED: Final = "embed"  # pending while a resource, or a part of it, has no vect
 
 
 class Timeline(Generic[Value], Owner):
-    """What lies under each key at each position. `nothing`: what lies where nothing was ever stored."""
+    """What is stored under each key at each position. `nothing`: the value if nothing was ever stored."""
 
     nothing: Value
     entries: dict[str, list[tuple[int, Value]]] = {}
@@ -52,7 +51,7 @@ class Timeline(Generic[Value], Owner):
         return entries[count - 1][1] if count else self.nothing
 
     def since(self, key: str, position: int, last: int | None = None) -> tuple[Value, ...]:
-        """Return what has lain there since this position, up to the last one, oldest first, each once."""
+        """Return what was stored there from `position` up to `last`, oldest first, each value once."""
         entries = self.entries.get(key)
         if not entries or entries[-1][0] <= position:
             return (self.now(key),)
@@ -68,14 +67,14 @@ class Timeline(Generic[Value], Owner):
 
 
 class MemorizedText(Data):
-    """A text as it was memorized last, and the session that it was told in."""
+    """A text as it was memorized last, and its session."""
 
     given: Given
     session: str | None = None
 
 
 class CategoryState(Data):
-    """The summary of a category, of which facts it was made, and whether there are others by now."""
+    """The summary of a category, the facts that it was made of, and whether there are new ones."""
 
     summary: str = ""
     sources: tuple[End, ...] = ()
@@ -83,7 +82,7 @@ class CategoryState(Data):
 
 
 class ReflectionState(Data):
-    """The reflection of a session, and of which resources it was made."""
+    """The reflection of a session, and the resources that it was made of."""
 
     text: str
     sources: tuple[str, ...]
@@ -91,9 +90,9 @@ class ReflectionState(Data):
 
 
 class FactState(Data):
-    """What lies under the id of a fact after a batch.
+    """What is stored under the id of a fact.
 
-    `entity`: the fact, if it is current; `ended`: the row of one that is not. `links`: the names of the
+    `entity`: the fact, if it is current; `ended`: the row of one that has ended. `links`: the names of the
     categories that it is a member of.
     """
 
@@ -112,7 +111,7 @@ class FactState(Data):
         return 0 if self.fact is None else self.fact.version
 
     def with_fact(self, fact: Entity) -> "FactState":
-        """Return the state with this fact in the place of the one that it has."""
+        """Return the state with this fact in place of its own."""
         if self.ended is None:
             return structs.replace(self, entity=fact)
         return structs.replace(self, ended=structs.replace(self.ended, fact=fact))
@@ -132,10 +131,10 @@ def make_fact_id(mention: Mention, scope: Scope) -> str:
 # A statement.
 
 
-def tell_fact(
+def store_fact(
     state: FactState, key: str, mention: Mention, request: Remember, at_ms: int, scope: Scope
 ) -> FactState:
-    """Return the fact as it was, a first one, or one that is current again; with the options given."""
+    """Return the stored fact, one that is current again, or a new one; with the options of the request."""
     if state.entity is not None:
         return structs.replace(state, entity=set_given_fields(state.entity, request))
     if state.ended is not None:
@@ -153,18 +152,21 @@ def tell_fact(
 
 
 def set_given_fields(entity: Entity, request: Remember) -> Entity:
-    """Set explicit values only; what is not given stays."""
+    """Set the values that a request gives; other fields stay."""
     names = ("importance_ppm", "event_time_ms", "source")
     given = {name: value for name in names if (value := getattr(request, name)) is not None}
     return structs.replace(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
 
 
 def add_source(source: str, before: FactState, later: FactState, at_ms: int) -> FactState:
-    """Return the state with this source, or with none; a fact names a hundred, and is reinforced by each but
-    the first. Without one, or beyond these, the fact stays when the texts that told it leave."""
+    """Return the state with this source; each but the first reinforces the fact.
+
+    Without a source (`""`), or beyond a hundred of them, the fact is direct: it stays when its texts are
+    deleted.
+    """
     entity = later.entity
     assert entity is not None
-    # by told text   sources        is_direct
+    # stored by      sources        is_direct
     # r1             r1             no
     # r1, r2         r1, r2         no         reinforced once
     # r1, remember   r1             yes        stays when r1 is forgotten
@@ -180,7 +182,7 @@ def add_source(source: str, before: FactState, later: FactState, at_ms: int) -> 
 
 
 def add_sources(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
-    """Return the fact with these sources; each that it lacked reinforces it, while there is room."""
+    """Return the fact with these sources, while there is room; each new one reinforces it."""
     room = limits.SOURCE_COUNT_MAX - len(entity.sources)
     news = [key for key in sources if key not in entity.sources][:room]
     if not news:
@@ -194,7 +196,7 @@ def add_sources(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
 def add_categories(
     later: FactState, before: FactState, mention: Mention, categories: Iterable[str]
 ) -> FactState:
-    """Return a fact as a member of its categories; a known one stays what it is, in its block."""
+    """Return a fact as a member of its categories; a known one keeps its memory type and block."""
     entity = later.entity
     assert entity is not None
     block = before.entity.block if before.entity else entity.block
@@ -203,16 +205,14 @@ def add_categories(
     return structs.replace(later, entity=entity, links=links)
 
 
-# What ends, or leaves.
+# Deletions.
 
 
 def drop_source(state: FactState, source: str) -> FactState:
-    """Return the state without this source; nothing, if nothing else told the fact."""
+    """Return the state without this source; nothing if the fact has no other and is not direct."""
     fact = state.fact
     assert fact is not None
     sources = tuple(key for key in fact.sources if key != source)
-    # Only the version stays: the id must go on from there if the fact
-    # is told again, or an old reference `id@2` would name the new row.
     if not sources and not fact.is_direct:
         return NOTHING
     count = max(1, fact.reinforced_count - 1)
@@ -231,13 +231,13 @@ def find_moved_id(old: Entity, request: UpdateEntity, scope: Scope) -> str:
 
 
 def choose_links(request: UpdateEntity, *states: FactState) -> tuple[str, ...]:
-    """Return the categories that are named, or those that there were."""
+    """Return the categories that the request names, or those of the states."""
     known = (name for it in states for name in it.links)
     return tuple(sorted({*(known if request.categories is None else request.categories)}))
 
 
 def update_fact(state: FactState, request: UpdateEntity) -> FactState:
-    """Return the same fact, in the categories that are named."""
+    """Return the same fact, in the categories that the request names."""
     assert state.entity is not None
     is_direct = state.entity.is_direct or request.content is not None
     entity = structs.replace(state.entity, is_direct=is_direct)
@@ -247,14 +247,14 @@ def update_fact(state: FactState, request: UpdateEntity) -> FactState:
 def move_fact(
     state: FactState, key: str, before: FactState, request: UpdateEntity, at_ms: int, scope: Scope
 ) -> FactState:
-    """Return the fact that ends another one; `before`: that other one."""
+    """Return the fact that takes the place of another one, `before`, which ends."""
     old, content = before.entity, request.content
     assert old is not None
     assert content is not None
     # A note is named by its own beginning, so with other content it has another name.
     name, is_named = old.name if old.about else auto_name(content), bool(old.about)
     mention = Mention(old.type, name, content, old.confidence_ppm, is_named, others=old.others)
-    later = tell_fact(state, key, mention, Remember(0, content), at_ms, scope)
+    later = store_fact(state, key, mention, Remember(0, content), at_ms, scope)
     entity = later.entity
     assert entity is not None
     entity = structs.replace(entity, is_direct=True)
@@ -265,8 +265,7 @@ def move_fact(
         entity = structs.replace(
             entity, sources=old.sources, reinforced_count=count, last_reinforced_ms=last_ms
         )
-    # A fact that is there already keeps its own details;
-    # only one that is new takes over those of the old one.
+    # A current fact keeps its own details; a new one takes over those of the old one.
     if state.entity is None:
         names = ("event_time_ms", "source", "metadata")
         given = {name: value for name in names if (value := getattr(old, name)) not in (None, ())}
@@ -277,6 +276,6 @@ def move_fact(
 
 
 def drop_relations(fact: Entity, lost_count: int, removed: Iterable[str]) -> Entity:
-    """Return the fact at the other end of so many relations that leave with the facts that are gone."""
+    """Return a fact without its `lost_count` relations to the `removed` facts."""
     refs = tuple(it for it in fact.contradicts if it.partition("@")[0] not in removed)
     return structs.replace(fact, relation_count=max(0, fact.relation_count - lost_count), contradicts=refs)

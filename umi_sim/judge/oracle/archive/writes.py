@@ -1,9 +1,9 @@
-"""Writes: what a reply says that a request did must be what its batch did at its position in the log.
+"""Writes: the reply to a request must say what its batch did at its position in the log.
 
 Law 1. A request that is done is durable; one that was refused or failed is not. Law 2. Under one request key
-one batch is durable as long as storage keeps its receipt: a later request tells of that one. Law 3. Of a
-batch everything that its reply says follows, field by field; what follows from nothing that is known is
-left as it came.
+one batch is durable as long as storage keeps its receipt: a later request reports that batch. Law 3. The
+reply is compared with the batch field by field; a field that does not follow from anything known is not
+judged.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,7 @@ from umi_core.ids import reflection_id, resource_id
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.language.dates import name_day
 from umi_core.language.descriptions import Description, parse_description
-from umi_core.language.segments import (
-    Partition,
-    Span,
-    divide_line,
-    parse_segments,
-    segments_of,
-    windows,
-)
+from umi_core.language.segments import Partition, Span, divide_line, parse_segments, segments_of, windows
 from umi_core.language.summaries import parse_summary
 from umi_core.limits import CAPTION_BYTES_MAX, SEGMENTED_BYTES_MAX, SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.effects import Commit
@@ -64,23 +57,23 @@ FULL_BYTES: Final = 100_000  # of a session that a model is shown
 
 
 class Writes(ArchivePart):
-    """Judges what writes reply. `read`: for what a text was read, as the reply to the batch at this position
-    told."""
+    """Judges what writes reply. `read`: by text, the position of the batch after whose reply it was read, and
+    for what."""
 
     log: BatchLog
     read: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def find_batch(self, op: ArchiveOperation, value: Any) -> Batch | None:
-        """Return whose batch a reply tells of: its own, or that of a request with the same key."""
+        """Return the batch that a reply reports: its own, or that of a request with the same key."""
         own = self.log.find_own_batch(op)
         holder = self.log.find_key_holder(op, own)
         if getattr(value, "repeated", False):
             is_fair = own is None and holder is not None and holder.op.is_like(op)
-            message = "called repeated, and no earlier request had its key"
-            self.demand(is_fair, rules.ONCE_ONLY, message, op.key)
+            message = f"a reply is repeated, and no earlier request explains its key {op.key}"
+            self.demand(is_fair, rules.ONCE_ONLY, message)
             return holder
-        message = "one key was done twice"
-        self.demand(own is None or holder is None, rules.ONCE_ONLY, message, op.key, holder and holder.did)
+        message = f"the key {op.key} was done twice; the other batch"
+        self.demand(own is None or holder is None, rules.ONCE_ONLY, message, None, holder and holder.did)
         # A memorize that found its text stored and read writes nothing, and so has no batch.
         is_idle = getattr(value, "change", "") == "unchanged" and not getattr(value, "entities", ())
         is_needed = isinstance(op.request, Remember | CreateEntity | UpdateEntity | LoadSession)
@@ -88,7 +81,7 @@ class Writes(ArchivePart):
         message = f"{type(op.request).__name__} is done, and no batch of it is durable"
         self.demand(own is not None or not is_needed, rules.ACKNOWLEDGED_IS_DURABLE, message)
         if own is not None:
-            own.is_told = True
+            own.is_reported = True
         return own
 
     def judge(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
@@ -98,8 +91,9 @@ class Writes(ArchivePart):
                 rule = rules.ONCE_ONLY if value.repeated else None
                 self.judge_stored(batch, value.entities, rule)
                 self.compare(value, *self.derive_remembered(batch, value), rule=rule)
-                is_fair, message = may_evolve or op.plan.last("evolve") is None, "a model was asked to evolve"
-                self.demand(is_fair, rules.REFERENCE_AGREES, message)
+                is_right = may_evolve or op.plan.last("evolve") is None
+                message = "a model was asked to compare facts, though evolve is off"
+                self.demand(is_right, rules.REFERENCE_AGREES, message)
             case CreateEntity() | UpdateEntity() if batch is not None:
                 self.judge_stored(batch, (value,))
             case Memorize():
@@ -118,32 +112,31 @@ class Writes(ArchivePart):
                 self.judge_reflected(op, value, batch)
 
     def judge_receipt(self, commit: Commit) -> None:
-        """Demand that a receipt has no reasons: it outlives by a day what they tell of."""
+        """Demand that a receipt has no reasons of a model: it may be stored after their facts are deleted."""
         values = [it.body.value for it in commit.writes if isinstance(it.body, Receipt)]
         facts = [value.facts if isinstance(value, RecordAdded) else value for value in values]
         reasons = [
             it.reason for one in facts for name in REASONED for it in getattr(one, name, ()) if it.reason
         ]
-        self.demand(not reasons, rules.DELETE_REACHES_ALL, "a receipt keeps what a model said", (), reasons)
+        self.demand(not reasons, rules.DELETE_REACHES_ALL, "reasons of a model in a receipt", (), reasons)
 
-    # What facts became of it.
+    # Facts.
 
     def judge_stored(self, batch: Batch, stored: Sequence[Stored], rule: Rule | None = None) -> None:
-        """Demand the same ids in the same order, each as the batch left it; `rule`: what any other breaks."""
+        """Demand the same ids in the same order, each with its change; `rule`: that of any failure."""
         got, given, broken = [it.id for it in stored], [it.id for it in batch.stored], rules.REFERENCE_AGREES
         if not got or (isinstance(batch.op.request, Remember) and batch.extraction is None):
             broken = rules.TEXT_NEVER_LOST
         elif batch.extraction is not None and batch.extraction.uncovered_count and got == given[:-1]:
             broken = rules.SENTENCE_NEVER_LOST
-        self.demand(given == got, rule or broken, "other ids than the answers give", given, got)
+        self.demand(given == got, rule or broken, "the ids of the stored facts in a reply", given, got)
         for it in stored if given == got else ():
             did, claim = batch.did[it.id], (it.version, it.change)
             broken = rule or self.choose_rule_of_claim(batch, it.id, claim)
-            message = f"{it.id} was {it.change} with version {it.version}"
-            self.demand(claim == did, broken, message, did, claim)
+            self.demand(claim == did, broken, f"version and change of {it.id} in a reply", did, claim)
 
     def choose_rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
-        """Return the rule that a claim breaks: another one came first, or it found what it made itself."""
+        """Return the rule that a wrong version or change in a reply breaks."""
         (version, change), did = claim, batch.did[key]
         if self.log.is_shared(key) and self.log.by_id[key] is not batch:
             return rules.ALL_OR_NOTHING
@@ -155,14 +148,14 @@ class Writes(ArchivePart):
         return rules.ONCE_ONLY if is_more else rules.ACKNOWLEDGED_IS_DURABLE
 
     def derive_remembered(self, batch: Batch, value: Remembered) -> list[Remembered]:
-        """Return what a remember may reply; which entries enter core or leave it, core decides."""
+        """Return what a remember may reply; entries that enter or leave core are taken from the reply."""
         for it in value.routing:
             kind = batch.entity(it.entity_id).type if it.entity_id in batch.routing else "self"
             # BLOCK_KINDS[0] is the system block, which only users
             # write; persona takes facts of type self alone.
             is_open = it.block in BLOCK_KINDS[1:] and (it.block != "persona" or kind == "self")
-            message = f"{it.entity_id} of type {kind} is routed to {it.block}"
-            self.demand(is_open, rules.SYSTEM_IS_AUTHORED, message)
+            message = f"the block that {it.entity_id} of type {kind} is routed to"
+            self.demand(is_open, rules.SYSTEM_IS_AUTHORED, message, "another block", it.block)
         # A fact that ends another may take its place in core; the invariants judge which one does.
         may_enter = [it for it in value.routing if it.promote or batch.ended]
         due = structs.replace(
@@ -180,13 +173,13 @@ class Writes(ArchivePart):
         return add_repeated(batch, [structs.replace(due, routing=tuple(one)) for one in routed], value)
 
     def judge_forgotten(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
-        """Demand that a text or a record takes with it all that it alone told, and nothing else."""
+        """Demand that a fact or a source is deleted with all that belongs to it alone, and nothing else."""
         request, existed = op.request, getattr(value, "existed", True)
         did = batch.did if batch is not None else {}
         if isinstance(request, Forget):
             was_there = batch is not None and did[request.entity_id][1] == "forgot"
-            # Without a batch of its own, "it did not exist" is
-            # right if it was missing at any time meanwhile.
+            # Without a batch of its own, "it did not exist" is right
+            # if it was missing at any time between request and reply.
             may_lack = any(it.fact is None for it in self.log.states_since(request.entity_id, op))
             rule = rules.DELETED_STAYS_DELETED
         else:
@@ -196,13 +189,13 @@ class Writes(ArchivePart):
             rule = rules.REFERENCE_AGREES
             ids, changes = [it.id for it in value.entities], {"forgot": "forgotten"}
             is_page = ids == sorted(set(ids)) and (existed or not ids)
-            self.demand(is_page, rule, "entities of a text, by id", sorted(set(ids)), ids)
+            self.demand(is_page, rule, "the facts of a deleted source, by id", sorted(set(ids)), ids)
             due = tuple(Stored(key, version, changes.get(how, how)) for key, (version, how) in did.items())
-            message = "facts that a source leaves"
+            message = "the facts of a deleted source"
             self.demand(value.entities == due, rules.DELETE_ONLY_ITS_OWN, message, due, value.entities)
         rule = rule if existed else rules.ACKNOWLEDGED_IS_DURABLE
         is_fair = existed == was_there and (batch is not None or existed or may_lack)
-        self.demand(is_fair, rule, "whether there was what is to be forgotten", was_there, value)
+        self.demand(is_fair, rule, "whether the thing to be forgotten existed", was_there, value)
 
     # Texts.
 
@@ -214,20 +207,20 @@ class Writes(ArchivePart):
         if is_media:
             parts = [part for it in self.list_said(op) for part in list_parts(it.text.split("\n"))]
             others = [text for _, text in units if text not in parts]
-            self.demand(not others, rules.TEXT_COVERED, "read as what a payload holds", parts, others)
+            self.demand(not others, rules.TEXT_COVERED, "texts read as parts of a description", parts, others)
         due = structs.replace(value, resource_id=key, relations=(), ended=(), relation_dropped_count=0)
         if batch is not None:
             self.judge_stored(batch, value.entities)
             due = structs.replace(due, **tell_effects(batch))
-        # A text that is there is read only for what it still
-        # lacks, so how it is divided follows from no request.
+        # A stored text is read only for what is still pending, so
+        # the request does not say how it is divided.
         if value.change == "created" and not op.is_turned_away:
             described = parse_description(op.plan.text("preprocess") or "") if is_media else None
             is_unsaid = is_media and not isinstance(described, Description)
             text = described.text if isinstance(described, Description) else ""
             lines = (text if is_media else NORMALISERS[request.modality](request.text)).split("\n")
             texts = list_parts(lines, self.find_spans(op, lines))
-            if not is_media or op.plan.heard("preprocess"):
+            if not is_media or op.plan.answers("preprocess"):
                 kinds, message = [it for it in MEMORY_TYPES if it in wanted], "parts that are read of a text"
                 whole = [(kind, it) for it in dict.fromkeys(texts) if it.strip() for kind in kinds]
                 self.demand([*units] == whole, rules.TEXT_COVERED, message, whole, [*units])
@@ -245,32 +238,33 @@ class Writes(ArchivePart):
     def judge_repeat(
         self, op: ArchiveOperation, value: Memorized, key: str, batch: Batch | None, *, is_idle: bool
     ) -> None:
-        """Demand that no text is read twice, and that what was never stored is not called unchanged."""
+        """Demand that no text is read twice, and that a text called unchanged is stored."""
         request, own = op.request, batch.position if batch is not None else None
         given, before = (request.modality, request.text), self.log.resources.at(key, op.position)
         ats = [at for at, _ in self.log.resources.entries.get(key, ()) if at != own]
         at, types = self.read.get(key, (0, ()))
-        # While this request was under way, another one may have put a text in its place, which was read then.
+        # Between request and reply another text may have been stored in its place, and been read.
         last = self.log.resources.at(key, at)
         is_same = before is not None and last is not None and before.given == last.given == given
-        # `ats[-1:] == [at]`: no other batch has touched the
-        # text since the reply that told what was read of it.
+        # `ats[-1:] == [at]`: no other batch has stored the text
+        # since the reply that reported what was read of it.
         if is_same and request.session_id in (None, before and before.session) and ats[-1:] == [at]:
             if all(it in types for it in (EMBED, *(request.memory_types or TYPES))):
-                is_idle = is_idle and value.change == "unchanged"
-                self.demand(is_idle, rules.REPEAT_SAME_ROWS, "a text was read again", "unchanged", value)
-            asked, message = op.plan.heard("preprocess"), "what a payload holds was asked for again"
+                is_same_again = is_idle and value.change == "unchanged"
+                message = "the reply about a text that was read before"
+                self.demand(is_same_again, rules.REPEAT_SAME_ROWS, message, "unchanged", value)
+            asked, message = op.plan.answers("preprocess"), "answers about a payload that has a description"
             self.demand(DESCRIBE not in types or not asked, rules.REPEAT_SAME_ROWS, message, (), asked)
         if value.change == "unchanged":
             states = self.log.resources.since(key, op.position)
             homes = [it.session for it in states if it is not None and it.given == given]
-            self.demand(homes, rules.TEXT_NEVER_LOST, "called unchanged, and not stored", given, states)
-            is_at_home = request.session_id in (None, *homes)
-            message = "called unchanged, and of another session"
-            self.demand(is_at_home, rules.DERIVED_FOLLOWS_SOURCE, message, request.session_id, homes)
+            self.demand(homes, rules.TEXT_NEVER_LOST, "a text called unchanged is not stored", given, states)
+            message = "the session of a text called unchanged"
+            is_right = request.session_id in (None, *homes)
+            self.demand(is_right, rules.DERIVED_FOLLOWS_SOURCE, message, request.session_id, homes)
 
     def list_said(self, op: ArchiveOperation) -> Iterable[Any]:
-        """Return what models have said of the payload of a memorize."""
+        """Return the descriptions that models gave of the payload of a memorize."""
         key = resource_id(self.context.scope, op.request.uri, op.request.text)
         return self.log.said.get((key, (op.request.modality, op.request.text)), ())
 
@@ -284,26 +278,26 @@ class Writes(ArchivePart):
         read = parse_segments(text, len(lines)) if text is not None else None
         return read.spans if isinstance(read, Partition) else windows(len(lines), WINDOW_LINES)
 
-    # What is asked on the way.
+    # Questions.
 
     def judge_question(self, op: ArchiveOperation, asked: Exchange) -> None:
-        """Demand that a row is found by what it says, and that a reflection is made of what was told."""
+        """Demand that vectors are of the texts of rows, and that a reflection is of texts of its session."""
         known = self.list_texts_due(op, asked.step)
         others = [text for text in asked.texts if known is not None and text not in known]
         self.demand(not others, rules.VECTORS_AS_ANSWERED, f"texts of {asked.step}", known, others)
         if isinstance(op.request, Remember) and asked.step == "extract" and asked.inputs:
             stated, day = read_stated(op, self.context.config), find_day(op, self.context.config)
             due, got = (stated, name_day(day or 0)), (asked.inputs["text"], asked.inputs["told"])
-            self.demand(got == due, rules.PROMPT_INPUTS, "the text with its dates, and its day", due, got)
+            self.demand(got == due, rules.PROMPT_INPUTS, "the text with its dates, and the day", due, got)
         if isinstance(op.request, EndSession) and asked.step == "ask":
             every = [self.log.list_session_facts(op.request.session_id, at) for at in self.log.positions(op)]
             texts = [text for each in every for statement in each.values() for text in statement]
             others = [text for text in asked.inputs["texts"] if text not in texts]
-            what = "a reflection is to be made of what was not told in its session"
-            self.demand(not others, rules.REFLECTION_OF_SESSION, what, texts, others)
+            message = "texts for a reflection that are not of its session"
+            self.demand(not others, rules.REFLECTION_OF_SESSION, message, texts, others)
 
     def list_texts_due(self, op: ArchiveOperation, step: str) -> list[str] | None:
-        """Return the texts by which rows are to be found, for all that is known; None if nothing is."""
+        """Return the texts whose vectors a step may ask for; None if that is not known."""
         request, plan = op.request, op.plan
         if step == "embed_shelf":
             due = [f"{name}: {about}" for name, about in op.listed.items()]
@@ -330,17 +324,17 @@ class Writes(ArchivePart):
         if not isinstance(op.request, Summarise) or self.context.surroundings.atlas.losses:
             return
         name, members = op.request.category, self.log.members(op.request.category)
-        if name not in batch.categories:  # its receipt alone: another one has made the summary meanwhile
+        if name not in batch.categories:  # a receipt alone: another operation has made the summary
             return
         due = tuple(sorted((key, self.log.state(key).version) for key in members))
         if len(due) <= SUMMARY_MEMBER_COUNT_MAX:
-            message, got = f"what the summary of {name} is made of", batch.categories[name].sources
+            message, got = f"the sources of the summary of {name}", batch.categories[name].sources
             self.demand(got == due, rules.DERIVED_FOLLOWS_SOURCE, message, due, got)
 
-    def judge_meeting(self, op: ArchiveOperation, batch: Batch) -> None:
-        """Demand that new facts were compared with those that were told of the same entities meanwhile.
+    def judge_compared(self, op: ArchiveOperation, batch: Batch) -> None:
+        """Demand that new facts were compared with those that were stored about the same entities before.
 
-        Of a batch that landed after its reply, no later operation could know.
+        No later operation could know of a batch that becomes durable after its reply.
 
         o1  candidates ............. batch: Ann lives in Rome
         o2  candidates ............................ batch: Ann lives in Oslo    o2 has missed the fact of o1
@@ -352,12 +346,15 @@ class Writes(ArchivePart):
         about = {key: it.name for it in map(batch.entity, batch.created) for key in it.about}
         searched = [it.position for it in batch.plan.tried("candidates") if it.answer is not None]
         for key, name in about.items() if searched else ():
-            at, other = self.log.told_at.get(key, (0, op))
+            at, other = self.log.stored_at.get(key, (0, op))
             ids = op.asked.op_id, other.asked.op_id
-            message = f"{ids[0]} has searched for facts about {name} before {ids[1]} told one"
-            self.demand(other is op or at <= min(searched), rules.COMPARED, message, at, min(searched))
+            message = (
+                f"the position at which {ids[0]} searched for facts about {name}, after {ids[1]} stored one"
+            )
+            is_right = other is op or at <= min(searched)
+            self.demand(is_right, rules.COMPARED, message, f"{at} or later", min(searched))
         if op.ended is None:
-            self.log.told_at |= dict.fromkeys(about, (self.log.position, op))
+            self.log.stored_at |= dict.fromkeys(about, (self.log.position, op))
 
     # Reflections.
 
@@ -378,30 +375,32 @@ class Writes(ArchivePart):
         every = [self.log.list_session_facts(session, at) for at in self.log.positions(op)]
         may_be = {key: texts for each in every for key, texts in each.items()}
         others, rule = [key for key in named if key not in may_be], rules.REFLECTION_OF_SESSION
-        self.demand(not others, rule, f"{message} is made of what was not told in it", [*may_be], others)
+        self.demand(not others, rule, f"{message} has sources that are not of it", [*may_be], others)
         sizes = [max(map(size, texts), default=0) for texts in may_be.values()]
         # A longer session shows its last texts; which ones are left out is not judged.
         is_full = sum(sizes) > FULL_BYTES or len(sizes) > FULL_COUNT
         sure = [key for key, texts in may_be.items() if texts and all(key in it for it in every)]
         left_out = [key for key in sure if key not in named and not self.log.is_payload(key)]
-        self.demand(is_full or not left_out, rule, f"{message} lacks what was told in it", left_out, named)
+        self.demand(is_full or not left_out, rule, f"{message} leaves out texts of it", left_out, named)
         is_asked = op.plan.last("ask") is not None and not op.is_turned_away
-        is_fair = not is_asked or not self.is_made(op)
-        self.demand(is_fair, rules.REPEAT_SAME_ROWS, f"{message} was there, and a model asked", "", value)
+        is_right = not is_asked or not self.is_made(op)
+        self.demand(
+            is_right, rules.REPEAT_SAME_ROWS, f"{message} was complete, and a model was asked", "", value
+        )
 
     def is_made(self, op: ArchiveOperation) -> bool:
-        """Check that there was a reflection of all texts of the session when it was asked for."""
+        """Return True if there was a reflection of all texts of the session when this was requested."""
         session, entries = op.request.session_id, self.log.reflections.entries
         made = [it for it in entries.get(op.request.session_id, ()) if it[0] <= op.position]
         made_at, it = made[-1] if made else (0, None)
         if it is None or it.is_degraded or not it.sources:
             return False
         texts = [(at, key, text) for key, every in self.log.resources.entries.items() for at, text in every]
-        # A text may be stored after the reflection has read its sources and before it is stored itself:
-        # "a" at 4 is read, "b" is stored at 5, and at 6 the reflection, of "a" alone.
+        # A text may be stored after the reflection has read its sources and before the reflection is stored:
+        # "a" of 4 is read, "b" is stored at 5, and at 6 the reflection, of "a" alone.
         read_at = max((at for at, key, _ in texts if key in it.sources and at <= made_at), default=0)
         # A source that was forgotten counts (`text` is None
-        # then), and so does a text that came into the session.
+        # then), and so does a new text of the session.
         later = [
             (key, text)
             for at, key, text in texts
@@ -424,8 +423,7 @@ def tell_effects(batch: Batch) -> dict[str, Any]:
 
 
 def add_repeated(batch: Batch | None, due: list[Any], value: Any) -> list[Any]:
-    """Return these replies, and as a receipt may tell them, of a request key or an earlier plan: it has no
-    reasons."""
+    """Return these replies, and the same without reasons if one may come from a receipt."""
     if batch is None or not (getattr(value, "repeated", False) or len(batch.op.plans) > 1):
         return due
     return due + [drop_reasons(it) for it in due]
