@@ -172,13 +172,14 @@ def counts_of_copies(monkeypatch: pytest.MonkeyPatch, value: bytes) -> tuple[int
     return len(life.steps), len(sizes), sum(sizes)
 
 
-def test_a_small_memory_is_copied_before_each_step_and_a_large_one_as_often_as_its_steps_can_pay(
+def test_a_small_memory_is_copied_every_few_steps_and_a_large_one_as_often_as_its_steps_can_pay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     step_count, copy_count, _ = counts_of_copies(monkeypatch, b"v")
-    assert copy_count == step_count
+    every = replays.COPY_STEPS + 1
+    assert step_count / (every + 3) <= copy_count <= step_count / every + 1
     step_count, copy_count, size_bytes = counts_of_copies(monkeypatch, b"v" * 2_000)
-    assert 5 < copy_count < step_count / 2
+    assert 2 < copy_count < step_count / every
     assert size_bytes <= replays.STEP_BYTES * (step_count + copy_count) + 80_000  # the last is not paid yet
 
 
@@ -191,7 +192,7 @@ def test_requests_that_compete_for_room_are_not_exchanged() -> None:
 
 
 def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
-    assert 20 < moments.compare_expiries(life_of_sets(400)) < 60
+    assert 8 < moments.compare_expiries(life_of_sets(400)) < 20
 
 
 @pytest.mark.parametrize(
@@ -334,11 +335,14 @@ def test_a_filtered_result_is_the_whole_one_filtered() -> None:
 # In a run.
 
 
-def test_plain_runs_restore_and_swarm_runs_draw_each_in_an_eighth_of_the_seeds() -> None:
+def test_plain_runs_restore_and_swarm_runs_draw_each_by_its_cost() -> None:
     assert choose_equivalences(None, 7, "plain") == ("E-RESTORE",)
     assert choose_equivalences(["E-JUMP"], 7, "plain") == ("E-JUMP",)
     drawn = Counter(name for seed in range(800) for name in choose_equivalences(None, seed, "swarm"))
-    assert {name: 60 < drawn[name] < 140 for name in NAMES} == dict.fromkeys(NAMES, True)
+    dear = {name: 10 < drawn.pop(name) < 45 for name in ("E-FORGE", "E-FAIL")}
+    assert all(dear.values()), dear
+    assert {name: 60 < drawn[name] < 140 for name in drawn} == dict.fromkeys(drawn, True)
+    assert {*NAMES} == {*drawn, *dear}
 
 
 def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> None:
