@@ -35,7 +35,16 @@ from typing import Final
 LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_core": (
         ("data", "characters"),
-        ("limits", "text", "json_text", "language.times", "chats", "conversations"),
+        (
+            "limits",
+            "text",
+            "json_text",
+            "loose_json",
+            "language.reasoning",
+            "language.times",
+            "chats",
+            "conversations",
+        ),
         ("errors", "kelpie.errors", "declared"),
         ("config", "values"),
         (
@@ -128,7 +137,11 @@ SPOKEN_OF: Final = (  # words for what is asked, answered, stored and wrong
     "umi_core.kelpie.requests",
     "umi_core.kelpie.results",
     "umi_core.kelpie.rows",
+    "umi_core.json_text",
+    "umi_core.language.replies",  # one reader of JSON: test_loose_json.py writes values and reads them back
     "umi_core.language.tables",  # words of the specification: data, no decisions
+    "umi_core.language.tagged",
+    "umi_core.text.resolve_references",
     "umi_core.messages",
     "umi_core.migration.requests",
     "umi_core.migration.rows",
@@ -155,7 +168,6 @@ PURE: Final = (  # functions of values, which judges may import as well
     "umi_core.language.persons.is_first_person",
     "umi_core.language.pronouns",
     "umi_core.language.ranks",
-    "umi_core.language.replies",
     "umi_core.language.rewriting",
     "umi_core.language.routing",
     "umi_core.language.segments",
@@ -173,9 +185,9 @@ PURE: Final = (  # functions of values, which judges may import as well
 )
 CORE_PACKAGES: Final = {"msgpack", "msgspec", "numpy", "snowballstemmer"}
 CORE_STDLIB: Final = set(
-    "__future__ abc base64 binascii bisect collections contextlib copy dataclasses enum fractions functools "
-    "hashlib heapq html itertools json math operator re string struct textwrap types typing unicodedata "
-    "urllib zlib".split()
+    "__future__ abc base64 binascii bisect collections contextlib copy csv dataclasses enum fractions "
+    "functools hashlib heapq html itertools json math operator re string struct textwrap types typing "
+    "unicodedata urllib zlib".split()
 )
 FOR_TYPES: Final = {"typing_extensions"}  # what type checkers know and nobody runs: under TYPE_CHECKING only
 NUMPY_FILE: Final = "umi_core/policies/similarity.py"  # numpy is most of a start-up: one file, loaded late

@@ -47,9 +47,9 @@ def whole(text: str) -> str:
     return SURROGATE.sub("\ufffd", text)
 
 
-def decode_at(text: str, start: int, decoder: json.JSONDecoder | None = None) -> Json:
+def decode_at(text: str, start: int) -> Json:
     """Return the JSON value that begins at `start`; None if there is none, or one beyond the limits."""
-    found = decode_value(text, start, decoder)
+    found = decode_value(text, start)
     return None if found is None else found[0]
 
 
@@ -59,52 +59,15 @@ def value_end(text: str, start: int) -> int | None:
     return None if found is None or found[0] is None else found[1]
 
 
-def decode_value(text: str, start: int, decoder: json.JSONDecoder | None = None) -> tuple[Json, int] | None:
+def decode_value(text: str, start: int) -> tuple[Json, int] | None:
     """Return the JSON value that begins at `start`, and where it ends."""
     if not is_bounded(text, start):
         return None
     try:
-        found: tuple[Json, int] = (decoder or DECODER).raw_decode(text, start)
+        found: tuple[Json, int] = DECODER.raw_decode(text, start)
     except ValueError:
         return None
     return found
-
-
-LOOSE_TOKEN: Final = re.compile(  # an open text runs to the end
-    r"""
-      (?P<open>"(?:[^"\\]++|\\.)*+ | '(?:[^'\\]++|\\.)*+)(?P<close>["']?)
-    | (?<![\s\[{,]) , (?=\s*[\]}])
-    | \b(?P<word>True|False|None)\b
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-ESCAPE: Final = re.compile(r"""(\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))|\\|(")""")
-WORDS: Final = {"True": "true", "False": "false", "None": "null"}
-
-
-def loose_at(text: str, start: int) -> Json:
-    """Return the value that begins at `start` as people and models also write it; None if there is none.
-
-    {'a': "two
-    lines", 'b': [True, "\\d",],}
-
-    These are single quotes, a raw line end, a word of Python, an escape that is none, and last commas.
-    """
-    return decode_at(LOOSE_TOKEN.sub(write_strictly, text[start:]), 0, LOOSE_DECODER)
-
-
-def write_strictly(token: re.Match[str]) -> str:
-    """Return a token as JSON; a comma before a closing bracket is none."""
-    if token["word"]:
-        return WORDS[token["word"]]
-    if token["close"]:
-        return f'"{ESCAPE.sub(write_escape, token["open"][1:])}"'
-    return token["open"] or ""
-
-
-def write_escape(escape: re.Match[str]) -> str:
-    """Return an escape of JSON as it is, a quote with one, and nothing for another backslash."""
-    return escape[1] or ('\\"' if escape[2] else "")
 
 
 TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an open string runs to the end
@@ -133,9 +96,6 @@ def refuse(constant: str) -> NoReturn:
 
 
 DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_constant=refuse)
-LOOSE_DECODER: Final = json.JSONDecoder(
-    parse_float=number, parse_int=number, parse_constant=refuse, strict=False
-)
 
 
 def clean_value(value: Json) -> Json:

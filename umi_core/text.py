@@ -164,3 +164,25 @@ def known_repr(value: object) -> str:
     if text.isascii() or not KNOWS_LATER:
         return text
     return later_run().sub(lambda run: run[0].encode("unicode_escape").decode(), text)
+
+
+# Character references: `&amp;` stands for `&`.
+
+UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+CHARACTER_NAMES: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+REFERENCE: Final = re.compile(r"&(?:([A-Za-z]{2,6})|#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6}));")
+
+
+def resolve_references(text: str) -> str:
+    """Resolve character references once; one to a character that no text should hold stays as it is."""
+    return REFERENCE.sub(resolve_reference, text) if "&" in text else text
+
+
+def resolve_reference(match: re.Match[str]) -> str:
+    named, decimal, hexadecimal = match.groups()
+    if named:
+        return CHARACTER_NAMES.get(named, match[0])
+    # &#65; and &#x41; are A; a number beyond Unicode, or of a control character, stays as it is written.
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    char = chr(code) if code <= 0x10FFFF else "\x00"
+    return match[0] if UNSEEN.search(char) or SURROGATE.search(char) else char

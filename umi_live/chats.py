@@ -8,12 +8,16 @@ Law 2. Nothing is dropped unsaid: what cannot be read is named by its place, wha
 Law 3. A file of no known form changes nothing.
 """
 
+import gzip
+import io
 import json
 import os
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Final, TextIO
+from typing import BinaryIO, Final
 
 import msgspec
 from msgspec import structs
@@ -29,6 +33,16 @@ from umi_live.errors import LiveError, NotDone
 from umi_live.memory import LiveMemory
 
 FILE_BYTES_MAX: Final = 2**29
+GZIP: Final = b"\x1f\x8b"
+ZIP: Final = b"PK\x03\x04"
+BAD_ARCHIVE: Final = (
+    UnicodeDecodeError, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile, NotImplementedError,
+)  # fmt: skip
+ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv")  # of files in an archive
+BYTE_MARKS: Final = (  # the longer ones first
+    (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"), (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"),
+)  # fmt: skip
 MESSAGE_BYTES_MAX: Final = 15_000  # a longer one is several; JSON may write six bytes for one
 ROOM_BYTES: Final = TEXT_BYTES_MAX - 2_000  # of the messages of a document; the rest is for what is around
 PAUSE_MS: Final = DAY_MS // 2
@@ -59,24 +73,79 @@ class ImportCount(Owner):
     failed: dict[str, str] = {}  # by the name of the document: why
 
 
-def read_text(path: str, file: TextIO) -> str:
-    """Return the text of a file. Raises LiveError for one that is no text, or too large."""
+def read_texts(path: str, file: BinaryIO) -> list[str]:
+    """Return the text of a file; of an archive those of the files in it that may hold conversations.
+
+    Raises LiveError for one that is no text, or too large.
+    """
+    raw = read_bytes(path, file)
     try:
-        if os.path.exists(path) and os.path.getsize(path) > FILE_BYTES_MAX:
-            raise LiveError(f"{path}: is larger than {FILE_BYTES_MAX >> 20} MiB")
-        text = file.read(FILE_BYTES_MAX + 1)
-    except UnicodeDecodeError:
-        raise LiveError(f"{path}: is no text; if it is an archive, unpack it first") from None
-    if len(text) > FILE_BYTES_MAX:
+        if raw[:2] == GZIP:
+            raw = read_bytes(path, gzip.GzipFile(fileobj=io.BytesIO(raw)))
+        if raw[:4] != ZIP:
+            return [decode_bytes(raw)]
+        return [decode_bytes(it) for it in read_members(path, zipfile.ZipFile(io.BytesIO(raw)))]
+    except (
+        UnicodeDecodeError,
+        OSError,
+        EOFError,
+        zlib.error,
+        zipfile.BadZipFile,
+        NotImplementedError,
+    ) as error:
+        raise LiveError(f"{path}: is no text, and no archive that can be read") from error
+
+
+def read_bytes(path: str, file: BinaryIO | gzip.GzipFile) -> bytes:
+    raw = file.read(FILE_BYTES_MAX + 1)
+    if len(raw) > FILE_BYTES_MAX:
         raise LiveError(f"{path}: is larger than {FILE_BYTES_MAX >> 20} MiB")
-    return text
+    return raw
 
 
-def read_conversations(path: str, text: str, wanted: str | None) -> ChatFile:
-    """Return the conversations of a file. Raises LiveError for another format, or if no message is read."""
-    found = read_chat_file(text)
-    if found is None:
+def read_members(path: str, archive: zipfile.ZipFile) -> Iterator[bytes]:
+    """Yield the files of an archive that may hold conversations, by name."""
+    names = sorted(it.filename for it in archive.infolist() if it.filename.lower().endswith(ENDINGS))
+    if not names:
+        raise LiveError(f"{path}: there is no file of conversations in this archive")
+    left = FILE_BYTES_MAX
+    for name in names:
+        with archive.open(name) as file:
+            raw = file.read(left + 1)
+        left -= len(raw)
+        if left < 0:
+            raise LiveError(f"{path}: holds more than {FILE_BYTES_MAX >> 20} MiB")
+        yield raw
+
+
+def decode_bytes(raw: bytes) -> str:
+    """Return the text of a file: by its mark of the encoding, else UTF-8 or UTF-16, else Windows-1252."""
+    for mark, encoding in BYTE_MARKS:
+        if raw.startswith(mark):
+            return raw.decode(encoding).removeprefix("\ufeff")
+    if raw[1:2] == b"\0" or raw[:1] == b"\0":
+        return raw.decode("utf-16-le" if raw[1:2] == b"\0" else "utf-16-be")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        if b"\0" in raw:
+            raise
+        return raw.decode("cp1252")
+
+
+def read_conversations(path: str, texts: Sequence[str], wanted: str | None) -> ChatFile:
+    """Return the conversations of a file, or of the files in an archive that are of one format.
+
+    Raises LiveError for another format, or if no message is read.
+    """
+    files = [it for text in texts if (it := read_chat_file(text)) is not None]
+    if not files:
         raise LiveError(f"{path}: is {NO_FORMAT}")
+    told = [it for it in files if any(chat.messages for chat in it.chats)] or files
+    found = next((it for it in told if it.format not in LOOSE), told[0])
+    found = ChatFile(
+        found.format, tuple(chat for it in told if it.format == found.format for chat in it.chats)
+    )
     if wanted not in (None, found.format) and not {wanted, found.format} <= LOOSE:
         raise LiveError(f"{path}: is no file of {wanted}; it looks like one of {found.format}")
     if not any(chat.messages for chat in found.chats):

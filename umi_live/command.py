@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import wraps
-from typing import Any, Final, Self, TextIO, get_args
+from typing import Any, BinaryIO, Final, Self, TextIO, get_args
 
 import apsw
 import click
@@ -36,7 +36,7 @@ from umi_live.chats import (
     list_unread_times,
     make_documents,
     read_conversations,
-    read_text,
+    read_texts,
 )
 from umi_live.doctor import describe_seal, examine_file
 from umi_live.errors import LiveError, StoreError, needs_extra, own_version
@@ -587,8 +587,8 @@ def token(user: str, agents: tuple[str, ...], author: str, tokens: str | None) -
     help="What wrote the file. Default: its form tells.",
 )
 @click.option("--quiet", is_flag=True, help="Show no progress on a terminal.")
-@click.argument("file", type=click.File(encoding="utf-8-sig"))
-def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet: bool) -> None:
+@click.argument("file", type=click.File("rb"))
+def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quiet: bool) -> None:
     """Import conversations of another program, or a file of `umi-live export`.
 
     An export goes into a memory that is empty; its user and agent stand in it. Each conversation becomes a
@@ -596,7 +596,8 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet:
     import was interrupted. The status is 1 if some messages, or their times, could not be read, or some
     texts not be kept.
     """
-    text = read_text(file.name, file)
+    texts = read_texts(file.name, file)
+    text = texts[0]
     head = find_head(text)
     if program == UMI or (program is None and head is not None):
         if head is not None:
@@ -608,7 +609,7 @@ def import_file(target: MemoryOptions, file: TextIO, program: str | None, quiet:
     if is_list_of_facts(text):
         message = "holds facts of `export --as facts`, which cannot be imported; one without --as can"
         raise LiveError(f"{file.name}: {message}")
-    found = read_conversations(file.name, text, program)
+    found = read_conversations(file.name, texts, program)
     documents = tuple(make_documents(found, file.name))
     message_count = sum(len(chat.messages) for chat in found.chats)
     left_out, done = count_left_out(found), ImportCount()

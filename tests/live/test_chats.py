@@ -1,12 +1,15 @@
 """Goal: conversations of other programs are imported once, whole or with what is missing named."""
 
 import contextlib
+import gzip
+import io
 import json
 import os
 import pty
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +45,21 @@ def write(name: str, value: object) -> str:
 
 def documents(value: object) -> list[ChatDocument]:
     text = value if isinstance(value, str) else json.dumps(value)
-    return list(make_documents(read_conversations("chat.json", text, None), "chat.json"))
+    return list(make_documents(read_conversations("chat.json", [text], None), "chat.json"))
 
 
 def resources(memory: BlockingMemory) -> dict[str | None, Resource]:
     rows = memory.list("resource").value.rows
     return {it.uri: it for it in rows if isinstance(it, Resource)}
+
+
+def pack(files: dict[str, str]) -> bytes:
+    """Return an archive of these files."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return buffer.getvalue()
 
 
 def test_a_conversation_is_imported_and_found(shell: Shell) -> None:
@@ -135,8 +147,8 @@ def test_a_file_of_no_known_form_changes_nothing(shell: Shell) -> None:
 def test_a_file_may_not_be_too_large(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chats, "FILE_BYTES_MAX", 9)
     assert "is larger than 0 MiB" in shell.refused("import", "--db", "a.db", write("chat.json", [NUTS]))
-    with pytest.raises(LiveError, match="larger"), Path("chat.json").open() as file:
-        chats.read_text("<stdin>", file)
+    with pytest.raises(LiveError, match="larger"), Path("chat.json").open("rb") as file:
+        chats.read_texts("<stdin>", file)
 
 
 def test_an_interrupted_import_goes_on(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,3 +327,34 @@ def test_facts_are_exported_for_programs_and_for_people(shell: Shell) -> None:
     assert names == ["# Notes", "# Ann", "# Bob"]
     assert "\n- Ann lives in Berlin. (" in page
     assert "Paris" not in page
+
+
+def test_archives_and_other_encodings_are_read(shell: Shell) -> None:
+    text = json.dumps([{"role": "user", "content": "I eat no Nüsse."}], ensure_ascii=False)
+    for number, raw in enumerate(
+        (
+            *(
+                text.encode(it)
+                for it in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252")
+            ),
+            gzip.compress(text.encode()),
+            pack({"a/conversations.json": text, "user.json": "{}", "chat.html": "<p>"}),
+        )
+    ):
+        Path("chat.json").write_bytes(raw)
+        out = shell("import", "--db", f"{number}.db", "chat.json")[1]
+        assert out.startswith("openai: 1 message in 1 conversation, 1 new fact")
+        assert "Nüsse" in shell("recall", "--db", f"{number}.db", "Nüsse")[1]
+
+
+def test_all_files_of_one_format_in_an_archive_are_read(shell: Shell) -> None:
+    parts = {f"conversations-{at}.json": json.dumps(it) for at, it in enumerate((CLAUDE[:1], CLAUDE[1:]))}
+    Path("export.zip").write_bytes(pack({**parts, "feedback.json": "[]", "users.json": '[{"id": "u"}]'}))
+    out = shell("import", "--db", "a.db", "export.zip")[1]
+    assert out.startswith("claude: 3 messages in 3 conversations")
+
+
+@pytest.mark.parametrize("raw", [b"PK\x03\x04broken", b"\x1f\x8bbroken", b"a\0\xff", pack({"a.png": "x"})])
+def test_what_is_neither_text_nor_archive_is_refused(shell: Shell, raw: bytes) -> None:
+    Path("chat.json").write_bytes(raw)
+    assert "chat.json: " in shell.refused("import", "--db", "a.db", "chat.json")

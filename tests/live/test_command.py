@@ -282,7 +282,7 @@ def test_a_text_is_memorized_into_categories_of_ones_own(shell: Shell) -> None:
     assert "'food' is no NAME=ABOUT" in bare
     twice = ("--category", "a=1", "--category", "a =2")
     assert "the same category is given twice" in shell.refused("topics", "--db", "a.db", *twice)
-    Path("bytes").write_bytes(b"\xff\xfe")
+    Path("bytes").write_bytes(b"a\0\xff\xfe\x81")
     assert "bytes: is no text" in shell.refused("memorize", "--db", "a.db", "bytes")
 
 
@@ -368,7 +368,7 @@ def test_a_wrong_request_or_address_is_one_line(shell: Shell, monkeypatch: pytes
         assert told in shell.refused("recall", "--db", "agent.db", "--embedder", embedder, "tea")
     assert "of no known format" in shell.refused("import", "--db", "agent.db", __file__)
     assert "no export of Umi" in shell.refused("import", "--db", "agent.db", "--from", "umi", __file__)
-    Path("bytes").write_bytes(b"\xff\xfe")
+    Path("bytes").write_bytes(b"a\0\xff\xfe\x81")
     assert "bytes: is no text" in shell.refused("import", "--db", "new.db", "bytes")
     monkeypatch.setenv(KEY, "ключ")
     assert "the key has characters" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from msgspec import structs
 
 from tests.properties.queries_reference import person_of
-from tests.properties.replies_reference import confidence_ppm, has_list, payload_of
+from tests.properties.replies_reference import confidence_ppm, payload_of, rows_of
 from tests.properties.text_reference import (
     byte_count,
     cut,
@@ -21,7 +21,9 @@ from tests.properties.text_reference import (
     words,
 )
 from umi_core.data import Data
-from umi_core.language.tables import CHARACTER_NAMES, FACT_TAGS, NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.replies import ArrayOf, ArrayWith, ObjectWith
+from umi_core.language.tables import FACT_TAGS, NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.tagged import restore_characters
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
     EXTRACT_CONTENT_BYTES_MAX,
@@ -30,6 +32,7 @@ from umi_core.limits import (
     LINK_TYPE_BYTES_MAX,
     REPLY_BYTES_MAX,
 )
+from umi_core.text import resolve_references
 from umi_core.values import ENTITY_TYPES
 
 # Replies to `extract`, element by element, as M10.7 to M10.16 say.
@@ -77,9 +80,9 @@ class Extracted(Data):
 
 def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted | None:
     """Return what the reply tells; None if there is no payload: then notes of the text are all."""
-    payload = payload_of(reply, "{", has_list("entities"))
+    payload = payload_of(reply, ObjectWith("entities"))
     if payload is None:
-        listed = payload_of(reply, "[", has_statement)
+        listed = rows_of(reply, ArrayWith(("name", "content")), ("name", "content"))
         if listed is None:
             return None
         payload = {"entities": listed}
@@ -98,13 +101,6 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
     rest, told_count = list_untold(text, list_told_texts(mentions)) if mentions else [], len(mentions)
     mentions += notes_of(rest) if mentions else whole_notes(text)
     return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest), told_count)
-
-
-def has_statement(value: Any) -> bool:
-    """Return True for an array with an entity in it."""
-    return isinstance(value, list) and any(
-        isinstance(it, dict) and {"name", "content"} <= {*it} for it in value
-    )
 
 
 def read_elements(
@@ -133,7 +129,7 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> ExpectedMent
     if not isinstance(element, dict):
         return "not_object"
     name = name_of(element.get("name"))
-    if name == "":
+    if name in ("", "TEXT", "NAME"):
         return nameless(element) or "no_name"
     if is_pronoun(name):
         return "pronoun"
@@ -168,8 +164,11 @@ def name_of(value: Any) -> str:
 
 def content_of(value: Any, text: str) -> str:
     """Return the content of a mention; without one, the beginning of the text."""
+    value = value.get("content") if isinstance(value, dict) else value
+    if isinstance(value, list) and value and all(isinstance(it, str) for it in value):
+        value = "\n".join(value)
     if isinstance(value, str) and value.strip() != "":
-        return cut(value, EXTRACT_CONTENT_BYTES_MAX)
+        return cut(restore_characters(value, text), EXTRACT_CONTENT_BYTES_MAX)
     return cut(text, TEXT_SHOWN_BYTES)
 
 
@@ -342,13 +341,34 @@ def read_memories(reply: str) -> tuple[ExpectedFact, ...] | None:
     found = marked.memories()
     # A reply without any of these tags is no answer; with
     # some, and no fact in them, it says that there is none.
-    return once(found)[0] if any(name in FACT_TAGS for name in marked.names) else None
+    if any(name in FACT_TAGS for name in marked.names):
+        return once(found)[0]
+    return once(in_rows(text))[0] or None
+
+
+def in_rows(text: str) -> list[ExpectedFact]:
+    """Return the facts of a reply that has them in JSON."""
+    rows = rows_of(text, ArrayWith(("content",)), ("content",))
+    rows = payload_of(text, ArrayOf(str)) if rows is None else rows
+    told = [row if isinstance(row, dict) else {"content": row} for row in rows or ()]
+    return [
+        ExpectedFact(name_of(row.get("name")), row["content"].strip(), categories_of(row.get("categories")))
+        for row in told
+        if isinstance(row.get("content"), str) and " " in row["content"].strip()
+    ]
+
+
+def categories_of(value: Any) -> tuple[str, ...]:
+    value = value.get("category") if isinstance(value, dict) else value
+    return tuple(it for it in (value if isinstance(value, list) else [value]) if isinstance(it, str))
 
 
 def count_beyond(reply: str) -> int:
     """Return how many facts a reply tells that has more than one reply may tell."""
     text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", replace_surrogates(reply).replace("\r\n", "\n"))
-    return once(Marked(text).memories())[1]
+    marked = Marked(text)
+    is_tagged = any(name in FACT_TAGS for name in marked.names)
+    return once(marked.memories() if is_tagged else in_rows(text))[1]
 
 
 class Marked:
@@ -408,7 +428,7 @@ class Marked:
     def block(self, rest: str) -> tuple[ExpectedFact | None, str]:
         """Return the fact of the block that begins here, and what follows the block."""
         name, content, listed, tagged = "", None, "", list[str]()
-        has_tags = False
+        has_tags, whole = False, rest
         while part := re.search(f"[{M}{m}{C}{S}{Y}{N}]", rest):
             # Capital letters are opening tags, small ones
             # closing: a new block ends one that was never closed.
@@ -416,6 +436,8 @@ class Marked:
                 break
             rest = rest[part.end() :]
             if part[0] == m:
+                if content is None and not name and not has_tags:
+                    content = self.plain(whole[: len(whole) - len(rest) - 1])
                 break
             if part[0] == C:
                 inside, rest = self.content_of(rest)
@@ -478,21 +500,6 @@ class Marked:
             elif kind == "close" and waiting.get(name):
                 found |= {waiting[name].pop(): None, number: None}
         return found
-
-
-def resolve_references(text: str) -> str:
-    return re.sub("&(amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});", character, text)
-
-
-def character(match: re.Match[str]) -> str:
-    said = match[1]
-    if said in CHARACTER_NAMES:
-        return CHARACTER_NAMES[said]
-    code = int(said[2:], 16) if said[1] in "xX" else int(said[1:])
-    is_control = code < 0x20 and code not in (9, 10)
-    # A reference to what no text may hold stays as it is written: `&#0;` is four characters of text.
-    is_strange = is_control or 0x7F <= code <= 0x9F or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF
-    return match[0] if is_strange else chr(code)
 
 
 def distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:

@@ -11,10 +11,11 @@ from tests.properties.queries_reference import clean_line
 from tests.properties.replies_reference import (
     DECODER,
     WrittenNumber,
-    between_tags,
-    has_list,
+    objects_of,
     payload_of,
+    tagged_text,
     value_at,
+    why_unusable,
 )
 from tests.properties.scores_reference import united_ppm, vector_ppm
 from tests.properties.text_reference import (
@@ -29,6 +30,7 @@ from tests.properties.text_reference import (
     without_later,
 )
 from umi_core.data import Data
+from umi_core.language.replies import ArrayWith, ObjectWith
 from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
 from umi_core.limits import (
     REPLY_BYTES_MAX,
@@ -264,33 +266,12 @@ def read_starts(reply: str, line_count: int) -> list[int] | None:
 
 def list_elements(reply: str) -> list[Any]:
     """List the segments of a reply, or all objects in it that have two ends."""
-    payload = payload_of(reply, "{", has_list("segments"))
+    payload = payload_of(reply, ObjectWith("segments"))
     if payload is not None:
         return list(payload["segments"])
-    listed = payload_of(reply, "[", has_ends_inside)
-    return list(listed) if listed is not None else list_loose(reply)
-
-
-def has_ends(value: Any) -> bool:
-    return isinstance(value, dict) and "start" in value and "end" in value
-
-
-def has_ends_inside(value: Any) -> bool:
-    return isinstance(value, list) and any(map(has_ends, value))
-
-
-def list_loose(reply: str) -> list[Any]:
-    """List objects with two ends, none of them inside another."""
-    text, at, found, tries = replace_surrogates(reply), 0, list[Any](), 0
-    # The limits of the memory's own search (M10.3), as
-    # numbers: a reply of braces would take quadratic time.
-    while tries < 64 and (at := text.find("{", at)) >= 0 and byte_count(text) <= 50_000:
-        tries += 1
-        value = value_at(text, at)
-        is_one = has_ends(value)
-        found += [value] if is_one else []
-        at = DECODER.raw_decode(text, at)[1] if is_one else at + 1
-    return found
+    ends = ("start", "end")
+    listed = payload_of(reply, ArrayWith(ends))
+    return objects_of(reply, ends) if listed is None and why_unusable(reply) == "no_json" else listed or []
 
 
 def bounds_of(element: Any, line_count: int) -> tuple[int, int] | None:
@@ -305,7 +286,7 @@ def bounds_of(element: Any, line_count: int) -> tuple[int, int] | None:
 
 def number_of(value: Any) -> int | None:
     text = value.written if isinstance(value, WrittenNumber) else value if isinstance(value, str) else ""
-    found = re.fullmatch(r"(-?[0-9]{1,9})(\.0+)?", text.strip())
+    found = re.fullmatch(r"\[?(-?[0-9]{1,9})(\.0+)?\]?", text.strip())
     return int(found[1]) if found else None
 
 
@@ -322,7 +303,8 @@ def read_description(reply: str) -> Described | None:
     told = replace_surrogates(reply)
     if byte_count(told) > REPLY_BYTES_MAX:
         return None
-    tagged, titled = between_tags("content", told), between_tags("caption", told)
+    tags = ("content", "caption")
+    tagged, titled = (tagged_text(it, told, tags) for it in tags)
     text = (told if tagged is None else tagged).strip()
     if text == "":
         return None

@@ -14,7 +14,7 @@ from tests.properties.antecedents_reference import (
     letters,
     may_mean,
 )
-from tests.properties.replies_reference import array_of, payload_of
+from tests.properties.replies_reference import objects_of, payload_of
 from tests.properties.text_reference import (
     ELIDED,
     Spoken,
@@ -30,6 +30,7 @@ from tests.properties.text_reference import (
 )
 from umi_core import limits
 from umi_core.data import Data
+from umi_core.language.replies import ArrayOf, ObjectWith
 from umi_core.language.tables import (
     ACTING,
     ARTICLES,
@@ -538,15 +539,18 @@ Named = list[tuple[str, str, int]]  # reference, means, turn
 
 def read_named(reply: str) -> tuple[str, Named | None]:
     """Return the rewrite of a reply, and what it names; None if it is a line and no object."""
-    value = payload_of(reply, "{", lambda it: isinstance(it, dict) and isinstance(it.get("references"), list))
-    if not isinstance(value, dict):
+    value = payload_of(reply, ObjectWith("references"))
+    found = objects_of(reply, ("query",)) if value is None else [value]
+    if not found:
         return replace_surrogates(reply), None
-    named: Named = []
-    for row in value["references"]:
+    value, named = found[-1], list[tuple[str, str, int]]()
+    rows = value.get("references")
+    for row in rows if isinstance(rows, list) else [rows]:
         if not isinstance(row, dict):
             continue
         reference, means = row.get("reference"), row.get("means")
-        number = getattr(row.get("turn"), "written", "")
+        number = getattr(row.get("turn"), "written", row.get("turn"))
+        number = number.removeprefix("turn ").removeprefix("Turn ") if isinstance(number, str) else ""
         if isinstance(reference, str) and isinstance(means, str):
             named.append((reference, means, int(number) if re.fullmatch("[0-9]{1,3}", number) else 0))
     query = value.get("query")
@@ -853,7 +857,7 @@ def is_deep(query: str, deep: bool | None) -> bool:
 
 def read_variants(reply: str, query: str) -> tuple[str, ...] | None:
     """Return the query, and what else a model would ask; None if there is no payload."""
-    elements = payload_of(reply, "[", array_of(str))
+    elements = payload_of(reply, ArrayOf(str))
     if elements is None:
         return None
     texts = [query]

@@ -2,38 +2,31 @@
 
 import json
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
-from functools import cache, lru_cache
-from itertools import accumulate, chain
+from collections.abc import Container, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final, NoReturn
 
 from tests.properties.text_reference import byte_count, cut, fold_name, replace_surrogates
 from umi_core.config import Config
 from umi_core.data import Data
+from umi_core.json_text import Json, JsonNumber
+from umi_core.language import replies
 from umi_core.limits import (
     JSON_DEPTH_MAX,
     JSON_NUMBER_CHARS_MAX,
     JSON_START_COUNT_MAX,
-    LOOSE_START_COUNT_MAX,
     PPM,
     RELATION_REASON_BYTES_MAX,
     REPLY_BYTES_MAX,
     SUMMARY_BYTES_MAX,
 )
+from umi_core.text import resolve_references
 from umi_core.values import EVOLUTION_KINDS, RoutingDecision
 
-# The JSON in a reply of a model, as M10.2 to M10.6 find it, and confidences in it.
-#
-# A value is tried wherever one may begin, and the first of the wanted form is the payload:
-#
-#     Sure! Use {} so: {"entities": []} ok?      the second object, if one with a list of entities is wanted
-#     {"queries": ["a"]}                         the array in it, if an array of texts is wanted
-#     {"entities": NaN}                          nothing
+# Numbers in the JSON of a reply, and confidences.
 
 
-Form = Callable[[Any], bool]
-KEPT: Final = 64  # of one reply several are judged: the parser, the operation, and each of its rows
-
+NUMBER_OR_SHARE: Final = r"-?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+|%)?"
 FAR: Final = (
     10 * JSON_NUMBER_CHARS_MAX
 )  # an exponent of this size decides alone: 1e-400 is 0, whatever its digits
@@ -45,96 +38,37 @@ class WrittenNumber(Data):
     written: str
 
 
-@lru_cache(maxsize=KEPT)
-def payload_of(reply: str, opening: str, is_wanted: Form) -> Any:
-    """Return the first value of the wanted form that begins with `{` or `[`; None if none.
+def payload_of(reply: str, wanted: replies.ObjectWith | replies.ArrayOf | replies.ArrayWith) -> Any:
+    """Return the value of the wanted form; None if there is none.
 
-    It is cached, so it must not be changed.
+    There is one reader of JSON: test_loose_json.py writes values in many ways, and demands what it wrote.
     """
-    text = replace_surrogates(reply)
-    if byte_count(text) > REPLY_BYTES_MAX:
-        return None
-    for each in (text, *(it for it in texts_in(text) if opening in it)):
-        starts = [match.start() for match in re.finditer(re.escape(opening), each)]
-        strict = (value_at(each, start) for start in starts[:JSON_START_COUNT_MAX])
-        loose = (
-            value_at(rewrite_strictly(each[start:]), 0, LOOSE) for start in starts[:LOOSE_START_COUNT_MAX]
-        )
-        # Generators: values behind the wanted one are not read.
-        for value in chain(strict, loose):
-            if is_wanted(value):
-                return value
-    return None
+    found = replies.find_json(reply, wanted)
+    return None if isinstance(found, replies.UnusableReply) else as_plain(found)
 
 
-# What models write in place of JSON, as M10.28 says, in JSON.
+def rows_of(reply: str, wanted: replies.ArrayOf | replies.ArrayWith, names: tuple[str, ...]) -> Any:
+    """Return the array of the wanted form, else the objects with these fields; None if there is none."""
+    rows = payload_of(reply, wanted)
+    is_whole = reply.count("[") == reply.count("]") and reply.count("{") == reply.count("}")
+    if rows is None and is_whole and why_unusable(reply) == "no_json":
+        return objects_of(reply, names) or None
+    return rows
 
 
-def texts_in(text: str) -> list[str]:
-    """Return the texts in double quotes, one behind the other."""
-    found, at = list[str](), 0
-    while (at := text.find('"', at)) >= 0:
-        end = end_of_quoted(text, at)
-        if end is None:
-            break
-        value = value_at(rewrite_strictly(text[at : end + 1]), 0, LOOSE)
-        found += [value] if isinstance(value, str) else []
-        at = end + 1
-    return found
+def objects_of(reply: str, names: tuple[str, ...]) -> list[Any]:
+    return [as_plain(it) for it in replies.find_objects(reply, names)]
 
 
-def rewrite_strictly(text: str) -> str:
-    """Return a text with its quoted parts, words and last commas as JSON has them."""
-    written, at = list[str](), 0
-    while at < len(text):
-        end = end_of_quoted(text, at) if text[at] in "\"'" else None
-        word = PYTHON_WORD.match(text, at)
-        if end is not None:
-            written.append(quote_strictly(text[at + 1 : end]))
-            at = end + 1
-        elif text[at] in "\"'":
-            return "".join(written) + text[at:]
-        elif word:
-            written.append({"True": "true", "False": "false", "None": "null"}[word[0]])
-            at = word.end()
-        else:
-            written.append("" if is_last_comma(text, at) else text[at])
-            at += 1
-    return "".join(written)
-
-
-PYTHON_WORD: Final = re.compile(r"\b(True|False|None)\b")
-
-
-def is_last_comma(text: str, at: int) -> bool:
-    """Return True for a comma directly behind a value, with nothing before the bracket that closes."""
-    if text[at] != "," or at == 0 or text[at - 1].isspace() or text[at - 1] in "[{,":
-        return False
-    return text[at + 1 :].lstrip()[:1] in ("]", "}")
-
-
-def end_of_quoted(text: str, at: int) -> int | None:
-    """Return where the quote closes that opens here; None if none does."""
-    place = at + 1
-    while place < len(text):
-        if text[place] == text[at]:
-            return place
-        place += 2 if text[place] == "\\" else 1
-    return None
-
-
-def quote_strictly(inside: str) -> str:
-    """Return a text in double quotes, without the backslashes that begin no escape of JSON."""
-    written, at = "", 0
-    while at < len(inside):
-        two = inside[at : at + 2]
-        is_code = two == "\\u" and re.fullmatch("[0-9a-fA-F]{4}", inside[at + 2 : at + 6]) is not None
-        if is_code or (two[0] == "\\" and two[1:] in tuple('"\\/bfnrt')):
-            written, at = written + two, at + 2
-            continue
-        written += {"\\": "", '"': '\\"'}.get(two[0], two[0])
-        at += 1
-    return f'"{written}"'
+def as_plain(value: Json) -> Any:
+    match value:
+        case JsonNumber(text):
+            return WrittenNumber(text)
+        case list():
+            return [as_plain(it) for it in value]
+        case dict():
+            return {key: as_plain(it) for key, it in value.items()}
+    return value
 
 
 def why_unusable(reply: str) -> str:
@@ -144,21 +78,10 @@ def why_unusable(reply: str) -> str:
     return "too_long" if byte_count(reply) > REPLY_BYTES_MAX else "no_json"
 
 
-@cache
-def has_list(name: str) -> Form:
-    return lambda value: isinstance(value, dict) and isinstance(value.get(name), list)
-
-
-@cache
-def array_of(kind: type) -> Form:
-    """Return a form: an empty array, or one with at least one element of this kind."""
-    return lambda value: isinstance(value, list) and (not value or any(type(it) is kind for it in value))
-
-
-def value_at(text: str, start: int, decoder: json.JSONDecoder | None = None) -> Any:
+def value_at(text: str, start: int) -> Any:
     """Return the JSON value that begins here; None if none does, or if it is nested too deep."""
     try:
-        value, end = (decoder or DECODER).raw_decode(text, start)
+        value, end = DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
     return whole(value) if depth_of(text[start:end]) <= JSON_DEPTH_MAX else None
@@ -191,9 +114,6 @@ def no_constant(name: str) -> NoReturn:
 
 
 DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_constant=no_constant)
-LOOSE: Final = json.JSONDecoder(
-    parse_float=number, parse_int=number, parse_constant=no_constant, strict=False
-)
 
 
 # Confidences.
@@ -201,9 +121,12 @@ LOOSE: Final = json.JSONDecoder(
 
 def confidence_ppm(value: object) -> int | None:
     """Return a number from 0 to 1 in parts per million, rounded down; None for anything else."""
-    if not isinstance(value, WrittenNumber):
+    written = value.written if isinstance(value, WrittenNumber) else value
+    if not isinstance(written, str) or not re.fullmatch(NUMBER_OR_SHARE, written.strip()):
         return None
-    digits, _, exponent = value.written.lower().partition("e")
+    is_share = written.strip().endswith("%")
+    digits, _, exponent = written.strip().strip("%").replace(",", ".").lower().partition("e")
+    exponent = str(int(exponent or "0") - 2 * is_share) if len(exponent) < JSON_NUMBER_CHARS_MAX else exponent
     before, _, after = digits.partition(".")
     zeros = min(max(int(exponent or 0), -FAR), FAR) - len(after)  # 25e-3 and 0.025 are 25 by 10**3
     above, below = int(before + after) * 10 ** max(zeros, 0), 10 ** max(-zeros, 0)
@@ -227,10 +150,14 @@ BARS: Final = {
     "<|end_thinking|>": "close", "<|end|>": "end", "<|return|>": "blank", "<|begin_of_solution|>": "blank",
     "<|end_of_solution|>": "blank", "<|start_response|>": "blank", "<|end_response|>": "blank",
     "[think]": "open", "[/think]": "close", "◁think▷": "open", "◁/think▷": "close",
+    "<|inner_prefix|>": "open", "<|inner_suffix|>": "close", "<unused94>": "open", "<unused95>": "close",
+    "<｜begin▁of▁thinking｜>": "open", "<｜end▁of▁thinking｜>": "close", "<channel|>": "close",
+    "</details>": "end", "<end_of_turn>": "blank",
 }  # fmt: skip
 HEADER: Final = re.compile(
     r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*(analysis|commentary|final)\b[^<>]*<\|message\|>", re.I
 )
+TOKEN: Final = re.compile(r"<\|[a-z_]{3,30}\|>|<｜[^<>｜]{1,40}｜>")
 PARTS: Final = frozenset("memory content summary caption decision rewritten_query".split())
 WRAPPERS: Final = ("answer", "response", "output")
 IN_QUOTES: Final = "\"'`“”„«»‘’「」"
@@ -251,6 +178,10 @@ def answer_in(reply: str) -> str:
     # a <think>b</think> c   gone: the tag with what is in it      kept: "a  c"
     # a </think> c           gone: all up to the closing tag       kept: " c"
     # a <think> b            gone: all from the opening tag on     kept: "a "
+    if "<" not in reply:
+        reply = reply.replace("&lt;", "<").replace("&gt;", ">")
+    if '"' not in reply and "&quot;" in reply:
+        reply = resolve_references(reply)
     marks, gone = marks_of(reply), list[tuple[int, int]]()
     while marks:
         first, rest = marks[0], marks[1:]
@@ -322,15 +253,23 @@ def mark_at(reply: str, at: int) -> ReplyTag | None:
     header = HEADER.match(reply, at)
     if header:
         return ReplyTag("close" if header[1].lower() == "final" else "open", at, header.end())
+    if gemma := re.match(r"<\|channel>thought\b", reply[at : at + 18], re.I):
+        return ReplyTag("open", at, at + gemma.end())
     match = TAG.match(reply, at)
     if match is None:
         return None
     tag = match[0].lower()
+    if re.match(r"<details\s.*type=\"reasoning\"", tag, re.S):
+        return ReplyTag("open", at, match.end())
+    if tag not in BARS and (TOKEN.fullmatch(tag) or (tag == "</s>" and not reply[match.end() :].strip())):
+        return ReplyTag("blank", at, match.end())
     if tag in BARS:
         return ReplyTag(BARS[tag], at, match.end())
     inside = tag[1:-1]
     is_end = inside.startswith("/")
-    name, _, attributes = re.sub(r"\s", " ", inside.removeprefix("/")).partition(" ")
+    name, _, attributes = re.sub(
+        r"\s", " ", inside.removeprefix("/").lstrip() if inside[:1] == "/" else inside
+    ).partition(" ")
     if is_end:
         return ReplyTag("close", at, match.end()) if name in THOUGHT and not attributes.strip() else None
     if inside.endswith("/") and name.removesuffix("/") in THOUGHT:
@@ -438,10 +377,13 @@ def is_named(tag: str, name: str) -> bool:
 
 def read_ranks(reply: str, shown: Sequence[str], limit: int) -> list[str] | None:
     """Return the shown ids in the order of the reply, each once; None if there is no order."""
-    whole = payload_of(reply, "{", has_list("ids"))
-    ids = payload_of(reply, "[", array_of(str)) if whole is None else whole["ids"]
+    whole = payload_of(reply, replies.ObjectWith("ids"))
+    ids = payload_of(reply, replies.ArrayOf(str)) if whole is None else whole["ids"]
+    ids = rows_of(reply, replies.ArrayWith(("id",)), ("id",)) if ids is None else ids
     if ids is None:
         return None
+    ids = [it["id"] if isinstance(it, dict) and "id" in it else it for it in ids]
+    ids = [it.strip("[]()<>` ").lower() if isinstance(it, str) else it for it in ids]
     aliases = [f"c{number}" for number in range(1, len(shown) + 1)]
     known = [it for it in ids if isinstance(it, str) and it in aliases]
     return [shown[aliases.index(alias)] for alias in dict.fromkeys(known)][:limit]
@@ -457,12 +399,33 @@ def between_tags(tag: str, text: str) -> str | None:
     return text[begin.end() :][: end.start()] if begin and end else None
 
 
+def tagged_text(tag: str, text: str, tags: tuple[str, ...]) -> str | None:
+    """Return what a reply has under one of some tags, however much of them is there; None if nothing."""
+    spots = [it for it in re.finditer(r"<(/?)([a-z]+)(\s[^<>]*)?>", text, re.I) if it[2].lower() in tags]
+    spots = [it for it in spots if not it[0].endswith("/>")]
+    own = [it for it in spots if it[2].lower() == tag]
+    begin = next((it for it in own if not it[1]), None)
+    behind = text[begin.end() :] if begin else text
+    first = begin.end() if begin else 0
+    end = next((it for it in own if it[1] and it.start() >= first), None)
+    if begin and not end:
+        end = next((it for it in spots if it.start() >= first and it[2].lower() != tag), None)
+        return resolve_references(behind[: end.start() - first] if end else behind)
+    if begin and end:
+        return resolve_references(behind[: end.start() - first])
+    if end:
+        before = [it.end() for it in spots if it.end() <= end.start()]
+        return resolve_references(text[max(before, default=0) : end.start()])
+    member = None if spots else [it.get(tag) for it in objects_of(text, tags[:1])][-1:]
+    return member[0] if member and isinstance(member[0], str) else None
+
+
 def read_summary(reply: str) -> str | None:
     """Return the summary of a reply; None if it has none."""
     text = replace_surrogates(reply)
     if byte_count(text) > REPLY_BYTES_MAX:
         return None
-    inside = between_tags("summary", text)
+    inside = tagged_text("summary", text, ("summary",))
     bare = without_fence((text if inside is None else inside).strip()).strip()
     return shorten_summary(bare) if bare else None
 
@@ -512,7 +475,7 @@ def read_verdicts(reply: str, pairs: Container[Pair], floor_ppm: int) -> Verdict
 
     A pair without a verdict here is unrelated, as far as the model says.
     """
-    rows = payload_of(reply, "[", array_of(dict))
+    rows = rows_of(reply, replies.ArrayOf(dict), ("new", "old"))
     if rows is None:
         return None
     told = [pair_of(row) for row in rows]
@@ -524,7 +487,16 @@ def read_verdicts(reply: str, pairs: Container[Pair], floor_ppm: int) -> Verdict
 
 def pair_of(row: Any) -> Pair | None:
     new, old = (row.get("new"), row.get("old")) if isinstance(row, dict) else (None, None)
-    return (new, old) if isinstance(new, str) and isinstance(old, str) else None
+    if not isinstance(new, str) or not isinstance(old, str):
+        return None
+    pair = new.strip('[]()<>`" '), old.strip('[]()<>`" ')
+    return pair if all(pair) else None
+
+
+OTHER_KINDS: Final = {
+    "updat": "update", "supersed": "update", "replac": "update", "contradict": "contradict",
+    "conflict": "contradict", "exten": "extend", "deriv": "derive",
+}  # fmt: skip
 
 
 def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -> ExpectedVerdict | str:
@@ -537,7 +509,10 @@ def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -
     if all_pairs.count(pair) > 1:
         return "duplicate_pair"
     said = row.get("type")
+    said = said[0] if isinstance(said, list) and len(said) == 1 else said
     kind = fold_name(said) if isinstance(said, str) else ""
+    for begin, meant in OTHER_KINDS.items():
+        kind = meant if kind.startswith(begin) and " " not in kind else kind
     if kind not in ("none", *EVOLUTION_KINDS):
         return "bad_type"
     sure_ppm = confidence_ppm(row.get("confidence"))
@@ -586,7 +561,7 @@ def by_table(entity_id: str, entity_type: str, cause: str | None = None) -> Rout
 
 def read_routes(reply: str, asked: Sequence[Asked], config: Config) -> ExpectedRoutes | None:
     """Return the decisions of a reply; None if there is no payload: then the table decides for all."""
-    rows = payload_of(reply, "[", array_of(dict))
+    rows = rows_of(reply, replies.ArrayOf(dict), ("entity_id",))
     if rows is None:
         return None
     ids = [entity_id for entity_id, _ in asked]

@@ -7,10 +7,11 @@ import pytest
 from msgspec import structs
 
 from tests.properties.readings import check_read
-from tests.properties.replies_reference import array_of, payload_of
+from tests.properties.replies_reference import payload_of
 from umi_core.config import Config
 from umi_core.language import extraction, replies
 from umi_core.language.prompts import Statement, ask_evolve, ask_expand, ask_extract, ask_rewrite, ask_route
+from umi_core.language.replies import ArrayOf
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
 from umi_core.values import Turn
 from umi_sim.judge.invariants.readings import PARSERS, PromptSubject, entity_of, subject_of
@@ -76,7 +77,7 @@ def test_the_parsers_of_the_memory_read_what_a_plain_reader_reads(task: str, wra
 @pytest.mark.parametrize("task", ["route", "evolve"])
 def test_a_reply_as_deep_as_allowed_is_read_and_no_deeper_one(task: str, depth: int) -> None:
     reply = '[{"x": ' + "[" * (depth - 2) + "]" * (depth - 2) + "}]"
-    is_whole = payload_of(reply, "[", array_of(dict)) == json.loads(reply)  # else it is the innermost array
+    is_whole = payload_of(reply, ArrayOf(dict)) == json.loads(reply)  # else it is the innermost array
     assert is_whole == (depth == JSON_DEPTH_MAX)
     check_read(task, reply, QUESTIONS[task], Config())
 

@@ -94,7 +94,9 @@ def texts(draw: Draw) -> tuple[str, str]:
 
 @law(texts, examples=300)
 def test_a_text_has_the_lines_and_the_caption_of_its_modality(text: str, modality: str) -> None:
-    assert hierarchy.lines_of(text, modality) == conversations.NORMALISERS[modality](text).split("\n")
+    # What is no strict JSON is none to a judge; test_chats.py has what is read of it all the same.
+    if modality != "conversation" or not text.strip() or hierarchy.read_conversation(text) is not None:
+        assert hierarchy.lines_of(text, modality) == conversations.NORMALISERS[modality](text).split("\n")
     assert hierarchy.caption(text) == conversations.first_sentence(text, hierarchy.CAPTION_BYTES)
 
 

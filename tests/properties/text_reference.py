@@ -353,6 +353,16 @@ def holds_in_order(statement: Clause, clause: Clause) -> bool:
 
 def list_clauses(sentence: str) -> list[Clause]:
     """List what the clauses of a sentence say, those left out that say nothing."""
+    words = re.split(r"(\s+)", sentence)
+    inner = [";" if it.lower() in BUTS else it for it in words[1:-1]]
+    parts = re.split("[;；]", "".join((words[0], *inner, *words[1:][-1:])))
+    return [said for part in parts for said in list_parts(part.strip())]
+
+
+BUTS: Final = ("but", "aber", "mais", "pero", "però", "mas", "maar", "ale", "но")
+
+
+def list_parts(sentence: str) -> list[Clause]:
     found, last = [""], ""
     for number, char in enumerate(sentence):
         follows = sentence[number:].lstrip()[:1]

@@ -20,7 +20,7 @@ Kind = Literal["text", "hidden", "unknown"]
 JsonObject = dict[str, Json]
 
 HIDDEN_KINDS: Final = frozenset(
-    "thinking redacted_thinking reasoning reasoning_text reasoning_recap thoughts thought step_start "
+    "think thinking redacted_thinking reasoning reasoning_text reasoning_recap thoughts thought step_start "
     "user_editable_context model_editable_context".split()
 )
 MEDIA: Final = ("image", "audio", "video", "file", "document", "attachment")
@@ -51,6 +51,8 @@ def read_content(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece
     """Yield the pieces of a content; `names`: of tools and files, by the ids of calls and of files."""
     if isinstance(value, str):
         yield ContentPiece(value)
+    elif isinstance(value, list) and is_styled(value):
+        yield ContentPiece("".join(it if isinstance(it, str) else plain_text(it) for it in value))
     elif isinstance(value, list):
         for part in value:
             yield from read_content(part, names)
@@ -58,6 +60,18 @@ def read_content(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece
         yield from read_part(value, names)
     elif value is not None:
         yield ContentPiece(write_json(value))
+
+
+def is_styled(parts: list[Json]) -> bool:
+    """Check whether parts are one text, of which some words are bold or links: Telegram writes so."""
+    texts = [plain_text(it) and isinstance(it, dict) and kind_of(it) for it in parts]
+    is_mixed = any(isinstance(it, str) for it in parts) and any(texts)
+    return is_mixed and all(isinstance(it, str) or kind for it, kind in zip(parts, texts, strict=True))
+
+
+def plain_text(part: Json) -> str:
+    text = part.get("text") if isinstance(part, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def read_part(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
@@ -102,7 +116,7 @@ def is_blank(value: Json) -> bool:
 
 def kind_of(part: Mapping[str, Json]) -> str:
     """Return the type of a part in one spelling: `tool-call` is `tool_call`."""
-    return find_text(part, ("type", "content_type")).replace("-", "_").lower()
+    return find_text(part, ("type", "content_type", "part_kind", "block_type")).replace("-", "_").lower()
 
 
 def find_text(value: Mapping[str, Json], keys: tuple[str, ...]) -> str:

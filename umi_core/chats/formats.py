@@ -5,23 +5,24 @@ Law 2. Of a tree of messages the branch is read that its program shows; the othe
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import structs
 
 from umi_core.chats.contents import JsonObject, find_object, find_text, kind_of
-from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, find_time, is_role, role_kind
+from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, find_time, is_role, role_kind, unwrap
 from umi_core.chats.moments import read_moment
 from umi_core.data import Data
 from umi_core.json_text import Json
+from umi_core.text import resolve_references
 
 SESSION: Final = re.compile(r"session_([0-9]{1,6})")
 KEYS: Final = ("conversation_id", "uuid", "id", "conversationId", "thread_id", "sample_id", "custom_id")
 TITLES: Final = ("title", "name", "summary")
 LISTS: Final = (
     "messages", "conversations", "conversation", "contents", "items", "data", "turns", "dialogue", "dialog",
-    "history", "chats", "threads", "results",
+    "history", "chats", "threads", "results", "responses",
 )  # fmt: skip
 WRAPPERS: Final = ("body", "response", "request", "values", "input", "data", "conversation", "thread")
 MARKS: Final = (
@@ -48,9 +49,13 @@ class RawChat(Data):
 def list_chat(value: JsonObject, messages: list[Json], lead: Json = None) -> RawChat:
     """Return messages in a list as a conversation; `lead`: instructions that stand beside it."""
     times = [read_moment(find_time(it))[1] or 0 for it in messages if isinstance(it, dict)]
-    if find_text(value, ("object",)) == "list" and times and times[0] > times[-1]:
-        messages = messages[::-1]  # a page of OpenAI's threads, the newest first
-    ordered, other_count = follow_branch(messages, find_text(value, LEAVES))
+    is_page = find_text(value, ("object",)) == "list"
+    is_facebook = all(isinstance(it, dict) and "sender_name" in it for it in messages)
+    if (is_page or is_facebook) and times and times[0] > times[-1]:
+        messages = messages[::-1]  # the newest first: Facebook, and pages of OpenAI's threads
+    flat = list(flatten_replies(messages))
+    ordered, other_count = follow_branch(flat, find_text(value, LEAVES))
+    other_count += count_replies(messages) - len(flat)
     items = tuple(enumerate(ordered, 1))
     system: Json = {"role": "system", "content": lead}
     lead_items = ((0, system),) if lead else ()
@@ -59,6 +64,27 @@ def list_chat(value: JsonObject, messages: list[Json], lead: Json = None) -> Raw
 
 
 # Trees.
+
+
+def flatten_replies(messages: list[Json]) -> Iterator[Json]:
+    """Yield messages, each before its last reply, of those that have their replies in them."""
+    for message in messages:
+        yield message
+        if replies := replies_of(message):
+            yield from flatten_replies(replies[-1:])
+
+
+def count_replies(messages: list[Json]) -> int:
+    return len(messages) + sum(count_replies(replies_of(it)) for it in messages)
+
+
+def replies_of(message: Json) -> list[Json]:
+    """Return the messages that a message has in it as its replies."""
+    for key in ("children", "replies"):
+        listed = message.get(key) if isinstance(message, dict) else None
+        if isinstance(listed, list) and all(isinstance(it, dict) and is_message(it) for it in listed):
+            return listed
+    return []
 
 
 def follow_branch(messages: list[Json], leaf: str) -> tuple[list[Json], int]:
@@ -97,6 +123,47 @@ def list_nodes(value: JsonObject, nodes: JsonObject) -> RawChat:
 
 
 # Formats: the functions of the table at the end.
+
+PAIRS: Final = (  # what one row of a data set has of two messages
+    ("prompt", "completion"), ("prompt", "response"), ("instruction", "output"), ("question", "answer"),
+    ("user", "assistant"), ("human", "assistant"), ("query", "response"), ("input", "output"),
+)  # fmt: skip
+
+
+def read_pairs(value: JsonObject) -> list[RawChat] | None:
+    """Read `{"prompt": text, "completion": text}`, and Alpaca's `{"instruction", "output", "history"}`."""
+    if "role" in value or "type" in value:
+        return None
+    names = next((its for its in PAIRS if all(isinstance(value.get(it), str) for it in its)), None)
+    if names is None:
+        return None
+    asked, answer = (find_text(value, (name,)) for name in names)
+    more = find_text(value, ("input",)) if names[0] == "instruction" else ""
+    before, history = list[Json](), value.get("history")
+    for pair in history if isinstance(history, list) else ():
+        if isinstance(pair, list) and len(pair) == 2:
+            before += [{"role": "user", "content": pair[0]}, {"role": "assistant", "content": pair[1]}]
+    lead = value.get("system", value.get("system_prompt"))
+    turns: list[Json] = [
+        {"role": "user", "content": "\n".join(filter(None, (asked, more)))},
+        {"role": "assistant", "content": answer},
+    ]
+    return [list_chat(value, [*before, *turns], lead)]
+
+
+HTML: Final = re.compile(r"<[^<>]*>")
+
+
+def read_activity(value: JsonObject) -> list[RawChat] | None:
+    """Read Google's activity: `{"header", "title": "Prompted ...", "safeHtmlItem": [{"html"}]}`."""
+    title, items = find_text(value, ("title",)), value.get("safeHtmlItem")
+    if not title or "header" not in value or "products" not in value or not isinstance(items, list | None):
+        return None
+    pages = (find_text(it, ("html",)) for it in items or () if isinstance(it, dict))
+    answer = resolve_references("\n".join(HTML.sub("", page) for page in pages))
+    asked = title.removeprefix("Prompted ").removeprefix("Asked ")
+    turns: list[Json] = [{"role": "user", "content": asked}, {"role": "model", "content": answer}]
+    return [list_chat({"time": value.get("time")}, turns)]
 
 
 def read_chatgpt(value: JsonObject) -> list[RawChat] | None:
@@ -164,7 +231,11 @@ def read_gemini(value: JsonObject) -> list[RawChat] | None:
 
 def read_openai(value: JsonObject) -> list[RawChat] | None:
     """Read requests and responses: `{"choices": [{"message"}]}`, `{"input", "output": [item]}`."""
-    choices, output, given = value.get("choices"), value.get("output"), value.get("input")
+    choices, given = value.get("choices"), value.get("input")
+    output = value.get("output", value.get("preferred_output"))
+    given = (
+        given["messages"] if isinstance(given, dict) and isinstance(given.get("messages"), list) else given
+    )
     if isinstance(choices, list):
         return [list_chat(value, choices)]
     if "call_id" in value or not (isinstance(output, list) or isinstance(given, list)):
@@ -200,9 +271,9 @@ def read_wrapped(value: JsonObject) -> Named | None:
 Reader = Callable[[JsonObject], list[RawChat] | None]
 OF_OBJECT: Final[Mapping[str, Reader]] = {
     "chatgpt": read_chatgpt, "claude": read_claude, "openwebui": read_openwebui, "locomo": read_locomo,
-    "longmemeval": read_longmemeval, "gemini": read_gemini, "openai": read_openai,
+    "longmemeval": read_longmemeval, "gemini": read_gemini, "openai": read_openai, "sharegpt": read_pairs,
 }  # fmt: skip
-FORMATS: Final = (*OF_OBJECT, "anthropic", "langchain", "sharegpt", "text")
+FORMATS: Final = (*OF_OBJECT, "anthropic", "langchain", "text")
 
 
 def is_message(value: JsonObject) -> bool:
@@ -221,6 +292,8 @@ def read_chats(value: Json) -> Named | None:
         for name, read in OF_OBJECT.items():
             if (chats := read(value)) is not None:
                 return name, chats
+        if (chats := read_activity(value)) is not None:
+            return "gemini", chats
         return read_list(value) or read_wrapped(value)
     if not isinstance(value, list):
         return None
@@ -247,10 +320,32 @@ def find_chats(value: Json) -> Named | None:
     if found is None:
         messages = list_messages(value)
         if messages is None:
-            return None
+            deep = list(search_deep(value, 0))
+            return (name_messages(it for chat in deep for _, it in chat.items), deep) if deep else None
         found = "", [list_chat(value if isinstance(value, dict) else {}, messages)]
     name, chats = found
     return name or name_messages(it for chat in chats for _, it in chat.items), chats
+
+
+DEPTH_MAX: Final = 8
+
+
+def search_deep(value: Json, depth: int) -> Iterator[RawChat]:
+    """Yield the lists of messages that stand under names which no format has."""
+    if isinstance(value, list) and value and all(isinstance(it, dict) and is_said(it) for it in value):
+        yield list_chat({}, value)
+    elif isinstance(value, dict) and is_said(value) and replies_of(value):
+        yield list_chat({}, [value])
+    elif depth < DEPTH_MAX and isinstance(value, dict | list):
+        for it in value.values() if isinstance(value, dict) else value:
+            yield from search_deep(it, depth + 1)
+
+
+def is_said(value: JsonObject) -> bool:
+    """Check whether an object is a message beyond doubt: it says something, in a role of a conversation."""
+    message = unwrap(value) or {}
+    roles = (find_text(message, ROLE_KEYS[:1]), role_kind(message))
+    return any(map(is_role, roles)) and any(message.get(key) for key in CONTENT_KEYS)
 
 
 def list_messages(value: Json) -> list[Json] | None:

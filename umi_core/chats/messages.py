@@ -10,6 +10,7 @@ Law 1. Total: any JSON value is a message, a message that is left out, or one th
 Law 2. A message that says something is read; one whose text stands where nothing is known of is not left out.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -33,8 +34,9 @@ from umi_core.chats.contents import (
 )
 from umi_core.chats.moments import read_moment
 from umi_core.chats.values import EMPTY, HIDDEN, ChatMessage, UnreadMessage
-from umi_core.json_text import Json, JsonNumber, whole, write_json
-from umi_core.text import cut
+from umi_core.json_text import Json, JsonNumber, whole, whole_json, write_json
+from umi_core.language.reasoning import strip_reasoning
+from umi_core.text import cut, resolve_references
 
 ROLES: Final[Mapping[str, str]] = {
     "user": "user", "human": "user", "prompter": "user",
@@ -45,14 +47,19 @@ ROLES: Final[Mapping[str, str]] = {
     "tool": "tool", "function": "tool", "observation": "tool", "function_response": "tool",
 }  # fmt: skip
 """What programs call the parts of a conversation; any other name is that of a person."""
-ROLE_KEYS: Final = ("role", "speaker", "sender", "from", "author", "user", "username")
+ROLE_KEYS: Final = (
+    "role", "speaker", "sender", "sender_name", "from", "author", "user", "username",
+)  # fmt: skip
 TIME_KEYS: Final = (  # in small letters without underscores: `created_at` and `createdAt` are one
     "createdat", "createtime", "timestamp", "datetime", "created", "createdtime", "date", "time", "sentat",
-    "ts", "timestampms", "datecreated", "createddate", "sentdate", "messagetime", "postedat",
+    "ts", "insertedat", "timestampms", "datecreated", "createddate", "sentdate", "messagetime", "postedat",
 )  # fmt: skip
 TIME_HOLDERS: Final = ("metadata", "additional_kwargs", "response_metadata")
 TIME_CHARS_MAX: Final = 60  # of a time that cannot be read, as it is named
-CONTENT_KEYS: Final = ("content", "parts", "text", "value", "message", "body", "contents")
+CONTENT_KEYS: Final = (
+    "content", "parts", "text", "value", "message", "body", "contents", "blocks", "fragments", "contentParts",
+    "utterance", "memory",
+)  # fmt: skip
 CALL_KEYS: Final = ("tool_calls", "toolCalls", "toolInvocations")
 FILE_LISTS: Final = ("attachments", "files", "experimental_attachments")
 BRACKETS: Final = {ord("["): "(", ord("]"): ")"}
@@ -73,15 +80,47 @@ def read_message(
     pieces = [it for it in list_pieces(message, names) if it.text.strip() or it.kind == "hidden"]
     if not any(it.kind == "text" for it in pieces):
         return find_omission(message, pieces) or UnreadMessage(number, reason_unread(pieces))
-    text = whole("\n".join(it.text for it in pieces if it.text))
+    role = clean_name(mend_bytes(role_of(message), message))
+    text = whole(mend_bytes("\n".join(it.text for it in pieces if it.text), message))
+    text = clean_answer(text) if role == "assistant" else text
+    if not text:
+        return HIDDEN
     own = find_time(message)
     used = own if any(read_moment(own)) else default
     moment = read_moment(used)
     unread = next((it for it in (own, used) if not is_no_time(it) and read_moment(it)[1] is None), None)
     return ChatMessage(
-        number, clean_name(role_of(message)), text, clean_name(moment[0]), moment[1],
+        number, role, text, clean_name(moment[0]), moment[1],
         "" if unread is None else write_json(unread)[:TIME_CHARS_MAX],
     )  # fmt: skip
+
+
+def mend_bytes(text: str, message: JsonObject) -> str:
+    """Return a text of Facebook, which writes each byte of UTF-8 as a letter: `NÃ¼sse` is `Nüsse`."""
+    if "sender_name" not in message:
+        return text
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeError:
+        return text
+
+
+CITATION: Final = re.compile("\ue200[^\ue201]*\ue201|【[0-9]+[:†][^】]*】")
+SHOWN_CALL: Final = re.compile(r'<details type="tool_calls"([^>]*)>.*?</details>', re.DOTALL)
+ATTRIBUTE: Final = re.compile(r'(\w+)="([^"]*)"')
+
+
+def clean_answer(text: str) -> str:
+    """Return an answer of a model without its reasoning and citations; a call in it is a line."""
+    return strip_reasoning(CITATION.sub("", SHOWN_CALL.sub(show_call, text))).strip()
+
+
+def show_call(shown: re.Match[str]) -> str:
+    """Return a call and its result that Open WebUI writes into the text of a message."""
+    found = {name: resolve_references(it) for name, it in ATTRIBUTE.findall(shown[1])}
+    call: JsonObject = {"name": found.get("name"), "args": whole_json(found.get("arguments", ""))}
+    result = whole_json(found.get("result", ""))
+    return "\n".join(it.text for it in read_call({**call, "result": result}, {})) + "\n"
 
 
 def clean_name(text: str) -> str:
@@ -110,14 +149,25 @@ def unwrap(value: Json) -> JsonObject | None:
         return {"role": value[0], "content": value[1]}
     if not isinstance(value, dict):
         return None
+    if isinstance(versions := value.get("versions"), list) and versions:
+        chosen = value.get("currentlySelected")
+        at = int(chosen.text) if isinstance(chosen, JsonNumber) and chosen.text.isdecimal() else -1
+        inner = versions[at if at < len(versions) else -1]
+        return (
+            {**inner, "content": inner.get("content", inner.get("steps"))}
+            if isinstance(inner, dict)
+            else value
+        )
     ids = value.get("id")
     if (inner := find_object(value, ("kwargs",))) is not None and isinstance(ids, list) and ids:
         return {"type": ids[-1], **inner}
     if (inner := find_object(value, ("data",))) is not None and "content" not in value:
         return {**times_of(value), **inner, "type": value.get("type")}
-    for key in ("message", "content"):
+    for key in ("message", "content", "response"):
         inner = find_object(value, (key,))
-        if inner is not None and (find_text(inner, ("role",)) or "author" in inner):
+        if inner is not None and "kwargs" in inner:
+            return unwrap(inner)
+        if inner is not None and (find_text(inner, ("role", "sender")) or "author" in inner):
             return {**times_of(value), **inner}
     return value
 
@@ -175,6 +225,11 @@ def role_of(message: JsonObject) -> str:
     author = find_object(message, ("author", "sender", "user", "from")) or {}
     kind = role_kind(message)
     name = find_text(message, ROLE_KEYS) or find_text(author, ("role", "name", "username"))
+    parts = [PART_ROLES.get(it, "") for it in part_kinds(message)] + [
+        PART_ROLES.get(find_text(message, ("kind",)), "")
+    ]
+    source = find_text(message, ("source",))
+    kind = source if is_role(source) else next(filter(None, parts), kind)
     own = kind if is_role(kind) else "tool" if is_result(kind) else "assistant" if is_call(kind) else "user"
     role = plain_role(name or own)
     if isinstance(message.get("isCreatedByUser"), bool):
@@ -184,9 +239,15 @@ def role_of(message: JsonObject) -> str:
     return find_text(message, ("name",)) or role if role == "user" else role
 
 
+PART_ROLES: Final[Mapping[str, str]] = {
+    "request": "user", "user_prompt": "user", "response": "assistant", "think": "assistant",
+}  # fmt: skip
+"""Roles of messages that only their parts, or their kind, tell."""
+
+
 def part_kinds(message: JsonObject) -> list[str]:
     """Return the types of the parts of a message; Gemini's results have none of their own."""
-    parts = message.get("content", message.get("parts"))
+    parts = message.get("content", message.get("parts", message.get("fragments")))
     listed = parts if isinstance(parts, list) else []
     objects = [it for it in listed if isinstance(it, dict)]
     return ["tool_result" if find_object(it, RESULTS) is not None else kind_of(it) for it in objects]

@@ -7,6 +7,7 @@ Law 3. Better no date than a wrong one: `10/03/2024` is in March or in October, 
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 from typing import Final
 
 from umi_core.json_text import Json, JsonNumber
@@ -32,14 +33,15 @@ ZONE: Final = (
     r"\s*(?P<zone>Z|(?:UTC|GMT)(?:[+-]\d\d:?\d\d)?|[+-]\d\d(?::?\d\d)?)?(?:\s*UTC|\s*[(\[][^()\[\]]*[)\]])?"
 )
 DAY: Final = r"(?P<day>\d\d?)(?:st|nd|rd|th)?"
-MONTH: Final = r"(?P<name>[a-z]{3,9})\.?"
+MONTH: Final = r"(?P<name>[a-zà-ÿ]{3,10})\.?"
 YEAR: Final = r"(?P<year>\d{4})"
 WEEKDAY: Final = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
-GAP: Final = r"[\s,/.-]+(?:of\s+)?"
-THEN: Final = r"[\s,T]+(?:at\s+)?(?:\([^()]*\)\s*)?"
+GAP: Final = r"[\s,/.-]+(?:(?:of|de|del)\s+)?"
+THEN: Final = r"[\s,T]+(?:(?:at|um|à|a las|alle|às)\s+)?(?:\([^()]*\)\s*)?"
 BARE: Final = r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)T(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?"
 DAYS: Final = (
     rf"{YEAR}[-/.](?P<month>\d\d?)[-/.]{DAY}",
+    rf"{YEAR}[年년]\s*(?P<month>\d\d?)[月월]\s*(?P<day>\d\d?)[日일]",
     rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.{YEAR}",  # with points, all who write so begin with the day
     rf"(?P<day>1[3-9]|2\d|3[01])[-/](?P<month>\d\d?)[-/]{YEAR}",
     rf"(?P<month>\d\d?)[-/](?P<day>1[3-9]|2\d|3[01])[-/]{YEAR}",
@@ -58,6 +60,16 @@ MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
     "november", "december",
 )  # fmt: skip
+
+
+OTHER_MONTHS: Final = (
+    "januar februar märz april mai juni juli august september oktober november dezember",
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "januari februari maart april mei juni juli augustus september oktober november december",
+)
 
 
 @cache
@@ -150,7 +162,10 @@ def month_of(name: str) -> int:
     """Return the number of a month by its name or the beginning of that; 0 if it is none."""
     short = "sep" if name.lower() == "sept" else name.lower()
     whole = (number for number, month in enumerate(MONTHS, 1) if short in (month, month[:3]))
-    return next(whole, 0)
+    others = (
+        number for names in OTHER_MONTHS for number, month in enumerate(names.split(), 1) if month == short
+    )
+    return next(chain(whole, others), 0)
 
 
 def hour_of(hour: int, half: str | None) -> int:

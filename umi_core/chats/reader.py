@@ -4,43 +4,105 @@ Law 1. Total: any text is a file of conversations or none. Law 2. Each message o
 reason that is counted, or named with its place and what is wrong with it.
 """
 
+import csv
 import re
 from collections import Counter
 from typing import Final
 
 from umi_core.chats.contents import gather_names
 from umi_core.chats.formats import RawChat, find_chats
-from umi_core.chats.messages import is_role, plain_role, read_message
+from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, ROLES, is_role, plain_role, read_message
 from umi_core.chats.moments import find_order, order_day, read_moment
 from umi_core.chats.values import LEFT_OUT, OTHER_BRANCH, Chat, ChatFile, ChatMessage, UnreadMessage
-from umi_core.json_text import Json, whole, whole_json, write_json
+from umi_core.json_text import Json, decode_value, whole, whole_json, write_json
+from umi_core.loose_json import loose_at
 
+TIME: Final = r"\d{1,4}[-/.]\d\d?[-/.]\d{1,4},?[ T]\s*\d\d?:\d\d(?::\d\d)?(?:\s?[AaPp]\.?\s?[Mm]\.?)?"
 TURN: Final = re.compile(
-    r"\u200e?(?:\[?(?P<time>\d{1,4}[-/.]\d\d?[-/.]\d{1,4},?[ T]\s*\d\d?:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?)\]?"
-    r"(?:\s[-–])?\s)?(?P<name>[^\s:：\[\]{}\"][^:：\[\]{}\"\n]{0,39})(?::\s|：)(?P<text>.*)"
+    rf"(?:\[?(?P<time>{TIME})\]?(?:\s[-–])?\s)?"
+    r"(?P<name>[^\s:：\[\]{}\"][^:：\[\]{}\"\n]{0,39})(?::\s|:$|：)(?P<text>.*)"
 )
+NOTICE: Final = re.compile(rf"\[?{TIME}\]?(?:\s[-–])?\s")  # of what happened: nobody says it
+HEADING: Final = re.compile(
+    r"(?:#{1,6}\s+|\*\*|__)(?P<name>[A-Za-z]{2,20})(?:\*\*|__)?:?(?:\*\*|__)?\s*(?P<text>)"
+)
+PROGRAMS: Final = {"you": "user", **dict.fromkeys(("claude", "copilot", "gemini", "grok"), "assistant")}
 WORD: Final = re.compile(r"[^\W\d_a-z][\w.'’-]*")  # begins with no small letter of English
 NAME_WORDS_MAX: Final = 3
+HEADERS: Final = frozenset("subject date from to cc bcc re note title author".split())  # of letters and notes
+MARKS: Final = str.maketrans("", "", "\u200e\u200f\u202a\u202c")  # of direction, which WhatsApp writes
 
 
 def read_chat_file(text: str) -> ChatFile | None:
     """Return the conversations of a text; None if it is of no known format."""
     bare = text.removeprefix("\ufeff").strip()
     value = whole_json(bare)
-    found = find_chats(read_json_lines(bare) if value is None else value)
-    if found is None:
-        turns = tuple(read_turns(bare)) if value is None else ()
-        return ChatFile("text", (Chat("", "", turns),)) if len(turns) > 1 else None
-    return ChatFile(found[0], tuple(map(read_chat, found[1])))
+    value = read_json_lines(bare) if value is None else value
+    if value is not None:
+        return read_value(value)
+    for read in (read_values, read_table):
+        found = read_value(read(bare))
+        if found is not None and any(chat.messages for chat in found.chats):
+            return found
+    turns = tuple(read_turns(bare))
+    return ChatFile("text", (Chat("", "", turns),)) if len(turns) > 1 else None
+
+
+def read_value(value: Json) -> ChatFile | None:
+    found = find_chats(value)
+    return None if found is None else ChatFile(found[0], tuple(map(read_chat, found[1])))
 
 
 def read_json_lines(text: str) -> Json:
     """Return the values of lines of which the first is an object; one that is no JSON stays as it is."""
-    lines = [line for line in text.split("\n") if line.strip()]
+    lines = [line for it in text.split("\n") if (line := it.strip(RECORD)).strip()]
     first = whole_json(lines[0]) if lines else None
     if not isinstance(first, dict):
         return None
     return [first, *(it if (it := whole_json(line)) is not None else line for line in lines[1:])]
+
+
+RECORD: Final = "\x1e"  # stands before each value of a JSON text sequence
+HEADING_CHARS_MAX: Final = 1_000
+LOOSE_CHARS_MAX: Final = 2**22  # the reader of loose JSON takes seconds for so many
+START: Final = re.compile(r"(?:[\w.$ ]{0,80}=\s*)?(?=[\[{\x1e])")  # also behind `window.YTD.messages = `
+SEAM: Final = re.compile(r"[\s,;\x1e]*")
+
+
+def read_values(text: str) -> Json:
+    """Return the values that stand in a text one after the other, or a single one written loosely."""
+    start = START.match(text)
+    if start is None:
+        return None
+    values, at = list[Json](), skip_seam(text, start.end())
+    while at < len(text):
+        found = decode_value(text, at) if text[at] in "[{" else None
+        is_small = not values and len(text) <= LOOSE_CHARS_MAX
+        found = loose_at(text, at) if found is None and is_small else found
+        if found is None:
+            return None
+        values.append(found[0])
+        at = skip_seam(text, found[1])
+    return values[0] if len(values) == 1 else values
+
+
+def skip_seam(text: str, at: int) -> int:
+    found = SEAM.match(text, at)
+    return at if found is None else found.end()
+
+
+def read_table(text: str) -> Json:
+    """Return the rows of a table with a heading for who says something, and one for what: as messages."""
+    line = text[:HEADING_CHARS_MAX].partition("\n")[0]
+    between = max(",;\t", key=line.count)
+    names = [name.strip(' "\r').lower() for name in line.split(between)]
+    if not {*names} & {*ROLE_KEYS} or not {*names} & {*CONTENT_KEYS} or len(names) < 2:
+        return None
+    rows = csv.reader(text.splitlines(keepends=True)[1:], delimiter=between)
+    try:
+        return [dict(zip(names, row, strict=False)) for row in rows if any(row)]
+    except csv.Error:
+        return None
 
 
 def read_chat(raw: RawChat) -> Chat:
@@ -67,27 +129,43 @@ def read_turns(text: str) -> list[ChatMessage]:
     A line of another form continues the turn before it.
     """
     turns: list[tuple[re.Match[str], list[str]]] = []
-    for line in text.split("\n"):
+    for line in text.translate(MARKS).split("\n"):
         found = TURN.match(line)
-        if found and is_speaker_name(found["name"]):
+        heading = HEADING.fullmatch(line)
+        if heading and plain_role(speaker_of(heading)) in ROLES:
+            turns.append((heading, []))
+        elif found and is_speaker(found):
             turns.append((found, [found["text"]]))
+        elif NOTICE.match(line):
+            continue
         elif turns:
             turns[-1][1].append(line)
-        else:
+        elif line.strip() and not line.startswith("# "):  # a title
             return []
-    order = find_order(found["time"] or "" for found, _ in turns)
+    if {speaker_of(found).lower() for found, _ in turns} <= HEADERS:
+        return []
+    order = find_order(found.groupdict().get("time") or "" for found, _ in turns)
     return [read_turn(number, found, lines, order) for number, (found, lines) in enumerate(turns, 1)]
 
 
 def read_turn(number: int, found: re.Match[str], lines: list[str], order: str) -> ChatMessage:
     """Return a turn as a message; `order`: what a numeric date begins with."""
-    time = " ".join((found["time"] or "").split())
+    time = " ".join((found.groupdict().get("time") or "").split())
     at_ms = read_moment(order_day(time, order))[1]
     unread = write_json(time) if time and at_ms is None else ""
-    return ChatMessage(number, plain_role(found["name"]), "\n".join(lines).strip(), time, at_ms, unread)
+    return ChatMessage(number, plain_role(speaker_of(found)), "\n".join(lines).strip(), time, at_ms, unread)
 
 
-def is_speaker_name(name: str) -> bool:
-    """Check whether what stands before a colon is a role or a name: at most three words with a capital."""
-    words = name.split()
-    return is_role(name) or (len(words) <= NAME_WORDS_MAX and all(map(WORD.fullmatch, words)))
+def speaker_of(found: re.Match[str]) -> str:
+    """Return who speaks; of a heading, what programs call themselves and their users is a role."""
+    return PROGRAMS.get(found["name"].lower(), found["name"]) if found.re is HEADING else found["name"]
+
+
+def is_speaker(found: re.Match[str]) -> bool:
+    """Check whether what stands before a colon speaks: behind a date anything, else a role or a name.
+
+    A name has at most three words with a capital.
+    """
+    words = found["name"].split()
+    is_name = len(words) <= NAME_WORDS_MAX and all(map(WORD.fullmatch, words))
+    return bool(found["time"]) or is_role(found["name"]) or is_name

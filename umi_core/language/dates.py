@@ -8,91 +8,63 @@ A model counts days badly, and without a model nothing counts them, so this is d
 
 Law 1. Words stay as they are. A date in parentheses that stands behind such a word already is corrected.
 Law 2. Words that may mean several days get no date: `next Friday`, `in two weeks`, कल of Hindi.
+Two such words side by side are one: `heute vor einer Woche`, `a week from tomorrow`.
 Law 3. Pure and total, and done twice as done once.
 """
 
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Final
 
 from umi_core.config import Config
+from umi_core.language.date_words import (
+    AGO,
+    DAYS,
+    DIGITS_OF_NUMBER,
+    FRENCH,
+    FROM,
+    FROM_NOW,
+    LAST_WEEKDAY,
+    MONTHS,
+    MORE_THAN,
+    NOT_BEHIND_MANANA,
+    NOT_BEHIND_MORGEN,
+    NUMBERS,
+    OF_WEEK,
+    PART_OF_NUMBER,
+    PERIODS,
+)
 from umi_core.language.terms import classify, split_folded
 from umi_core.language.times import date_of, days_to
 from umi_core.limits import DAY_MS
 from umi_core.text import size
 
-# Phrases by unit, and how many units later than the text's day, week, month or year.
-DAYS: Final = {
-    -2: "day before yesterday, vorgestern, avant-hier, anteayer, antes de ayer, l'altro ieri, anteontem, "
-        "eergisteren, przedwczoraj, позавчера, позавчора, 前天, 一昨日, おととい, 그저께",
-    -1: "yesterday, last night, gestern, hier soir, hier matin, ayer, anoche, ieri, ontem, gisteren, "
-        "wczoraj, dün, igår, i går, вчера, вчора, أمس, אתמול, 昨天, 昨日, 어제, hôm qua, kemarin, เมื่อวาน",
-    0: "today, tonight, this morning, this afternoon, this evening, heute, aujourd'hui, ce matin, ce soir, "
-       "hoy, esta mañana, esta tarde, esta noche, oggi, stamattina, stasera, hoje, vandaag, dziś, dzisiaj, "
-       "bugün, idag, i dag, сегодня, сьогодні, היום, आज, 今天, 今日, 오늘, hôm nay, hari ini, วันนี้",
-    1: "tomorrow, demain, domani, amanhã, jutro, yarın, imorgon, завтра, غدا, מחר, 明天, 明日, 내일, "
-       "ngày mai, พรุ่งนี้",
-    2: "day after tomorrow, übermorgen, après-demain, pasado mañana, dopodomani, depois de amanhã, "
-       "overmorgen, pojutrze, послезавтра, післязавтра, 后天, 明後日, 모레",
-}  # fmt: skip
-PERIODS: Final = {
-    ("week", -1): "last week, letzte woche, vorige woche, la semaine dernière, la semana pasada, "
-                  "la settimana scorsa, semana passada, vorige week, afgelopen week, 上周, 先週, 지난주",
-    ("week", 0): "this week, diese woche, cette semaine, esta semana, questa settimana",
-    ("week", 1): "next week, nächste woche, la semaine prochaine, la próxima semana, la semana que viene, "
-                 "la settimana prossima, semana que vem, volgende week",
-    ("month", -1): "last month, letzten monat, vorigen monat, le mois dernier, el mes pasado, "
-                   "il mese scorso, mês passado, vorige maand, afgelopen maand, 上个月, 先月, 지난달",
-    ("month", 0): "this month, diesen monat, ce mois-ci, este mes, questo mese, este mês",
-    ("month", 1): "next month, nächsten monat, le mois prochain, el próximo mes, el mes que viene, "
-                  "il mese prossimo, mês que vem, volgende maand",
-    ("year", -1): "last year, letztes jahr, voriges jahr, l'an dernier, l'année dernière, el año pasado, "
-                  "l'anno scorso, ano passado, vorig jaar, afgelopen jaar, 去年, 昨年, 작년",
-    ("year", 0): "this year, dieses jahr, cette année, este año, quest'anno, este ano, 今年, 올해",
-    ("year", 1): "next year, nächstes jahr, l'année prochaine, l'an prochain, el próximo año, "
-                 "el año que viene, l'anno prossimo, ano que vem, volgend jaar, 明年, 来年, 내년",
-}  # fmt: skip
-LAST_WEEKDAY: Final = (  # how the last one is named, and the days from Monday
-    ("last {}", "monday tuesday wednesday thursday friday saturday sunday"),
-    ("letzten {}", "montag dienstag mittwoch donnerstag freitag samstag sonntag"),
-    ("{} dernier", "lundi mardi mercredi jeudi vendredi samedi dimanche"),
-    ("{} pasado", "lunes martes miércoles jueves viernes sábado domingo"),
-    ("{} scorso", "lunedì martedì mercoledì giovedì venerdì sabato"),
-    ("afgelopen {}", "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag"),
-)
-AGO: Final = (  # day, week, month and year in each language, behind a number
-    ("{} ago", "days? weeks? months? years?"),
-    ("vor {}", "tag(?:en)? wochen? monat(?:en)? jahr(?:en)?"),
-    ("il y a {}", "jours? semaines? mois ans?"),
-    ("hace {}", "días? semanas? mes(?:es)? años?"),
-    ("{} fa", "(?:giorno|giorni) (?:settimana|settimane) (?:mese|mesi) (?:anno|anni)"),
-    ("há {}", "dias? semanas? (?:meses|mes|mês) anos?"),
-)
-NUMBERS: Final = (
-    "a one an un une una uno um uma ein einem einer eine", "two zwei deux dos due dois duas",
-    "three drei trois tres tre três", "four vier quatre cuatro quattro quatro", "five fünf cinq cinco cinque",
-    "six sechs seis sei", "seven sieben sept siete sette sete", "eight acht huit ocho otto oito",
-    "nine neun neuf nueve nove", "ten zehn dix diez dieci dez",
-)  # fmt: skip
-
-# Words that are also others: French `hier` is German for here; guten Morgen and la mañana are no days.
-FRENCH: Final = frozenset("ai as avons avez ont est était suis nous vous il elle ils elles j'ai".split())
 NOT_BEHIND_THE: Final = "(?<!the )"  # the last week of May, the next week
 ENGLISH_PERIODS: Final = ("last ", "next ")
-NOT_BEHIND_MORGEN: Final = "guten heute gestern jeden am goede elke de"
-NOT_BEHIND_MANANA: Final = "la esta cada de una pasado"
 AMBIGUOUS: Final = {  # words of `spans`, and where each is meant
     "hier": "hier",
     "morgen": "".join(f"(?<!{it} )" for it in NOT_BEHIND_MORGEN.split()) + "morgen",
     "mañana": "".join(f"(?<!{it} )" for it in NOT_BEHIND_MANANA.split()) + "mañana",
 }
 
-Span = tuple[str, int]  # a unit and how many later; of the last Friday, or another: weekday, days from Monday
+Span = tuple[str, int]
+"""A unit and how many later; `weekday`: the last one, in days from Monday; `monday`: days behind that of this
+week; `last_month`: the last one of a name, from 0; a unit behind `from_`: later than the day beside it.
+"""
 UNITS: Final = ("day", "week", "month", "year")
 DATE: Final = r"[0-9]{4}(?:-[0-9]{2}){0,2}"
 BEHIND: Final = rf"(?P<own>['’]s)?(?: \({DATE}(?:/{DATE})?\))?"
-COUNT: Final = rf"[0-9]{{1,3}}|{'|'.join(' '.join(NUMBERS).split())}"
+IN_SENTENCE: Final = re.compile(r"[a-zß-öø-ÿ] $")
+FIRST_GREEK: Final = "\u0370"
+FIRST_INDIC: Final = (
+    "\u0900"  # from here on, most scripts write words without blanks, or particles behind them
+)
+LETTERS_BEFORE: Final = "a-z\u00c0-\u024f\u0370-\u05f2\u0620-\u064a\u0671-\u06d3"
+NOT_IN_NUMBER: Final = (
+    "".join(f"(?<!{it})" for it in (*PART_OF_NUMBER, *MORE_THAN)) + f"(?<![{DIGITS_OF_NUMBER}])(?<![0-9][.,])"
+)
 YEAR_MAX: Final = 9999
 WEEK_DAYS: Final = 7
 FIRST_MONDAY: Final = 4  # 1970-01-05
@@ -134,9 +106,12 @@ def drop_dates(text: str) -> str:
 def replace_dates(text: str, write: Callable[[Span], str | None]) -> str:
     """Return the text with what `write` returns behind each such word; None leaves it as it is."""
     lower = text.replace("İ", "i").lower()  # the one letter of which lower() makes two: places would differ
+    found = [
+        (it, span_of(it, text) if stands_alone(it, text) else None)
+        for it in pattern_for(lower).finditer(lower)
+    ]
     pieces, done = list[str](), 0
-    for match in pattern().finditer(lower):
-        span = span_of(match, text) if stands_alone(match, text) else None
+    for (match, _), span in zip(found, join_spans(found, lower), strict=True):
         if span is not None and (date := write(span)) is not None:
             end = match.end("own" if match["own"] else "word")
             pieces += (text[done:end], date)
@@ -144,11 +119,33 @@ def replace_dates(text: str, write: Callable[[Span], str | None]) -> str:
     return "".join((*pieces, text[done:]))
 
 
+def join_spans(found: list[tuple[re.Match[str], Span | None]], text: str) -> list[Span | None]:
+    """Return the spans, of two side by side the first as None: `today a week ago` is one day."""
+    spans = [span for _, span in found]
+    for at, ((match, one), (later, two)) in enumerate(pairwise(found)):
+        if one is None or two is None or text[match.end() : later.start()] != " ":
+            continue
+        day, other = (one, two) if one[0] == "day" and is_counted(later) else (two, one)
+        if day[0] == "day" and (is_counted(match) or is_counted(later)):
+            unit, count = other[0].removeprefix("from_"), other[1]
+            days = count * {"day": 1, "week": WEEK_DAYS}.get(unit, 0)
+            spans[at], spans[at + 1] = None, ("day", day[1] + days) if days else None
+    return spans
+
+
+def is_counted(match: re.Match[str]) -> bool:
+    """Check whether a match is a number of units."""
+    return any(text is not None for name, text in match.groupdict().items() if name.startswith("counted"))
+
+
 def stands_alone(match: re.Match[str], text: str) -> bool:
     """Return whether it is no part of a word, and no title: "Yesterday" in quotes is a song."""
     first, last = match.span("word")
     before, behind = text[first - 1 : first], text[last : last + 1]
     if before and before in '"“„«' and behind and behind in '"”“»':
+        return False
+    # The album Yesterday is old: a word with a capital behind a small one is a name.
+    if IN_SENTENCE.search(text, 0, first) and text[first : first + 1].isupper() and text[first + 1].islower():
         return False
     # Scripts without spaces have no end of a word to look for, and Korean particles stand right behind one.
     sides = ((before, text[first]), (behind, text[last - 1]))
@@ -160,17 +157,22 @@ def span_of(match: re.Match[str], text: str) -> Span | None:
     word = match["word"].replace("’", "'")
     if word == "hier" and FRENCH.isdisjoint(split_folded(text, with_single=False)):
         return None
-    if word == "morgen" and text[match.start()] == "M":  # der Morgen
+    # "Morgen fliege ich", but no greeting and no "der Morgen"
+    if word == "morgen" and text[match.start()] == "M" and not re.match(r" [^\W\d_]", text[match.end() :]):
         return None
-    for form in forms_of_ago():
-        if found := form.fullmatch(word):
-            assert found.lastgroup is not None
-            return found.lastgroup, -(int(found[1]) if found[1].isdecimal() else count_of(found[1]))
+    if is_counted(match):
+        for name, sign, language, form in forms_of_count():
+            if found := form.fullmatch(word):
+                assert found.lastgroup is not None
+                return name + found.lastgroup, sign * (
+                    int(found[1]) if found[1].isdecimal() else count_of(found[1], language)
+                )
     return spans().get(word)
 
 
-def count_of(word: str) -> int:
-    return next(count for count, words in enumerate(NUMBERS, 1) if word in words.split())
+def count_of(word: str, language: str) -> int:
+    words = enumerate(NUMBERS[language].split(), 1)
+    return next(count for count, its in words if word in its.replace("_", " ").split("/"))
 
 
 def write_date(span: Span, day: int) -> str | None:
@@ -186,6 +188,12 @@ def write_date(span: Span, day: int) -> str | None:
         case "week":
             first, last = (write_date(as_day(span, day, at), day) for at in (0, WEEK_DAYS - 1))
             return f"{first}/{last}" if first and last else None
+        case "monday":
+            return write_day(day - (day - FIRST_MONDAY) % WEEK_DAYS + count)
+        case "last_month":
+            return f"{year - (month <= count + 1):04}-{count + 1:02}" if year > 1 else None
+        case "from_day" | "from_week" | "from_month" | "from_year":
+            return None
         case "weekday":
             # Last Friday, said on a Friday, is a week ago.
             return write_day(day - 1 - (day - 1 - FIRST_MONDAY - count) % WEEK_DAYS)
@@ -225,28 +233,68 @@ def spans() -> dict[str, Span]:
         for form, names in LAST_WEEKDAY
         for at, name in enumerate(names.split())
     }
-    return {**days, **periods, **weekdays, "hier": ("day", -1), "morgen": ("day", 1), "mañana": ("day", 1)}
+    weekdays |= {
+        form.replace("_", " ").format(name): ("monday", WEEK_DAYS * weeks + at)
+        for names, by_week in OF_WEEK.items()
+        for weeks, forms in by_week.items()
+        for form in forms.split()
+        for at, name in enumerate(names.split())
+    }
+    months = {f"last {name}": ("last_month", at) for at, name in enumerate(MONTHS.split())}
+    return {
+        **days,
+        **periods,
+        **weekdays,
+        **months,
+        "hier": ("day", -1),
+        "morgen": ("day", 1),
+        "mañana": ("day", 1),
+    }
 
 
 @cache
-def forms_of_ago() -> tuple[re.Pattern[str], ...]:
-    """Return a pattern for each language, whose groups are the number and the unit that it counts."""
+def forms_of_count() -> tuple[tuple[str, int, str, re.Pattern[str]], ...]:
+    """Return for each form what stands before the unit, the sign, the language, and a pattern of it.
+
+    The groups of a pattern are the number and the unit that it counts.
+    """
+    forms = [("", -1, *it) for it in AGO] + [("", 1, *FROM_NOW)] + [("from_", 1, *it) for it in FROM]
     return tuple(
-        re.compile(form.format(f"({COUNT}) (?:{'|'.join(map(name_group, UNITS, units.split()))})"))
-        for form, units in AGO
+        (name, sign, language, re.compile(form.format(f"({count_in(language)}) ?(?:{name_units(units)})")))
+        for name, sign, language, form, units in forms
     )
 
 
-def name_group(unit: str, form: str) -> str:
-    return f"(?P<{unit}>{form})"
+def count_in(language: str) -> str:
+    words = re.split("[ /]", NUMBERS[language])
+    return "|".join(("[0-9]{1,3}", *(it.replace("_", " ") for it in words)))
+
+
+def name_units(units: str) -> str:
+    return "|".join(f"(?P<{unit}>{form})" for unit, form in zip(UNITS, units.split(), strict=True))
+
+
+def pattern_for(text: str) -> re.Pattern[str]:
+    """Return what finds the words in a text: most texts need those in Latin letters alone."""
+    return pattern(is_latin=text.isascii() or max(text) < FIRST_GREEK)
 
 
 @cache
-def pattern() -> re.Pattern[str]:
+def pattern(is_latin: bool) -> re.Pattern[str]:
     """Return what finds all these words, compiled when a text first needs it: a command may need it never."""
-    plain = sorted((it for it in spans() if it not in AMBIGUOUS), key=len, reverse=True)
-    plain = [NOT_BEHIND_THE * it.startswith(ENGLISH_PERIODS) + re.escape(it) for it in plain]
-    ago = [re.sub(r"\((?!\?:)(?:\?P<\w+>)?", "(?:", it.pattern) for it in forms_of_ago()]
-    words = "|".join((*ago, *plain, *AMBIGUOUS.values())).replace("\\ ", " ")
-    words = words.replace("'", "['’]")
+    counted = {re.sub(r"\((?!\?:)(?:\?P<\w+>)?", "(?:", form.pattern): None for *_, form in forms_of_count()}
+    written = sorted((it for it in spans() if it not in AMBIGUOUS), key=len, reverse=True)
+    plain = [NOT_BEHIND_THE * it.startswith(ENGLISH_PERIODS) + re.escape(it) for it in written]
+    groups = list[str]()
+    for is_spaced in (True, False)[: 1 + (not is_latin)]:
+        ours = [it for it in (*plain, *AMBIGUOUS.values()) if (max(it) < FIRST_INDIC) is is_spaced]
+        forms = [it for it in counted if (max(it) < FIRST_INDIC) is is_spaced]
+        ours, forms = (
+            [it for it in its if not (is_latin and max(it) >= FIRST_GREEK)] for its in (ours, forms)
+        )
+        first = rf"(?<![{LETTERS_BEFORE}])" * is_spaced
+        groups.append(
+            f"{first}(?:{'|'.join(ours)}|(?P<counted{int(is_spaced)}>{NOT_IN_NUMBER}(?:{'|'.join(forms)})))"
+        )
+    words = "|".join(groups).replace("\\ ", " ").replace("'", "['’]")
     return re.compile(rf"(?P<word>{words}){BEHIND}")

@@ -2,21 +2,17 @@
 
     <content>what is to be seen or heard</content><caption>in one sentence</caption>
 
-Law 1. Total: any string gives a text with a caption, or an `Undescribed`. Law 2. Nothing is added, and tags
-that are not closed are text.
+Law 1. Total: any string gives a text with a caption, or an `Undescribed`. Law 2. Nothing is added.
 """
 
-import re
-from typing import Final, Literal
+from typing import Literal
 
 from umi_core.conversations import first_sentence
 from umi_core.data import Data
 from umi_core.json_text import whole
+from umi_core.language.tagged import read_tagged
 from umi_core.limits import CAPTION_BYTES_MAX, REPLY_BYTES_MAX
 from umi_core.text import cut, size
-
-CONTENT: Final = re.compile("<content>(.*?)</content>", re.DOTALL | re.IGNORECASE)
-CAPTION: Final = re.compile("<caption>(.*?)</caption>", re.DOTALL | re.IGNORECASE)
 
 
 class Description(Data):
@@ -35,12 +31,12 @@ def parse_description(reply: str) -> Description | Undescribed:
     described = whole(reply)
     if size(described) > REPLY_BYTES_MAX:
         return Undescribed("too_long")
-    tagged, titled = CONTENT.search(described), CAPTION.search(described)
+    found = read_tagged(described, ("content", "caption"))
     # A model that forgets the tags has described it all the same.
-    text = (tagged[1] if tagged else described).strip()
+    text = found.get("content", described).strip()
     if not text:
         return Undescribed("empty")
-    line = first_line(titled[1]) if titled else ""
+    line = first_line(found.get("caption", ""))
     return Description(text, line or first_sentence(text, CAPTION_BYTES_MAX))
 
 

@@ -15,7 +15,8 @@ from umi_core.language.replies import (
     ArrayOf,
     UnusableReply,
     confidence_ppm,
-    find_json,
+    field,
+    find_rows,
     reason_mend,
     reason_of,
 )
@@ -65,7 +66,7 @@ def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int)
 
     A sound row that says `none`, or is not sure enough, is no verdict.
     """
-    payload = find_json(reply, ArrayOf(dict))
+    payload = find_rows(reply, ArrayOf(dict), ("new", "old"))
     if isinstance(payload, UnusableReply):
         return payload
     # Counted before any row is read: the first of two rows about one pair must not count either.
@@ -90,8 +91,28 @@ def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int)
 
 
 def pair_of(element: Json) -> Pair | None:
-    new, old = (element.get("new"), element.get("old")) if isinstance(element, dict) else (None, None)
-    return (new, old) if isinstance(new, str) and isinstance(old, str) else None
+    """Return the refs that a row names, without the marks that a model put around them."""
+    inside = field(element, "pair")
+    row = inside if isinstance(inside, dict) else element
+    new, old = (
+        inside if isinstance(inside, list) and len(inside) == 2 else (field(row, "new"), field(row, "old"))
+    )
+    refs = [field(it, "ref") if isinstance(it, dict) else it for it in (new, old)]
+    new, old = (it.strip('[]()<>`" ') if isinstance(it, str) else None for it in refs)
+    return (new, old) if new and old else None
+
+
+KINDS: Final = {  # by how the word for it begins
+    "updat": "update", "supersed": "update", "replac": "update", "contradict": "contradict",
+    "conflict": "contradict", "exten": "extend", "deriv": "derive",
+}  # fmt: skip
+
+
+def read_kind(value: Json) -> str:
+    """Return the kind that a row gives: its word, another form of it, or another word for it."""
+    given = value[0] if isinstance(value, list) and len(value) == 1 else value
+    kind = norm(given) if isinstance(given, str) else ""
+    return next((it for begin, it in KINDS.items() if kind.startswith(begin) and " " not in kind), kind)
 
 
 def read_row(
@@ -104,8 +125,7 @@ def read_row(
         return "unknown_pair"
     if is_repeated:
         return "duplicate_pair"
-    kind, confidence = element.get("type"), confidence_ppm(element.get("confidence"))
-    kind = norm(kind) if isinstance(kind, str) else ""
+    kind, confidence = read_kind(field(element, "type")), confidence_ppm(field(element, "confidence"))
     if kind not in (*EVOLUTION_KINDS, NONE):
         return "bad_type"
     if confidence is None:

@@ -19,9 +19,19 @@ from umi_core.domains import Content, EntityName, EntityType, Importance, Memory
 from umi_core.json_text import Json
 from umi_core.language.dates import add_dates
 from umi_core.language.persons import SPEAKER_WORDS, is_within
-from umi_core.language.replies import ArrayWith, ObjectWith, UnusableReply, confidence_ppm, find_json
+from umi_core.language.replies import (
+    ArrayWith,
+    ObjectWith,
+    UnusableReply,
+    confidence_ppm,
+    field,
+    find_json,
+    find_rows,
+    list_under,
+)
 from umi_core.language.sentences import sentences
 from umi_core.language.tables import IDLE, NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.tagged import restore_characters
 from umi_core.language.terms import classify, split_folded
 from umi_core.language.words import auto_name, clean_name, content, words
 from umi_core.limits import (
@@ -47,7 +57,9 @@ from umi_core.values import ENTITY_TYPES
 # Law 3. Pure: texts in, texts out.
 
 
-CLAUSE_END: Final = r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])"  # Thai and Lao write a blank, and no stop
+# Thai and Lao write a blank, and no stop; behind a semicolon or a word for "but" another claim begins.
+BUT: Final = "but|aber|mais|pero|però|mas|maar|ale|но"
+CLAUSE_END: Final = rf"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])|[;；]|(?i:(?<=\s)(?:{BUT})(?=\s))"
 RUN_CHARS: Final = 3
 SHARE: Final = 3  # a third of one thing in another one is enough
 
@@ -165,6 +177,10 @@ class Extraction(Data):
         return (*(reason for _, reason in self.dropped), *self.mended)
 
 
+STATED: Final = ("name", "content")
+PLACEHOLDERS: Final = ("TEXT", "NAME")  # what the form in a prompt has in place of a name
+
+
 def parse_extraction(
     reply: str, text: str, config: Config, day: int | None = None
 ) -> Extraction | UnusableReply:
@@ -174,20 +190,22 @@ def parse_extraction(
     """
     payload = find_json(reply, ObjectWith("entities"))
     if isinstance(payload, UnusableReply):
-        # The list alone, or under another name: [{"name": "Ann", "content": "Ann likes tea."}]
-        listed = find_json(reply, ArrayWith(("name", "content")))
+        # The list alone, or under another name, or its elements without it.
+        listed = find_rows(reply, ArrayWith(STATED), STATED)
         if isinstance(listed, UnusableReply):
             return payload
         payload = {"entities": listed}
     floor_ppm = config.extract_confidence_min_ppm
     found, dropped = sift(
-        payload["entities"], EXTRACT_ENTITY_COUNT_MAX, lambda element: read_mention(element, text, floor_ppm)
+        list_under(payload, "entities"),
+        EXTRACT_ENTITY_COUNT_MAX,
+        lambda element: read_mention(element, text, floor_ppm),
     )
     # A content of several sentences is several statements; equal ones become one below.
     stated = [add_date(it, day) for mention, _ in found for it in divide(mention)]
     merged = merge(stated)
     # After merging: a link is left out if one statement, as it is stored, tells of both ends already.
-    links, link_mends = read_links(payload.get("relations"), merged)
+    links, link_mends = read_links(field(payload, "relations"), merged)
     mentions = merge((*stated, *links)) if links else merged
     partial = any(reason in MALFORMED for _, reason in dropped)
     again: list[Mend] = ["merged"] * (len(stated) - len(merged))
@@ -264,22 +282,22 @@ def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> 
 def read_mention(element: Json, text: str, floor_ppm: int) -> tuple[Mention, Mends] | Drop:
     if not isinstance(element, dict):
         return "not_object"
-    name = read_name(element.get("name"))
-    if not name:
+    name = read_name(field(element, "name"))
+    if not name or name in PLACEHOLDERS:
         return read_note(element) or "no_name"
     if is_pronoun(name):
         return "pronoun"
     confidence = read_confidence(element)
     if confidence < floor_ppm:
         return "low_confidence"
-    content = read_content(element.get("content"), text)
-    mention = Mention(read_type(element.get("type"), confidence), name, content, confidence)
+    content = read_content(field(element, "content"), text)
+    mention = Mention(read_type(field(element, "type"), confidence), name, content, confidence)
     return mention, tuple(mends_of(element, mention))
 
 
 def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
     """Return what an element without a name states, if its type says that it is a note."""
-    content, kind = element.get("content"), named_type(element.get("type"))
+    content, kind = field(element, "content"), named_type(field(element, "type"))
     if kind != "note" or not isinstance(content, str) or not content.strip():
         return None
     note = structs.replace(
@@ -290,7 +308,7 @@ def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
 
 def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
     """Yield the differences between the mention and its element."""
-    name, kind = element["name"], element.get("type")
+    name, kind = field(element, "name"), field(element, "type")
     assert isinstance(name, str)
     if clean_name(name) != tidy(name):
         yield "name control"
@@ -302,10 +320,10 @@ def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
 
 
 def mends_of_content(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
-    content = element.get("content")
+    content = join_texts(field(element, "content"))
     if content != mention.content:
         yield "content cut" if isinstance(content, str) and content.strip() else "content missing"
-    if confidence_ppm(element.get("confidence")) is None:
+    if confidence_ppm(field(element, "confidence")) is None:
         yield "confidence missing"
 
 
@@ -319,7 +337,7 @@ def is_pronoun(name: str) -> bool:
 
 
 def read_confidence(element: dict[str, Json]) -> int:
-    confidence = confidence_ppm(element.get("confidence"))
+    confidence = confidence_ppm(field(element, "confidence"))
     return CONFIDENCE_PPM if confidence is None else confidence
 
 
@@ -336,9 +354,17 @@ def read_type(value: Json, confidence: int) -> str:
 
 
 def read_content(value: Json, text: str) -> str:
-    if isinstance(value, str) and value.strip():
-        return cut(value, EXTRACT_CONTENT_BYTES_MAX)
+    content = join_texts(value)
+    if isinstance(content, str) and content.strip():
+        return cut(restore_characters(content, text), EXTRACT_CONTENT_BYTES_MAX)
     return cut(text, TEXT_SHOWN_BYTES_MAX)
+
+
+def join_texts(value: Json) -> Json:
+    """Return the texts of a list, a line for each, or the text of a row; any other value as it is."""
+    value = field(value, "content") if isinstance(value, dict) else value
+    is_list = isinstance(value, list) and value and all(isinstance(it, str) for it in value)
+    return "\n".join(map(str, value)) if isinstance(value, list) and is_list else value
 
 
 def merge(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
@@ -411,7 +437,7 @@ def read_link(
     element: Json, names: Mapping[str, tuple[str, str]], stated_words: Iterable[set[str]]
 ) -> tuple[tuple[Mention, Mention], Mends] | LinkDrop:
     link = element if isinstance(element, dict) else {}
-    ends = [norm(read_name(link.get(end))) for end in ("source", "target")]
+    ends = [norm(read_name(field(link, end))) for end in ("source", "target")]
     if not names.keys() >= set(ends):
         return "unknown_endpoint"
     if ends[0] == ends[1]:
@@ -419,8 +445,8 @@ def read_link(
     (source, source_type), (target, target_type) = (names[end] for end in ends)
     if any(each.issuperset((*words(source), *words(target))) for each in stated_words):
         return "told"
-    kind, sure_ppm = read_link_type(link.get("type")), read_confidence(link)
-    has_confidence = confidence_ppm(link.get("confidence")) is not None
+    kind, sure_ppm = read_link_type(field(link, "type")), read_confidence(link)
+    has_confidence = confidence_ppm(field(link, "confidence")) is not None
     stated = f"{source} {kind or 'relates to'} {target}"
     mends: tuple[tuple[Mend, bool], ...] = (
         ("link type missing", bool(kind)), ("link confidence missing", has_confidence),

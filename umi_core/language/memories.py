@@ -15,7 +15,8 @@ from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_core.domains import Content, EntityName, Texts
-from umi_core.language.tables import CHARACTER_NAMES, FACT_TAGS
+from umi_core.language.replies import ArrayOf, ArrayWith, UnusableReply, field, find_json, find_rows
+from umi_core.language.tables import FACT_TAGS
 from umi_core.language.words import clean_name
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
@@ -23,7 +24,7 @@ from umi_core.limits import (
     EXTRACT_ENTITY_COUNT_MAX,
     REPLY_BYTES_MAX,
 )
-from umi_core.text import SURROGATE, cut, norm, size
+from umi_core.text import SURROGATE, UNSEEN, cut, norm, resolve_references, size
 
 Diagnostic = Literal[
     "control", "declaration", "no_content", "truncated", "restarted", "unclosed_content", "second_content",
@@ -61,15 +62,30 @@ def parse_memories(reply: str) -> Memories | Unread:
     if size(text) > REPLY_BYTES_MAX:
         return Unread("too_long")
     reading = MarkedText(text, list(scan_markup(text, diagnostics)), diagnostics)
-    memories = merge_equal(reading.blocks(), diagnostics)
-    if not any(mark.name in FACT_TAGS for mark in reading.marks):
+    is_tagged = any(mark.name in FACT_TAGS for mark in reading.marks)
+    memories = merge_equal(reading.blocks() if is_tagged else read_rows(text), diagnostics)
+    if not is_tagged and not memories:
         return Unread("no_tag")
     return Memories(memories, tuple(diagnostics))
 
 
+def read_rows(text: str) -> Iterator[ExtractedFact]:
+    """Yield the facts of a reply that has them in JSON: as objects, or as texts of several words."""
+    rows = find_rows(text, ArrayWith(("content",)), ("content",))
+    if isinstance(rows, UnusableReply):
+        rows = find_json(text, ArrayOf(str))
+    for row in () if isinstance(rows, UnusableReply) else rows:
+        content, name = field(row, "content") if isinstance(row, dict) else row, field(row, "name")
+        if isinstance(content, str) and " " in content.strip():
+            listed = field(row, "categories")
+            listed = field(listed, "category") if isinstance(listed, dict) else listed
+            each = listed if isinstance(listed, list) else [listed]
+            kept_name = cut(clean_name(name), ENTITY_NAME_BYTES_MAX).rstrip() if isinstance(name, str) else ""
+            yield ExtractedFact(kept_name, content.strip(), tuple(it for it in each if isinstance(it, str)))
+
+
 # Characters and marks.
 
-CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 MARKUP: Final = re.compile(
     r"<!--|<!\[CDATA\["
     r"|(?P<declaration><![A-Za-z][^<>\[]*(?:\[[^\]]{0,1000}\])?[^<>\[]*>)"
@@ -104,7 +120,7 @@ def clean_reply(reply: str) -> tuple[str, list[Diagnostic]]:
     """Return the reply without characters that no text should hold, and whether there were any."""
     # A carriage return before a line feed is no fault; any other control character is.
     text = reply.replace("\r\n", "\n")
-    whole = CONTROL.sub("", SURROGATE.sub("\ufffd", text))
+    whole = UNSEEN.sub("", SURROGATE.sub("\ufffd", text))
     return whole, ["control"] if whole != text else []
 
 
@@ -159,11 +175,13 @@ class MarkedText(Owner):
 
     def block(self, at: int) -> tuple[ExtractedFact | None, int]:
         """Return the fact of the block that begins here, or None, and the number of the next mark."""
-        name, content, categories = "", None, Categories()
+        name, content, categories, first = "", None, Categories(), at
         while at < len(self.marks) and not self.marks[at].opens("memory"):
             mark = self.marks[at]
             at += 1
             if mark.closes("memory"):
+                if content is None and not name and not categories.is_tagged:
+                    content = self.plain(first, at - 1)  # <memory>Ann naps.</memory>
                 return self.build_fact(name, content, categories), at
             if mark.opens("content"):
                 text, at = self.content(at)
@@ -263,24 +281,6 @@ def match_tags(marks: Sequence[MarkupTag]) -> frozenset[int]:
         elif mark.name and not mark.is_end and not mark.is_alone:
             opened.setdefault(mark.name, []).append(at)
     return frozenset(found)
-
-
-REFERENCE: Final = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6}));")
-
-
-def resolve_references(text: str) -> str:
-    """Resolve character references once; one to a character that no text should hold stays as it is."""
-    return REFERENCE.sub(resolve_reference, text) if "&" in text else text
-
-
-def resolve_reference(match: re.Match[str]) -> str:
-    named, decimal, hexadecimal = match.groups()
-    if named:
-        return CHARACTER_NAMES[named]
-    # &#65; and &#x41; are A; a number beyond Unicode, or of a control character, stays as it is written.
-    code = int(decimal) if decimal else int(hexadecimal, 16)
-    char = chr(code) if code <= 0x10FFFF else "\x00"
-    return match[0] if CONTROL.search(char) or SURROGATE.search(char) else char
 
 
 class Categories(Owner):

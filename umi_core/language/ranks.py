@@ -7,7 +7,17 @@ once, at most as many as are wanted. An empty order is an answer: nothing is of 
 from typing import Final, Literal, get_args
 
 from umi_core.data import Data
-from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
+from umi_core.json_text import Json
+from umi_core.language.replies import (
+    ArrayOf,
+    ArrayWith,
+    ObjectWith,
+    UnusableReply,
+    field,
+    find_json,
+    find_rows,
+    list_under,
+)
 
 RankDrop = Literal["bad_element", "unknown_id", "duplicate", "too_many"]
 SHAPES: Final[tuple[str, ...]] = get_args(RankDrop)
@@ -23,10 +33,12 @@ class Ranks(Data):
 def parse_ranks(reply: str, count: int, limit: int) -> Ranks | UnusableReply:
     """Return the order of `limit` of the `count` things that were shown as c1, c2, and so on."""
     payload = find_json(reply, ObjectWith("ids"))
-    ids = find_json(reply, ArrayOf(str)) if isinstance(payload, UnusableReply) else payload["ids"]
+    ids = find_json(reply, ArrayOf(str)) if isinstance(payload, UnusableReply) else list_under(payload, "ids")
+    ids = find_rows(reply, ArrayWith(("id",)), ("id",)) if isinstance(ids, UnusableReply) else ids
     if isinstance(ids, UnusableReply):
         return ids
     assert isinstance(ids, list)
+    ids = [clean_alias(it) for it in ids]
     shown = {alias_of(number): None for number in range(count)}
     kept: dict[str, None] = {}
     dropped: dict[RankDrop, None] = {}
@@ -36,6 +48,12 @@ def parse_ranks(reply: str, count: int, limit: int) -> Ranks | UnusableReply:
         else:
             kept[str(it)] = None
     return Ranks(tuple(kept), tuple(dropped))
+
+
+def clean_alias(it: Json) -> Json:
+    """Return an alias without the marks around it, in small letters; also that of a row which has one."""
+    alias = field(it, "id") if isinstance(it, dict) else it
+    return alias.strip("[]()<>` ").lower() if isinstance(alias, str) else alias
 
 
 def drop_of(it: object, shown: dict[str, None], kept: dict[str, None], limit: int) -> RankDrop | None:

@@ -16,6 +16,7 @@ from typing import Final
 from umi_core.data import Data
 from umi_core.json_text import value_end
 from umi_core.limits import JSON_START_COUNT_MAX
+from umi_core.text import resolve_references
 
 NAMES: Final = (
     r"(?:think|thinking|thoughts?|thought_process|reasoning|reflection|analysis|scratchpad"
@@ -24,17 +25,24 @@ NAMES: Final = (
 CHANNEL: Final = r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*"
 TAG: Final = re.compile(
     rf"""
-      (?P<blank><{NAMES}(?:\s[^<>]*)?/> | <\|return\|> | <\|(?:begin|end)_of_solution\|>
-        | <\|(?:START|END)_RESPONSE\|>)
-    | (?P<close></{NAMES}\s*> | \[/THINK\] | ◁/think▷ | <\|end_of_thought\|> | <\|END_THINKING\|>
+      (?P<close></\s*{NAMES}\s*> | \[/THINK\] | ◁/think▷ | <\|end_of_thought\|> | <\|END_THINKING\|>
+        | <\|inner_suffix\|> | <unused95> | <channel\|> | <｜end▁of▁thinking｜>
         | {CHANNEL}final\b[^<>]*<\|message\|>)
-    | (?P<open><{NAMES}(?:\s[^<>]*)?> | \[THINK\] | ◁think▷ | <\|begin_of_thought\|> | <\|START_THINKING\|>
+    | (?P<open><{NAMES}(?:\s[^<>]*)?(?<!/)> | \[THINK\] | ◁think▷ | <\|begin_of_thought\|>
+        | <\|START_THINKING\|> | <\|inner_prefix\|> | <unused94> | <\|channel>thought\b
+        | <｜begin▁of▁thinking｜>
+        | <details\s[^<>]*type="reasoning"[^<>]*>
         | {CHANNEL}(?:analysis|commentary)\b[^<>]*<\|message\|>)
-    | (?P<end><\|end\|>)
+    | (?P<end><\|end\|> | </details>)
+    | (?P<blank><{NAMES}(?:\s[^<>]*)?/> | <\|[a-z_]{{3,30}}\|> | <｜[^<>｜]{{1,40}}｜>
+        | </s>(?=\s*\Z) | <end_of_turn>)
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""The tags of model families: `blank` stands alone, `end` closes what is open and is a blank otherwise."""
+"""The tags of model families: `blank` stands alone, `end` closes what is open and is a blank otherwise.
+
+A chat template has more words in `<|...|>`, as <|im_end|>; none of them is a part of an answer.
+"""
 
 BRACKETS: Final = re.compile(r"\[/?THINK\]", re.IGNORECASE)
 ANSWER: Final = re.compile(r"\s*<(answer|response|output)>(.*)</\1>\s*", re.IGNORECASE | re.DOTALL)
@@ -60,6 +68,11 @@ LINE_CHARS: Final = 200  # of the line around a tag, to see whether it stands in
 
 def strip_reasoning(text: str) -> str:
     """Return the answer in a reply: the reply without the reasoning in it."""
+    # A reply that was written into a page as a whole: of the characters in question it has only references.
+    if "&" in text and "<" not in text:
+        text = text.replace("&lt;", "<").replace("&gt;", ">")
+    if "&quot;" in text and '"' not in text:
+        text = resolve_references(text)
     # Each tag has one of these in it, and hardly any reply has; looking for all tags takes much longer.
     if "<" not in text and "◁" not in text and BRACKETS.search(text) is None:
         return text

@@ -1,16 +1,14 @@
 """Replies: the JSON that a model was asked for, found in whatever it said.
 
 Law 1. Total: any string gives a payload or an `UnusableReply`, in time linear in its size per start.
-Law 2. What is read, and how deep, json_text.py says; here the number of starts is bounded.
+Law 2. What is read, and how deep, json_text.py and loose_json.py say; here the number of starts is bounded.
 """
 
 import re
-from collections.abc import Callable
-from itertools import chain
 from typing import ClassVar, Final, Literal, get_args, overload
 
 from umi_core.data import Data
-from umi_core.json_text import Json, JsonNumber, clean_value, decode_at, loose_at, value_end, whole
+from umi_core.json_text import Json, JsonNumber, clean_value, decode_value, whole
 from umi_core.limits import (
     JSON_NUMBER_CHARS_MAX,
     JSON_START_COUNT_MAX,
@@ -18,6 +16,7 @@ from umi_core.limits import (
     PPM,
     REPLY_BYTES_MAX,
 )
+from umi_core.loose_json import loose_at, unescape_text
 from umi_core.text import cut, size
 
 Unread = Literal["empty", "too_long", "no_json"]
@@ -30,6 +29,48 @@ class UnusableReply(Data):
     reason: Unread
 
 
+FIELDS: Final = {  # how else models call the field of a row; in small letters, without marks and blanks
+    "name": "entity entityname entitytext person title",
+    "type": "entitytype label kind category relation relationtype relationship verdict",
+    "content": "text fact statement description observation observations contents memory summary details",
+    "confidence": "score certainty probability",
+    "source": "from head subject sourceentity",
+    "target": "to tail object targetentity",
+    "new": "newref newid newstatement",
+    "old": "oldref oldid oldstatement",
+    "entity_id": "id entityid",
+    "id": "ref alias candidate",
+    "categories": "category",
+    "start": "startline from first begin",
+    "end": "endline to last",
+    "means": "meaning refersto standsfor antecedent",
+    "reference": "pronoun term",
+    "query": "rewrittenquery rewrite rewritten",
+}
+NAMES_OF_FIELDS: Final = {name: (name.replace("_", ""), *its.split()) for name, its in FIELDS.items()}
+
+
+def field(row: Json, name: str) -> Json:
+    """Return the value of a field of a row, under its name or another one that models give it; else None."""
+    if not isinstance(row, dict):
+        return None
+    if name in row:
+        return row[name]
+    keys = {KEY_MARKS.sub("", key.lower()): key for key in reversed(row)}
+    return next((row[keys[it]] for it in NAMES_OF_FIELDS.get(name, (name,)) if it in keys), None)
+
+
+def list_under(value: Json, key: str) -> list[Json] | None:
+    """Return the list under a key of an object; an object of objects is a list of them, with their names."""
+    listed = field(value, key)
+    if isinstance(listed, dict) and listed and all(isinstance(it, dict) for it in listed.values()):
+        return [{"name": name, **it} for name, it in listed.items() if isinstance(it, dict)]
+    return listed if isinstance(listed, list) else None
+
+
+KEY_MARKS: Final = re.compile(r"[\s_:.*-]+")
+
+
 class ObjectWith(Data):
     """Wanted: an object that has a list under `key`."""
 
@@ -37,7 +78,10 @@ class ObjectWith(Data):
     key: str
 
     def suits(self, value: Json) -> bool:
-        return isinstance(value, dict) and isinstance(value.get(self.key), list)
+        return list_under(value, self.key) is not None
+
+    def says_something(self, value: Json) -> bool:
+        return bool(list_under(value, self.key))
 
 
 class ArrayOf(Data):
@@ -49,87 +93,126 @@ class ArrayOf(Data):
     def suits(self, value: Json) -> bool:
         return isinstance(value, list) and (not value or any(isinstance(part, self.kind) for part in value))
 
+    def says_something(self, value: Json) -> bool:
+        return bool(value)
+
 
 class ArrayWith(Data):
-    """Wanted: an array that holds an object with all these keys."""
+    """Wanted: an array that holds an object with all these fields."""
 
     opening: ClassVar[str] = "["
-    keys: tuple[str, ...]
+    names: tuple[str, ...]
 
     def suits(self, value: Json) -> bool:
-        return isinstance(value, list) and any(has_keys(part, self.keys) for part in value)
+        return isinstance(value, list) and any(has_fields(part, self.names) for part in value)
+
+    def says_something(self, value: Json) -> bool:
+        return bool(value)
 
 
-def has_keys(value: Json, keys: tuple[str, ...]) -> bool:
-    return isinstance(value, dict) and all(key in value for key in keys)
+Wanted = ObjectWith | ArrayOf | ArrayWith
+
+
+def has_fields(value: Json, names: tuple[str, ...]) -> bool:
+    return all(field(value, name) is not None for name in names)
 
 
 @overload
 def find_json(reply: str, wanted: ObjectWith) -> dict[str, Json] | UnusableReply: ...
 @overload
 def find_json(reply: str, wanted: ArrayOf | ArrayWith) -> list[Json] | UnusableReply: ...
-def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | UnusableReply:
-    """Return the first value of the wanted shape; the text around it is ignored.
+def find_json(reply: str, wanted: Wanted) -> Json | UnusableReply:
+    """Return the last value of the wanted shape that says something; the text around it is ignored.
 
-    If there is none in strict JSON, one that is written less strictly; then one inside a text of the JSON.
+    If there is none, one inside a text of the JSON, the last text first, or inside a text of that.
     """
     text = whole(reply)
     if not text.strip():
         return UnusableReply("empty")
     if size(text) > REPLY_BYTES_MAX:
         return UnusableReply("too_long")
-    inside = (decode_text(match[0]) for match in STRING.finditer(text))
-    for each in chain((text,), (it for it in inside if wanted.opening in it)):
-        value = search_text(each, wanted)
-        if value is not None:
-            return clean_value(value)
+    texts = [text]
+    for _ in range(TEXT_DEPTH_MAX):
+        for each in texts:
+            value = search_text(each, wanted)
+            if value is not None:
+                return clean_value(value)
+        inside = [decode_text(match[0]) for each in texts for match in STRING.finditer(each)]
+        texts = [it for it in reversed(inside) if OPENINGS[wanted.opening].search(it) or '"' in it]
     return UnusableReply("no_json")
 
 
 STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # an open one runs to the end
+TEXT_DEPTH_MAX: Final = 3
+OPENINGS: Final = {"{": re.compile("[{｛]"), "[": re.compile(r"[\[［]")}
+# Between two values of one answer: not more than blanks, commas and the marks of a list.
+SEAM: Final = re.compile(r"(?:[\s,;*•>\]\[-]|[0-9]{1,2}[.)])*")
 
 
 def decode_text(quoted: str) -> str:
-    """Return the text of a JSON string; empty if it is none."""
-    value = loose_at(quoted, 0)
-    return value if isinstance(value, str) else ""
+    """Return the text of a JSON string; of an open one, too."""
+    return unescape_text(quoted[1:].removesuffix('"'))
 
 
-Decode = Callable[[str, int], Json]
+def search_text(text: str, wanted: Wanted) -> Json:
+    """Return the last value of the wanted shape that says something, else the first of the shape, else None.
 
-
-def search_text(text: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json:
-    """Return the first value of the wanted shape in strict JSON, else in loose JSON; else None."""
-    strict = first_suitable(text, wanted, decode_at, JSON_START_COUNT_MAX)
-    return first_suitable(text, wanted, loose_at, LOOSE_START_COUNT_MAX) if strict is None else strict
-
-
-def first_suitable(
-    text: str, wanted: ObjectWith | ArrayOf | ArrayWith, decode: Decode, count_max: int
-) -> Json:
-    """Return the first value of the wanted shape, at the first so many places where one may begin."""
-    start = -1
-    for _ in range(count_max):
-        start = text.find(wanted.opening, start + 1)
-        if start < 0:
-            return None
-        value = decode(text, start)
-        if wanted.suits(value):
-            return value
-    return None
-
-
-def find_objects(reply: str, keys: tuple[str, ...]) -> list[Json]:
-    """Return all objects with these keys, each searched for behind the one before."""
-    text, start, found = whole(reply), -1, list[Json]()
+    Values that stand right behind one another are one answer. What stands before words is a draft.
+    """
+    answers: list[list[Json]] = []
+    at, edge, loose_count = 0, 0, 0
     for _ in range(JSON_START_COUNT_MAX):
-        start = text.find("{", start + 1)
+        start = OPENINGS[wanted.opening].search(text, at)
+        if start is None:
+            break
+        at = start.end()
+        found = decode_value(text, start.start())
+        if found is None and loose_count < LOOSE_START_COUNT_MAX:
+            found, loose_count = loose_at(text, start.start()), loose_count + 1
+        if found is None or not wanted.suits(found[0]):
+            continue
+        if answers and SEAM.fullmatch(text, edge, start.start()):
+            answers[-1].append(found[0])
+        else:
+            answers.append([found[0]])
+        at = edge = found[1]
+    told = [its for its in answers if any(map(wanted.says_something, its))] or answers[:1]
+    return join_values(told[-1]) if told else None
+
+
+def join_values(values: list[Json]) -> Json:
+    """Return the lists as one, or the objects as one whose lists are joined."""
+    joined = values[0]
+    for it in values[1:]:
+        if isinstance(joined, list) and isinstance(it, list):
+            joined = joined + it
+        elif isinstance(joined, dict) and isinstance(it, dict):
+            joined = joined | {key: join_values([joined.get(key), value]) for key, value in it.items()}
+        else:
+            joined = it if joined is None else joined
+    return joined
+
+
+def find_rows(reply: str, wanted: ArrayOf | ArrayWith, names: tuple[str, ...]) -> list[Json] | UnusableReply:
+    """Return the array that was wanted, else all objects that have these fields."""
+    listed = find_json(reply, wanted)
+    # If a bracket is open they are the beginning of a list without its end: the model is asked once more.
+    is_whole = all(reply.count(left) == reply.count(right) for left, right in ("[]", "{}"))
+    is_alone = isinstance(listed, UnusableReply) and listed.reason == "no_json" and is_whole
+    return (find_objects(reply, names) if is_alone else []) or listed
+
+
+def find_objects(reply: str, names: tuple[str, ...]) -> list[Json]:
+    """Return all objects with these fields, each searched for behind the one before."""
+    text, at, found = whole(reply), 0, list[Json]()
+    for _ in range(JSON_START_COUNT_MAX):
+        start = text.find("{", at)
         if start < 0:
             break
-        value = decode_at(text, start)
-        if has_keys(value, keys):
-            found.append(clean_value(value))
-            start = (value_end(text, start) or start + 1) - 1
+        value = decode_value(text, start) or loose_at(text, start)
+        is_row = value is not None and has_fields(value[0], names)
+        at = value[1] if value and is_row else start + 1
+        found += [clean_value(value[0])] if value and is_row else []
     return found
 
 
@@ -141,7 +224,8 @@ DECIMAL: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?"
 
 def confidence_ppm(value: Json) -> int | None:
     """Return a number in [0, 1] times 10^6, floored in exact decimal; None for anything else."""
-    parts = DECIMAL.fullmatch(value.text) if isinstance(value, JsonNumber) else None
+    text = value.text if isinstance(value, JsonNumber) else value if isinstance(value, str) else ""
+    parts = DECIMAL.fullmatch(text.strip().replace("%", "e-2").replace(",", ".")[: 2 * JSON_NUMBER_CHARS_MAX])
     if parts is None:
         return None
     sign, ones, fraction, exponent = (part or "" for part in parts.groups())

@@ -18,7 +18,7 @@ from umi_core.language.antecedents import DEFINITE, FIRST_NAMES, GENDERS, IN_CHI
 from umi_core.language.languages import stem, written_words
 from umi_core.language.persons import PERSONS, changes_person
 from umi_core.language.pronouns import ALONE, LANGUAGES, OPEN, TITLE_CHARS, ReferenceReading, phrase, read
-from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
+from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, field, find_json, find_objects
 from umi_core.language.tables import (
     BEFORE_NOUN,
     GENERAL,
@@ -141,10 +141,12 @@ class NamedRewrite(Data):
 def read_reply(reply: str) -> NamedRewrite:
     """Return the rewrite in a reply: the JSON object that was asked for, or else a line."""
     value = find_json(reply, ObjectWith("references"))
-    if isinstance(value, UnusableReply):
+    found = find_objects(reply, ("query",)) if isinstance(value, UnusableReply) else [value]
+    if not found:
         return NamedRewrite(collapse_blanks(clean_line(whole(reply))), None)
-    text, rows = value.get("query"), value["references"]
-    named = tuple(it for row in rows if (it := read_named(row))) if isinstance(rows, list) else ()
+    text, rows = field(found[-1], "query"), field(found[-1], "references")
+    rows = rows if isinstance(rows, list) else [rows]
+    named = tuple(it for row in rows if (it := read_named(row)))
     return NamedRewrite(collapse_blanks(clean_line(text)) if isinstance(text, str) else "", named)
 
 
@@ -152,14 +154,16 @@ def read_named(row: Json) -> Named | None:
     """Return what a row names; None if it lacks something. A number that counts no turn is 0."""
     if not isinstance(row, dict):
         return None
-    reference, means, turn = row.get("reference"), row.get("means"), row.get("turn")
-    is_count = isinstance(turn, JsonNumber) and COUNT.fullmatch(turn.text)
-    number = int(turn.text) if isinstance(turn, JsonNumber) and is_count else 0
+    reference, means, turn = field(row, "reference"), field(row, "means"), row.get("turn")
+    counted = COUNT.fullmatch(
+        turn.text if isinstance(turn, JsonNumber) else turn if isinstance(turn, str) else ""
+    )
+    number = int(counted[1]) if counted else 0
     texts = isinstance(reference, str) and isinstance(means, str)
     return Named(str(reference), str(means), number) if texts else None
 
 
-COUNT: Final = re.compile("[0-9]{1,3}")
+COUNT: Final = re.compile("(?:[Tt]urn )?([0-9]{1,3})")
 
 
 def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:

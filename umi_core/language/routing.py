@@ -15,7 +15,8 @@ from umi_core.language.replies import (
     ArrayOf,
     UnusableReply,
     confidence_ppm,
-    find_json,
+    field,
+    find_rows,
     reason_mend,
     reason_of,
 )
@@ -52,7 +53,7 @@ class Routes(Data):
 
 def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Routes | UnusableReply:
     """Return a decision for each asked entity: the one of the model, or of the table if that is unsound."""
-    payload = find_json(reply, ArrayOf(dict))
+    payload = find_rows(reply, ArrayOf(dict), ("entity_id",))
     if isinstance(payload, UnusableReply):
         return payload
     rows, strays = rows_by_id(payload, (entity.id for entity in asked))
@@ -74,7 +75,7 @@ def rows_by_id(
     rows: dict[str, list[RouteRow]] = {entity_id: [] for entity_id in ids}
     strays: list[Malformed] = []
     for element in elements:
-        entity_id = element.get("entity_id") if isinstance(element, dict) else None
+        entity_id = field(element, "entity_id")
         if isinstance(element, dict) and isinstance(entity_id, str) and entity_id in rows:
             rows[entity_id].append(element)
         elif not isinstance(element, dict):
@@ -94,7 +95,7 @@ def decide(entity: Entity, rows: list[RouteRow], config: Config) -> RoutingDecis
 
 def refusal(entity: Entity, row: RouteRow, config: Config) -> Malformed | Cause | None:
     """Return the first reason why a row does not count, or None."""
-    block, confidence = read_block(row), confidence_ppm(row.get("confidence"))
+    block, confidence = read_block(row), confidence_ppm(field(row, "confidence"))
     # In this order: what is malformed comes before what is only not followed, since it degrades the reply.
     causes: tuple[tuple[Malformed | Cause, bool], ...] = (
         ("bad_block", block not in BLOCK_KINDS),
@@ -110,7 +111,7 @@ def refusal(entity: Entity, row: RouteRow, config: Config) -> Malformed | Cause 
 
 def by_model(entity: Entity, row: RouteRow, config: Config) -> RoutingDecision:
     """Return the decision of a sound row, without a promotion of too little confidence."""
-    block, confidence = read_block(row), confidence_ppm(row.get("confidence"))
+    block, confidence = read_block(row), confidence_ppm(field(row, "confidence"))
     assert confidence is not None
     promote = row.get("promote") is True
     # The block is taken all the same: only the promotion needs this much confidence.

@@ -11,7 +11,16 @@ from typing import Final, Literal
 from umi_core.data import Data
 from umi_core.domains import Content, Count
 from umi_core.json_text import Json, JsonNumber
-from umi_core.language.replies import ArrayWith, ObjectWith, Unread, UnusableReply, find_json, find_objects
+from umi_core.language.replies import (
+    ArrayWith,
+    ObjectWith,
+    Unread,
+    UnusableReply,
+    field,
+    find_json,
+    find_objects,
+    list_under,
+)
 from umi_core.language.sentences import find_ends, sentences
 from umi_core.limits import SEGMENT_BYTES_MAX, SEGMENT_SENTENCE_COUNT_MAX
 from umi_core.text import cut, size
@@ -51,7 +60,8 @@ def parse_segments(reply: str, line_count: int) -> Partition | Useless:
 def find_elements(reply: str) -> tuple[list[Json] | UnusableReply, list[Mend]]:
     """Return the elements of the requested list, or any objects that look like its elements."""
     payload = find_json(reply, ObjectWith("segments"))
-    if isinstance(payload, dict) and isinstance(elements := payload["segments"], list):
+    elements = None if isinstance(payload, UnusableReply) else list_under(payload, "segments")
+    if isinstance(elements, list):
         return elements, []
     listed = find_json(reply, ArrayWith(ENDS))
     if isinstance(listed, list):
@@ -60,12 +70,12 @@ def find_elements(reply: str) -> tuple[list[Json] | UnusableReply, list[Mend]]:
     return (objects, ["salvaged"]) if objects else (listed, [])
 
 
-NUMBER: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
+NUMBER: Final = re.compile(r"\s*\[?(-?[0-9]{1,9})(?:\.0+)?\]?\s*")
 
 
 def pair_of(element: Json) -> Span | None:
     """Return both ends as numbers; None if they are none."""
-    ends = [end_of(element.get(name)) for name in ENDS] if isinstance(element, dict) else [None, None]
+    ends = [end_of(field(element, name)) for name in ENDS]
     start, end = ends
     return None if start is None or end is None else (start, end)
 

@@ -8,10 +8,10 @@ from typing import Final, Literal
 
 from umi_core.data import Data
 from umi_core.json_text import whole
+from umi_core.language.tagged import read_tagged
 from umi_core.limits import REPLY_BYTES_MAX, SUMMARY_BYTES_MAX
 from umi_core.text import cut, size
 
-TAGGED: Final = re.compile(r"<summary>(.*?)</summary>", re.DOTALL | re.IGNORECASE)
 FENCED: Final = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
 
 
@@ -22,12 +22,11 @@ class Unwritten(Data):
 
 
 def parse_summary(reply: str) -> str | Unwritten:
-    """Return the text between the first pair of tags, else all of it; without the fence around it."""
+    """Return the text that is tagged as the summary, else all of it; without the fence around it."""
     text = whole(reply)
     if size(text) > REPLY_BYTES_MAX:
         return Unwritten("too_long")
-    tagged = TAGGED.search(text)
-    bare = (tagged[1] if tagged else text).strip()
+    bare = read_tagged(text, ("summary",)).get("summary", text).strip()
     fenced = FENCED.fullmatch(bare)
     # A summary that begins and ends with two different fences is no fenced text.
     bare = (fenced[1] if fenced and "```" not in fenced[1] else bare).strip()

@@ -302,7 +302,6 @@ FACT_TAGS: Final = frozenset(
     skills tool tools""".split()
 )  # H4.10: a reply with one of these tags is an answer
 
-CHARACTER_NAMES: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 # Phrases that hold a term and refer to nothing.
 BE: Final = "is/are/was/were/isn/aren/wasn/weren"

@@ -58,7 +58,7 @@ def test_the_blocks_of_types_and_the_causes_that_degrade_are_those_of_the_tables
         (row(block="attic"), "bad_block", True),
         (row(block="System"), "system_block", True),
         (row(promote=1), "bad_promote", True),
-        (row(confidence="0.9"), "bad_confidence", True),
+        (row(confidence="sure"), "bad_confidence", True),
         (row(confidence=0.59), "low_confidence", False),
         (row(block="persona"), "persona_not_self", False),
     ],

@@ -695,3 +695,104 @@ def test_any_text_is_read_or_is_of_no_known_form(value: str) -> None:
 def test_a_deep_value_is_of_no_known_form() -> None:
     assert whole_json("[" * 100_000) is None
     assert read_chat_file('[{"content":' * 20_000) is None
+
+
+# Forms that people bring.
+
+ASKED, ANSWERED = "I eat no nuts.", "Noted."
+BOTH = [("user", ASKED), ("assistant", ANSWERED)]
+PAIR = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": ANSWERED}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"prompt": ASKED, "completion": ANSWERED},
+        {"instruction": ASKED, "input": "", "output": ANSWERED},
+        {"conversations": [{"user": ASKED, "assistant": ANSWERED}]},
+        {"input": {"messages": PAIR[:1]}, "preferred_output": PAIR[1:], "non_preferred_output": [PAIR[0]]},
+        {"store": {"a": PAIR}, "class_name": "ChatStore"},
+        {"agents": [{"name": "x", "messages": PAIR}], "blocks": []},
+        {"messages": [{**PAIR[0], "children": [PAIR[0], PAIR[1]]}]},
+        {"prompt": {"role": "prompter", "text": ASKED, "replies": [{"role": "assistant", "text": ANSWERED}]}},
+        {"messages": [{"versions": [{"role": "user", "content": "x"}, PAIR[0]], "currentlySelected": 1},
+                      {"versions": [{"role": "assistant", "steps": [{"content": ANSWERED}]}]}]},
+        {"conversations": [{"conversation": {"id": "x"}, "responses": [
+            {"response": {"sender": "human", "message": ASKED}},
+            {"response": {"sender": "ASSISTANT", "message": ANSWERED}}]}]},
+        [{"mapping": {"a": {"message": {"fragments": [{"type": "REQUEST", "content": ASKED}]}},
+                      "b": {"message": {"fragments": [{"type": "THINK", "content": "So."},
+                                                      {"type": "RESPONSE", "content": ANSWERED}]}}}}],
+        [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ASKED}]},
+         {"kind": "response", "parts": [{"part_kind": "thinking", "content": "So."},
+                                        {"part_kind": "text", "content": ANSWERED}]}],
+        [{"source": "user", "content": ASKED}, {"source": "assistant", "content": ANSWERED}],
+        [{"role": "user", "blocks": [{"block_type": "text", "text": ASKED}]}, PAIR[1]],
+        [{"header": "Gemini Apps", "products": ["Gemini"], "title": f"Prompted {ASKED}",
+          "safeHtmlItem": [{"html": f"<p>{ANSWERED}</p>"}]}],
+        [PAIR[0], {"role": "assistant", "content": f"<think>So.</think>\n{ANSWERED}"}],
+        [PAIR[0], {"role": "assistant", "content": f"{ANSWERED}\ue200cite\ue202turn0\ue201"}],
+        [PAIR[0], {"role": "assistant", "content":
+                   f'<details type="reasoning"><summary>Thought</summary>So.</details>{ANSWERED}'}],
+        [PAIR[0], {"role": "assistant", "content": "<think>So.</think>"}, PAIR[1]],
+        f"role,content\nuser,{ASKED}\nassistant,{ANSWERED}",
+        f"content\trole\n{ASKED}\tuser\n{ANSWERED}\tassistant\n",
+        f"{json.dumps(PAIR[0], indent=1)}\n{json.dumps(PAIR[1], indent=1)}",
+        f"{json.dumps(PAIR[0])},\n{json.dumps(PAIR[1])}",
+        f"\x1e{json.dumps(PAIR[0])}\n\x1e{json.dumps(PAIR[1])}",
+        f"window.YTD.messages.part0 = {json.dumps(PAIR)}",
+        f"{json.dumps(PAIR)[:-1]},]",
+        f"# Nuts\n\n**You:**\n\n{ASKED}\n\n**ChatGPT:**\n\n{ANSWERED}",
+        f"## User\n{ASKED}\n## Assistant\n{ANSWERED}",
+    ],
+)  # fmt: skip
+def test_a_question_and_its_answer_are_read_in_any_form(value: object) -> None:
+    assert said_in(value) == BOTH
+
+
+def test_calls_in_a_text_are_lines() -> None:
+    call = '<details type="tool_calls" name="save" arguments="{&quot;a&quot;:1}" result="&quot;ok&quot;">x'
+    assert said_in([PAIR[0], {"role": "assistant", "content": f"{call}</details>\nNoted."}]) == [
+        ("user", ASKED), ("assistant", "calls save(a=1)\nsave: ok\n\nNoted."),
+    ]  # fmt: skip
+
+
+def test_whatsapp_is_read_with_its_notices_and_numbers() -> None:
+    told = "9/3/24, 17:20 - Messages are encrypted.\n\u200e[13/03/2024, 17:20:01] ann: Hi\n"
+    [chat] = read(told + "13/03/2024, 5:21 p.m. - +49 170 123: \u200eHo\n13/03/2024, 17:30 - Bob left").chats
+    assert [(it.role, it.text) for it in chat.messages] == [("ann", "Hi"), ("+49 170 123", "Ho")]
+
+
+def test_facebook_is_read_backwards_and_its_bytes_are_mended() -> None:
+    times = (1_710_000_002_000, 1_710_000_001_000)
+    texts = ("Sch\u00c3\u00b6n.", "N\u00c3\u00bcsse?")
+    messages = [
+        {"sender_name": "Ann", "timestamp_ms": at, "content": it} for at, it in zip(times, texts, strict=True)
+    ]
+    assert said_in({"messages": messages}) == [("Ann", "Nüsse?"), ("Ann", "Schön.")]
+
+
+def test_a_text_with_bold_words_is_one_text() -> None:
+    parts = ["I eat ", {"type": "bold", "text": "no"}, " nuts."]
+    assert said_in([{"from": "Ann", "text": parts}, {"from": "Bob", "text": "Ho"}])[0] == ("Ann", ASKED)
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["10. März 2024 12:00", "10 mars 2024 à 12:00", "10 de marzo de 2024, 12:00", "2024年3月10日 12:00",
+     "10 marzo 2024 alle 12:00", "10 maart 2024 12:00"],
+)  # fmt: skip
+def test_dates_of_other_languages_are_read(date: str) -> None:
+    assert read_moment(date)[1] == NOON_MS
+
+
+def test_what_is_cut_off_or_no_table_is_no_conversation() -> None:
+    for text in (
+        json.dumps(PAIR)[:-9],
+        "role,content",
+        "a,b\n1,2",
+        "Subject: Hi\nDate: Monday\nText",
+        "role,x\na,b",
+    ):
+        found = read_chat_file(text)
+        assert found is None or not any(it.messages for it in found.chats)

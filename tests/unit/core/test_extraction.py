@@ -293,7 +293,7 @@ def test_self_needs_confidence(confidence: object, expected: str) -> None:
     assert only(type="Self", confidence=confidence).type == expected
 
 
-@pytest.mark.parametrize("content", [None, "", " \n", 5, ["x"]])
+@pytest.mark.parametrize("content", [None, "", " \n", 5, [5]])
 def test_missing_content_is_the_beginning_of_the_text(content: object) -> None:
     (mention,) = parsed([entity(content=content)], text="日" * 100).entities
     assert mention.content == "日" * 66
@@ -325,7 +325,7 @@ def test_a_content_of_more_than_sixteen_sentences_is_one_text(end: str, more: in
     assert [it.content for it in result.entities] == expected
 
 
-@pytest.mark.parametrize("confidence", [None, "0.9", True, 1.01, -0.1, [1]])
+@pytest.mark.parametrize("confidence", [None, "sure", True, 1.01, -0.1, [1]])
 def test_malformed_confidence_is_one_half(confidence: object) -> None:
     assert only(confidence=confidence).confidence_ppm == 500_000
 

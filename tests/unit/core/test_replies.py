@@ -71,7 +71,7 @@ def payload_of(cell: str) -> Json | UnusableReply:
 
 
 @pytest.mark.parametrize("row", rows("memory", "find_json"), ids=lambda row: row["reply"])
-def test_the_first_value_of_the_wanted_shape_is_the_payload(row: Row) -> None:
+def test_the_last_value_that_says_something_of_the_wanted_shape_is_the_payload(row: Row) -> None:
     assert find_json(told(row["reply"]), WANTED[row["wanted"]]) == payload_of(row["payload"])
 
 
@@ -80,7 +80,7 @@ def test_the_first_value_of_the_wanted_shape_is_the_payload(row: Row) -> None:
     [
         ('[1, {"a": null}]', OBJECTS, [JsonNumber("1"), {"a": None}]),
         ('["a\nb"]', STRINGS, ["a\nb"]),
-        ('["a", -Infinity]', STRINGS, UnusableReply("no_json")),
+        ('["a", -Infinity]', STRINGS, ["a", None]),
         ('["a", １]', STRINGS, UnusableReply("no_json")),
         ('["a", 0.10, -1E+5]', STRINGS, ["a", JsonNumber("0.10"), JsonNumber("-1E+5")]),
         ('["\\ud83d\\ude00 \\ud83d", "\ud800"]', STRINGS, ["😀 \ufffd", "\ufffd"]),
@@ -121,6 +121,13 @@ STATEMENT = '{"name": "Ann", "content": "Ann naps.", "confidence": 0.9}'
         json.dumps({"answer": json.dumps({"entities": [json.loads(STATEMENT)]})}),
         f'{{"entities": [{STATEMENT},], "relations": [],}}',
         f'{{"entities": [{STATEMENT}]}}'.replace('"', "'"),
+        f'{{"entities": [{{"name": "Ann", "content": "Ann sings."}}]}}. No:\n{{"entities": [{STATEMENT}]}}',
+        f'{{"entities": [{STATEMENT}]}}\nWithout a name: {{"entities": []}}',
+        f"1. {STATEMENT}",
+        f'{{"Entities": [{STATEMENT.replace("name", "entity_name").replace("content", "Description")}]}}',
+        '{"entities": {"Ann": {"content": ["Ann naps."], "confidence": "90%"}}}',
+        f'{{"entities": {STATEMENT}}}',
+        json.dumps({"content": json.dumps({"arguments": json.dumps({"entities": [json.loads(STATEMENT)]})})}),
     ],
 )
 def test_statements_are_read_however_they_are_wrapped(reply: str) -> None:
@@ -131,7 +138,37 @@ def test_statements_are_read_however_they_are_wrapped(reply: str) -> None:
     ]
 
 
+def test_the_parts_of_an_answer_are_read_together_and_its_draft_is_not() -> None:
+    parts = [{"entities": [{"name": name, "content": f"{name} naps."}]} for name in ("Ann", "Bob")]
+    first, second = map(json.dumps, parts)
+    for reply, names in (
+        (f"{first}\n{second}", ["Ann", "Bob"]),
+        (f"[{first}, {second}]", ["Ann", "Bob"]),
+        (f"{first} No! {second}", ["Bob"]),
+    ):
+        found = parse_extraction(reply, "Ann naps. Bob naps.", Config())
+        assert isinstance(found, Extraction)
+        assert [it.name for it in found.entities if it.named] == names
+
+
+def test_a_content_has_the_characters_that_its_references_stand_for() -> None:
+    reply = json.dumps({"entities": [{"name": "Ann", "content": "Ann&#39;s B&amp;B in K\\u00f6ln: &lt;b>"}]})
+    found = parse_extraction(reply, "Ann's B&B in Köln: &lt;b>", Config())
+    assert isinstance(found, Extraction)
+    assert found.entities[0].content == "Ann's B&B in Köln: &lt;b>"
+
+
+def test_the_form_of_a_prompt_states_nothing() -> None:
+    echo = '{"entities": [{"name": TEXT, "content": TEXT, "confidence": NUMBER}, ...], "relations": []}'
+    assert parse_extraction(echo, "Ann naps.", Config()) == UnusableReply("no_json")
+    found = parse_extraction(echo.replace("TEXT", '"TEXT"').replace("NUMBER", "1"), "Ann naps.", Config())
+    assert isinstance(found, Extraction)
+    assert [it.content for it in found.entities] == ["Ann naps."]
+
+
 def test_what_is_no_list_of_statements_is_none() -> None:
+    cut_off = f'{{"entities": [{STATEMENT}, {{"name": "Bob", "content": "Bob si'
+    assert parse_extraction(cut_off, "Ann naps.", Config()) == UnusableReply("no_json")
     assert parse_extraction('[{"name": "Ann"}]', "Ann naps.", Config()) == UnusableReply("no_json")
     assert parse_extraction('["{", "\\u12"', "Ann naps.", Config()) == UnusableReply("no_json")
 

@@ -168,7 +168,7 @@ def test_what_is_named_is_checked(row: Row) -> None:
         (7, "unnamed"),
         ({"reference": "he", "means": 7, "turn": 1}, "unnamed"),
         ({"reference": "he", "means": "John", "turn": 1}, ""),
-        ({"reference": "he", "means": "John", "turn": "1"}, "wrong_turn"),
+        ({"reference": "he", "means": "John", "turn": "one"}, "wrong_turn"),
         ({"reference": "he", "means": "John", "turn": 1.5}, "wrong_turn"),
         ({"reference": "he", "means": "", "turn": 1}, "unnamed"),
     ],

@@ -110,7 +110,7 @@ def test_rows_that_share_an_id_are_all_dropped() -> None:
         (row(promote=None), "bad_promote"),
         (row(promote=1), "bad_promote"),
         (without("confidence"), "bad_confidence"),
-        (row(confidence="0.9"), "bad_confidence"),
+        (row(confidence="sure"), "bad_confidence"),
         (row(confidence=1.5), "bad_confidence"),
         (row(confidence=True), "bad_confidence"),
         (row(confidence=0.599999), "low_confidence"),

@@ -136,7 +136,8 @@ LONG = "line\n" * 1_000
 @pytest.mark.parametrize(
     ("reply", "text"),
     [
-        ("plain", "plain"), (" <summary> a </SUMMARY> b", "a"), ("<summary>a", "<summary>a"),
+        ("plain", "plain"), (" <summary> a </SUMMARY> b", "a"), ("<summary>a", "a"),
+        ("a</summary>", "a"), ('{"summary": "a"}', "a"),
         ("```\na\n```", "a"), ("```md\na\n```b```", "```md\na\n```b```"),
         ("a\n```x\ny\n```", "a\n```x\ny\n```"),
         (LONG, ("line\n" * (SUMMARY_BYTES_MAX // 5))[:-1]), ("é" * 2_000, "é" * 1_000),
