@@ -3,15 +3,16 @@
 from umi_core.config import Config
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.working import WorkingTier
-from umi_sim.judge.state import required, tiers
+from umi_sim.judge import state
+from umi_sim.judge.state import tiers
 
 
 def check_core(core: CoreTier, config: Config) -> None:
-    required.check_core(core)
+    state.check_core(core)
     tiers.check_core_limits(core, config)
 
 
 def check_working(tier: WorkingTier, now_ms: int, config: Config) -> None:
-    required.check_working(tier, now_ms)
+    state.check_working(tier, now_ms)
     assert tier.used_bytes <= config.working_bytes_max
     assert len(tier.entries) <= config.working_entry_count_max
