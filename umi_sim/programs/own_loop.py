@@ -105,7 +105,7 @@ class OwnLoopRun:
         timer.cancel()
         task.remove_done_callback(self.stop)
         if task.done():
-            return end_of(what, task)
+            return end_of(what, task, self.run.folder)
         return ProgramEnding(
             what, "hung", Stuck(f"does not end within {SECONDS_MAX} seconds"), find_place(task)
         )

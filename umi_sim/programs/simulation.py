@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from inspect import CORO_CLOSED
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
@@ -81,18 +82,21 @@ def make_task(
 class ProgramEnding(Data):
     """How main, resume or verify ended. `place`: where it waits if it hangs.
 
-    `has_ignored`: it returned although it was cancelled, without calling `uncancel` of its task.
+    `has_ignored`: it returned although it was cancelled, without calling `uncancel` of its task. `folder`:
+    the text shows FOLDER in its place, since each run has another one.
     """
 
     what: Literal["main", "resume", "verify"]
     how: Literal["returned", "raised", "cancelled", "died", "hung"]
     error: BaseException | None = None
-    beside = ("error",)
+    beside = ("error", "folder")
     place: str = ""
     has_ignored: bool = False
+    folder: str = ""
 
     def __str__(self) -> str:
         message = f": {type(self.error).__name__}: {self.error}" if self.error is not None else ""
+        message = message.replace(self.folder, "FOLDER") if self.folder else message
         return f"{self.what} {self.how}{message}{f' at {self.place}' if self.place else ''}"
 
 
@@ -358,7 +362,7 @@ class Simulation:
         try:
             for _ in range(STEPS_MAX):
                 if task.done():
-                    ending = end_of(what, task)
+                    ending = end_of(what, task, self.world.base)
                     if isinstance(ending.error, OutOfTime):
                         raise ending.error
                     return ending
@@ -393,7 +397,7 @@ class Simulation:
     def note_step(self, task: NumberedTask) -> None:
         name = name_task(task)
         if task.done():
-            self.note_event("end", name, str(end_of("", task)).strip())
+            self.note_event("end", name, str(end_of("", task, self.world.base)).strip())
         else:
             self.note_event("step", name, f"waits at {find_place(task)}")
 
@@ -467,9 +471,10 @@ def make_pick(order: int) -> Callable[[int], int]:
     return lambda n: drawn.getrandbits(32) % n if order else 0
 
 
-def end_of(what: Any, task: Any) -> ProgramEnding:
+def end_of(what: Any, task: Any, folder: Path) -> ProgramEnding:
     if task.cancelled():
         return ProgramEnding(what, "cancelled")
     error = task.exception()
     has_ignored = error is None and task.cancelling() > 0
-    return ProgramEnding(what, "returned" if error is None else "raised", error, has_ignored=has_ignored)
+    how: Literal["returned", "raised"] = "returned" if error is None else "raised"
+    return ProgramEnding(what, how, error, has_ignored=has_ignored, folder=str(folder))

@@ -18,6 +18,7 @@ from umi_sim.programs import (
     OrderJobs,
     Perturbation,
     Program,
+    ProgramRun,
     check,
     explore,
     replay,
@@ -109,6 +110,17 @@ def test_a_replay_is_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path.write_text(json.dumps({**document, "perturbations": []}))
     code, told = replayed(path)
     assert (code, told.splitlines()[0]) == (1, f"PASS {NAME}: {path} passes, where ends was broken")
+
+
+async def read_missing(run: ProgramRun) -> None:
+    raise ValueError(f"no file {run.folder / 'rows.db'}")
+
+
+def test_a_failure_that_names_the_folder_of_its_run_is_the_same_in_a_replay() -> None:
+    one, other = simulate(read_missing), simulate(read_missing)
+    assert one.broken is not None
+    assert one.broken.message == "main raised: ValueError: no file FOLDER/0/rows.db"
+    assert (other.broken, other.outcome.trace) == (one.broken, one.outcome.trace)
 
 
 @pytest.mark.parametrize(
