@@ -34,7 +34,7 @@ def mistake(file: str, old: str, new: str, test: Callable[[], None]) -> Mistake:
 
 MISTAKES: Final = (
     mistake(
-        "language/extraction", 'payload["entities"], EXTRACT_ENTITY_COUNT_MAX,', 'payload["entities"], 2,',
+        "language/extraction", "\n        EXTRACT_ENTITY_COUNT_MAX,", "\n        2,",
         test_replies.test_replies_in_json_are_read_as_a_plain_reader_reads_them,
     ),
     mistake(

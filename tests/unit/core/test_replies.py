@@ -196,6 +196,7 @@ def test_numbers_have_up_to_40_characters() -> None:
     assert find_json(f'["a", {"9" * 40}]', STRINGS) == ["a", JsonNumber("9" * 40)]
     assert find_json(f'["a", {"9" * 41}]', STRINGS) == UnusableReply("no_json")
     assert find_json(f'["a", 0.{"9" * 39}]', STRINGS) == UnusableReply("no_json")
+    assert find_json('["a", NaN]', STRINGS) == ["a", None]
 
 
 @pytest.mark.uncounted
