@@ -300,4 +300,4 @@ def test_a_step_that_asks_a_service_has_an_option_for_its_profile() -> None:
     for flow in WORKFLOWS:
         for step in flow.steps:
             if step.effect in (AskModel, Embed):
-                assert dict(step.config).get("profile") == "default", f"{flow.name}.{step.id}"
+                assert step.options.get("profile") == "default", f"{flow.name}.{step.id}"

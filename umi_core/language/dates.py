@@ -161,12 +161,12 @@ def span_of(match: re.Match[str], text: str) -> Span | None:
     if word == "morgen" and text[match.start()] == "M" and not re.match(r" [^\W\d_]", text[match.end() :]):
         return None
     if is_counted(match):
-        for name, sign, language, form in forms_of_count():
-            if found := form.fullmatch(word):
-                assert found.lastgroup is not None
-                return name + found.lastgroup, sign * (
-                    int(found[1]) if found[1].isdecimal() else count_of(found[1], language)
-                )
+        name, sign, language, form = next(it for it in forms_of_count() if it[3].fullmatch(word))
+        found = form.fullmatch(word)
+        assert found is not None
+        assert found.lastgroup is not None
+        count = int(found[1]) if found[1].isdecimal() else count_of(found[1], language)
+        return name + found.lastgroup, sign * count
     return spans().get(word)
 
 

@@ -203,8 +203,10 @@ def find_rows(reply: str, wanted: ArrayOf | ArrayWith, names: tuple[str, ...]) -
 
 
 def find_objects(reply: str, names: tuple[str, ...]) -> list[Json]:
-    """Return all objects with these fields, each searched for behind the one before."""
+    """Return all objects with these fields, each behind the one before; none of a reply that is too long."""
     text, at, found = whole(reply), 0, list[Json]()
+    if size(text) > REPLY_BYTES_MAX:
+        return found
     for _ in range(JSON_START_COUNT_MAX):
         start = text.find("{", at)
         if start < 0:

@@ -1,12 +1,15 @@
 """What the generator of a run may know without reading a memory: the oracle's knowledge, and the clocks."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from umi_core.data import Owner
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.clock import SimClock
-from umi_sim.workload.users import UserKnowledge
 from umi_sim.world.world import World
+
+if TYPE_CHECKING:
+    from umi_sim.workload.users import UserKnowledge
 
 
 class RunKnowledge(Owner):
@@ -16,7 +19,7 @@ class RunKnowledge(Owner):
     world: World | None = None
 
     @property
-    def users(self) -> UserKnowledge:
+    def users(self) -> "UserKnowledge":
         return self.inspector.oracle
 
     def deadlines(self, agent: str) -> Sequence[int]:

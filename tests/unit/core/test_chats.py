@@ -796,3 +796,25 @@ def test_what_is_cut_off_or_no_table_is_no_conversation() -> None:
     ):
         found = read_chat_file(text)
         assert found is None or not any(it.messages for it in found.chats)
+
+
+def test_the_history_of_a_pair_comes_before_it() -> None:
+    pair = {"instruction": "And fish?", "output": "None.", "history": [[ASKED, ANSWERED], "?"]}
+    assert said_in(pair) == [*BOTH, ("user", "And fish?"), ("assistant", "None.")]
+
+
+def test_a_text_that_is_no_bytes_of_facebook_stays() -> None:
+    messages = [
+        {"sender_name": "Ann", "timestamp_ms": NOON_MS, "content": it} for it in ("Nüsse €", "NÃ¼sse")
+    ]
+    chats = read({"participants": [{"name": "Ann"}], "messages": messages}).chats
+    assert [it.text for it in chats[0].messages] == ["Nüsse €", "Nüsse"]
+
+
+def test_a_message_of_langchain_inside_another_object_is_found() -> None:
+    inner = {"lc": 1, "id": ["langchain", "HumanMessage"], "kwargs": {"content": ASKED}}
+    assert said_in([{"message": inner}]) == BOTH[:1]
+
+
+def test_a_table_with_a_cell_beyond_the_limit_of_its_reader_is_no_table() -> None:
+    assert read_chat_file(f"role,content\nuser,{'x' * 140_000}\n") is None

@@ -98,3 +98,7 @@ def test_hostile_texts_take_no_long_time(part: str) -> None:
 def test_json_stays_what_it_is() -> None:
     value = {"a": ['é\n\t"\\\\', "\U0001f600"], "b": {"c": None}}
     assert loose_at(json.dumps(value), 0) == (value, len(json.dumps(value)))
+
+
+def test_a_bracket_of_a_list_ends_an_open_object_too() -> None:
+    assert loose_at("[{a: 1], 2", 0) == ([{"a": JsonNumber("1")}], 7)

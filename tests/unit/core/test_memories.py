@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told
-from umi_core.language.memories import EXAMPLE, Memories, Unread, parse_memories
+from umi_core.language.memories import EXAMPLE, ExtractedFact, Memories, Unread, parse_memories
 from umi_core.language.prompts import FIXED, ask_memories
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, EXTRACT_ENTITY_COUNT_MAX, REPLY_BYTES_MAX
 
@@ -90,3 +90,12 @@ def test_reading_takes_no_longer_than_its_length_allows(piece: str) -> None:
     began = time.perf_counter()
     parse_memories(reply)
     assert time.perf_counter() - began < 2
+
+
+def test_memories_in_json_are_objects_or_texts_of_several_words() -> None:
+    read = parse_memories('[{"name": "Ann", "content": "naps often", "categories": {"category": "facts"}}]')
+    assert isinstance(read, Memories)
+    assert read.memories == (ExtractedFact("Ann", "naps often", ("facts",)),)
+    read = parse_memories('["Ann naps often", "tea"]')
+    assert isinstance(read, Memories)
+    assert [it.content for it in read.memories] == ["Ann naps often"]

@@ -115,3 +115,8 @@ def test_a_reply_of_reasoning_alone_is_unusable_and_the_text_is_kept() -> None:
     assert [(it.name, it.reason) for it in outcome.degraded] == [("extract:notes", "empty")]
     assert "Ann moved to Rome." in str(pair.rows("entity"))
     assert "Paris" not in str(stored(pair))
+
+
+def test_a_reply_that_was_written_into_a_page_is_read_as_before() -> None:
+    assert strip_reasoning("&lt;think&gt;No.&lt;/think&gt;Ann moved.") == "Ann moved."
+    assert strip_reasoning("{&quot;name&quot;: 1}") == '{"name": 1}'

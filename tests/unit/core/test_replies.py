@@ -20,6 +20,7 @@ from umi_core.language.replies import (
     find_json,
     find_objects,
 )
+from umi_core.limits import REPLY_BYTES_MAX
 
 ENTITIES = ObjectWith("entities")
 OBJECTS, STRINGS = ArrayOf(dict), ArrayOf(str)
@@ -53,7 +54,6 @@ JSON_VALUES = st.recursive(
     max_leaves=6,
 )
 PAYLOADS = st.fixed_dictionaries({"entities": st.lists(JSON_VALUES, max_size=3)})
-
 
 WANTED: dict[str, ObjectWith | ArrayOf] = {
     "object with entities": ENTITIES,
@@ -190,6 +190,17 @@ def test_values_nest_up_to_32_deep() -> None:
     assert find_json(f'["a", {deep}]', STRINGS) != []
     assert find_json(f'["a", [{deep}]]', STRINGS) == []  # the innermost array stands alone
     assert is_bounded(f'["a"] {deep} [{deep}]', 0)  # what comes behind the value does not count
+
+
+def test_objects_behind_one_another_are_one_answer() -> None:
+    reply = '{"a": [1], "b": 2}\n{"a": [3], "b": 4}'
+    one, three, two = map(JsonNumber, "132")
+    assert find_json(reply, ObjectWith("a")) == {"a": [one, three], "b": two}
+
+
+def test_a_reply_that_is_too_long_has_no_objects() -> None:
+    assert find_objects('{"a": 1}', ("a",)) == [{"a": JsonNumber("1")}]
+    assert find_objects('{"a": 1}' + " " * REPLY_BYTES_MAX, ("a",)) == []
 
 
 def test_numbers_have_up_to_40_characters() -> None:

@@ -56,7 +56,7 @@ def test_a_plain_migration_fails_nothing_and_degrades_nothing() -> None:
 
 def test_the_command_on_the_page_about_migrations_shows_the_lost_write() -> None:
     page = (folders.PROJECT / "docs" / "kelpie.md").read_text()
-    command = page.partition("`umi-sim run rollback ")[2].partition("`")[0].split()
+    command = " ".join(page.split()).partition("`umi-sim run rollback ")[2].partition("`")[0].split()
     assert command[::2] == ["--seed", "--set"]
     key, _, value = command[3].partition("=")
     verdict, _ = run_once(draw(find("rollback"), int(command[1]), {key: f'"{value}"'}))

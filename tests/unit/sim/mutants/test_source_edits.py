@@ -13,7 +13,7 @@ from umi_sim.mutants.source_edits import draw_edits, find_edit, lines_apart, ove
 @pytest.fixture
 def some_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them take ten seconds to read."""
-    some = ["umi_core/policies/decay.py", "umi_core/policies/promotion.py"]
+    some = ["umi_core/policies/ranking.py", "umi_core/policies/promotion.py"]
     monkeypatch.setattr(source_edits, "list_files", lambda: some)
 
 

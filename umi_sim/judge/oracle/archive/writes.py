@@ -133,7 +133,8 @@ class Writes(ArchivePart):
         for it in stored if given == got else ():
             did, claim = batch.did[it.id], (it.version, it.change)
             broken = rule or self.choose_rule_of_claim(batch, it.id, claim)
-            self.demand(claim == did, broken, f"version and change of {it.id} in a reply", did, claim)
+            message = f"{it.id} was {it.change} with version {it.version}"
+            self.demand(claim == did, broken, message, did, claim)
 
     def choose_rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
         """Return the rule that a wrong version or change in a reply breaks."""
