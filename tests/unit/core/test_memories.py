@@ -99,3 +99,7 @@ def test_memories_in_json_are_objects_or_texts_of_several_words() -> None:
     read = parse_memories('["Ann naps often", "tea"]')
     assert isinstance(read, Memories)
     assert [it.content for it in read.memories] == ["Ann naps often"]
+
+
+def test_a_memory_without_elements_is_its_content() -> None:
+    assert parse_memories("<memory>Ann naps.</memory>") == Memories((ExtractedFact("", "Ann naps.", ()),), ())
