@@ -235,7 +235,9 @@ def play_script(name: str, replies: Sequence[Any], *, errors: Errors = "python")
     async def reply(*args: Any, **kwargs: Any) -> Any:
         left = list_left()
         if not left:
-            raise BadProgram(f"{name}: is asked for reply {len(replies) + 1}, and has {len(replies)}")
+            count = len(replies)
+            message = f"is asked for reply {count + 1}, and has {count}: give play_script another one"
+            raise BadProgram(f"{name}: {message}")
         found = left.popleft()
         if isinstance(found, Exception):
             raise found

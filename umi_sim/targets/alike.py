@@ -34,7 +34,7 @@ def check_same_interface(one: type[Adapter], other: type[Adapter]) -> None:
     for name in ops:
         if name in others and ops[name] != others[name]:
             message = f"{', '.join(ops[name]) or 'nothing'}, and {', '.join(others[name]) or 'nothing'}"
-            raise BadAdapter(f"{names}: {name} takes {message}")
+            raise BadAdapter(f"{names}: {name} takes {message}: give both the same, or leave it out")
 
 
 def draw_both(other: type[Adapter], one: type[Adapter], seed: int, _: Moments) -> tuple[Item, ...]:
