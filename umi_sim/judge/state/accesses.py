@@ -232,8 +232,9 @@ def count_accesses(answered: OperationSnapshot | None, outcome: Outcome) -> Mapp
     if answered is None or not isinstance(answered.asked, Commit):
         return {}
     if isinstance(value, Remembered | Memorized):
-        kept = [*list_kept(answered.facts)]
-        stored = (it.id for it in value.entities if it.id not in kept)
+        # A fact that its own text ends is named in the reply, and its record goes with it.
+        ended = [*list_kept(answered.facts), *value.ended]
+        stored = (it.id for it in value.entities if it.id not in ended)
         return {} if getattr(value, "repeated", False) else Counter(stored)
     if isinstance(value, Stored):
         return {value.id: 1}
