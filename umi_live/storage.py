@@ -75,7 +75,7 @@ Place = tuple[int, int]  # number of a scope, and of a commit in it
 
 
 class TransactionCache(Owner):
-    """What a transaction has read and written so far, so that nothing is read twice."""
+    """Keeps what a transaction has read and written so far, so that nothing is read twice."""
 
     numbers: dict[Scope, int] = {}
     last: dict[Scope, int] = {}  # the number of the last commit in a scope

@@ -174,6 +174,6 @@ FRENCH: Final = frozenset("ai as avons avez ont est était suis nous vous il ell
 NOT_BEHIND_MORGEN: Final = "guten heute gestern jeden am goede elke de der den einen diesen"
 NOT_BEHIND_MANANA: Final = "la esta cada de una pasado"
 PART_OF_NUMBER: Final = ("ty ", "ty-", "hundred ", "hundred and ", "half ", " y ", " et ")
-"""What stands before a word for a number that is only the end of a larger one."""
+"""Parts before a word for a number that is only the end of a larger one: `twenty two weeks ago`."""
 DIGITS_OF_NUMBER: Final = "0-9一二两兩三四五六七八九十百几多数"
 MORE_THAN: Final = ("more than ", "less than ", "over ", "under ")

@@ -87,7 +87,7 @@ class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4"
 
 
 class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "STO-1")):
-    """It sleeps, a new incarnation takes its place, and it wakes up and goes on beside it."""
+    """The agent sleeps, its next incarnation starts, and the old one wakes up and goes on beside it."""
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
     ask_count: int = below(ASK_COUNT_MAX + 1)  # of the next operations, still sent to the old incarnation

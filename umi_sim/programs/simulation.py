@@ -403,12 +403,8 @@ class Simulation:
 
     def note_event(self, kind: EventKind, who: str, what: str) -> None:
         ms = self.world.clock.now_ms - self.start_ms
-        shown = cut(self.hide_places(who), WHO_CHARS_MAX), cut(self.hide_places(what), WHAT_CHARS_MAX)
+        shown = cut(hide_addresses(who), WHO_CHARS_MAX), cut(hide_addresses(what), WHAT_CHARS_MAX)
         self.events.append(ProgramEvent(ms, len(self.runs), kind, *shown))
-
-    def hide_places(self, text: str) -> str:
-        """Return a text without addresses of objects and folders of the run, which no replay has again."""
-        return hide_addresses(text.replace(str(self.world.base), "FOLDER"))
 
     def disturb(self, step: int) -> None:
         """Apply the perturbations before this step. Raises ProcessDied."""
@@ -447,7 +443,7 @@ class Simulation:
         )
         digest = blake2b(digest_size=TRACE_BYTES)
         for part in (self.runs, self.run.calls, self.leaked, *self.endings):
-            digest.update(self.hide_places(str(part)).encode(errors="backslashreplace"))
+            digest.update(hide_addresses(str(part)).encode(errors="backslashreplace"))
         own = tuple(each.number for each in self.tasks[: len(self.spans)] if each.is_own)
         reached = Reached(
             self.step_count,

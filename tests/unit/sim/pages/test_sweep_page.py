@@ -16,7 +16,7 @@ from umi_sim.sweep import conductor
 
 @pytest.fixture(autouse=True)
 def _the_canary_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes longer than the rest, and is on no page."""
+    """Leave out the canary of a sweep, which takes longer than the rest and is on no page."""
     monkeypatch.setattr(conductor, "blindness", lambda make: "")
 
 
