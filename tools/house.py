@@ -336,6 +336,8 @@ PARTICIPLES: Final = set(
 VERBS_IN_ED: Final = set("embed exceed feed need proceed seed shed speed succeed".split())
 DOCSTRINGS_MAX: Final = 9  # begin with a question word
 FUNCTIONS_MAX: Final = 10  # are named by a bare participle
+# "`seed`: where it begins", at the beginning of a docstring or of a sentence in it
+DESCRIBED: Final = re.compile(r"(?:^|[.;:] |\n)`([a-z_]\w*)`: ")
 DOCS_WORDS_MAX: Final = 85_000  # of README.md and docs/; lines and bars of tables are no words
 
 SET_TYPES: Final = {"set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"}
@@ -784,10 +786,6 @@ def check_wording(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
     if bare > FUNCTIONS_MAX:
         told = "functions are named by a bare participle"
         yield f"{ME}:1: {bare} {told}, at most {FUNCTIONS_MAX}, name yours by verb and object (`draw_batch`)"
-
-
-# "`seed`: where it begins", at the beginning of a docstring or of a sentence in it
-DESCRIBED: Final = re.compile(r"(?:^|[.;:] |\n)`([a-z_]\w*)`: ")
 
 
 def check_described(path: str, inside: Sequence[ast.AST]) -> Iterator[str]:
