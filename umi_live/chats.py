@@ -15,7 +15,7 @@ import os
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import BinaryIO, Final
 
@@ -35,9 +35,8 @@ from umi_live.memory import LiveMemory
 FILE_BYTES_MAX: Final = 2**29
 GZIP: Final = b"\x1f\x8b"
 ZIP: Final = b"PK\x03\x04"
-BAD_ARCHIVE: Final = (
-    UnicodeDecodeError, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile, NotImplementedError,
-)  # fmt: skip
+BAD_ARCHIVE: Final = (UnicodeDecodeError, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile)
+"""What reading an archive raises; RuntimeError if it has a password, or is packed in an unknown way."""
 ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv")  # of files in an archive
 BYTE_MARKS: Final = (  # the longer ones first
     (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"), (b"\xef\xbb\xbf", "utf-8"),
@@ -73,27 +72,20 @@ class ImportCount(Owner):
     failed: dict[str, str] = {}  # by the name of the document: why
 
 
-def read_texts(path: str, file: BinaryIO) -> list[str]:
-    """Return the text of a file; of an archive those of the files in it that may hold conversations.
+def read_texts(path: str, file: BinaryIO) -> dict[str, str | None]:
+    """Return the text of a file by its name; of an archive those of its files, None for one that is no text.
 
-    Raises LiveError for one that is no text, or too large.
+    Raises LiveError for a file that is no text or too large, and for an archive that cannot be read.
     """
     raw = read_bytes(path, file)
     try:
         if raw[:2] == GZIP:
             raw = read_bytes(path, gzip.GzipFile(fileobj=io.BytesIO(raw)))
         if raw[:4] != ZIP:
-            return [decode_bytes(raw)]
-        return [decode_bytes(it) for it in read_members(path, zipfile.ZipFile(io.BytesIO(raw)))]
-    except (
-        UnicodeDecodeError,
-        OSError,
-        EOFError,
-        zlib.error,
-        zipfile.BadZipFile,
-        NotImplementedError,
-    ) as error:
-        raise LiveError(f"{path}: is no text, and no archive that can be read") from error
+            return {path: decode_bytes(raw)}
+        return dict(read_members(path, zipfile.ZipFile(io.BytesIO(raw))))
+    except BAD_ARCHIVE as error:
+        raise LiveError(f"{path}: is no text, and no archive that can be read: {error}") from error
 
 
 def read_bytes(path: str, file: BinaryIO | gzip.GzipFile) -> bytes:
@@ -103,19 +95,23 @@ def read_bytes(path: str, file: BinaryIO | gzip.GzipFile) -> bytes:
     return raw
 
 
-def read_members(path: str, archive: zipfile.ZipFile) -> Iterator[bytes]:
-    """Yield the files of an archive that may hold conversations, by name."""
-    names = sorted(it.filename for it in archive.infolist() if it.filename.lower().endswith(ENDINGS))
-    if not names:
-        raise LiveError(f"{path}: there is no file of conversations in this archive")
+def read_members(path: str, archive: zipfile.ZipFile) -> Iterator[tuple[str, str | None]]:
+    """Yield the files of an archive by name, each with its text if it may hold conversations."""
     left = FILE_BYTES_MAX
-    for name in names:
+    for name in sorted(it.filename for it in archive.infolist() if not it.is_dir()):
+        if not name.lower().endswith(ENDINGS):
+            yield name, None
+            continue
         with archive.open(name) as file:
             raw = file.read(left + 1)
         left -= len(raw)
         if left < 0:
             raise LiveError(f"{path}: holds more than {FILE_BYTES_MAX >> 20} MiB")
-        yield raw
+        try:
+            text = decode_bytes(raw)
+        except UnicodeDecodeError:  # one file that is no text does not keep the others out
+            text = None
+        yield name, text
 
 
 def decode_bytes(raw: bytes) -> str:
@@ -133,25 +129,30 @@ def decode_bytes(raw: bytes) -> str:
         return raw.decode("cp1252")
 
 
-def read_conversations(path: str, texts: Sequence[str], wanted: str | None) -> ChatFile:
+def read_conversations(
+    path: str, texts: Mapping[str, str | None], wanted: str | None
+) -> tuple[ChatFile, list[str]]:
     """Return the conversations of a file, or of the files in an archive that are of one format.
 
-    Raises LiveError for another format, or if no message is read.
+    The second value names the files of the archive that no conversation is read from. Raises LiveError for
+    another format than the `wanted` one, or if no message is read.
     """
-    files = [it for text in texts if (it := read_chat_file(text)) is not None]
+    files = {name: it for name, text in texts.items() if text and (it := read_chat_file(text)) is not None}
     if not files:
-        raise LiveError(f"{path}: is {NO_FORMAT}")
-    told = [it for it in files if any(chat.messages for chat in it.chats)] or files
-    found = next((it for it in told if it.format not in LOOSE), told[0])
-    found = ChatFile(
-        found.format, tuple(chat for it in told if it.format == found.format for chat in it.chats)
-    )
+        what = "is" if len(texts) == 1 else "each of its files is"
+        raise LiveError(f"{path}: {what} {NO_FORMAT}")
+    told = {name: it for name, it in files.items() if any(chat.messages for chat in it.chats)} or files
+    formats = [it.format for it in told.values()]
+    # The format that was named, else one that no other is taken for: a README is lines of text, too.
+    name = wanted if wanted in formats else min(formats, key=lambda it: (it == "text", it in LOOSE))
+    used = {key: it for key, it in told.items() if it.format == name or {it.format, name} <= LOOSE}
+    found = ChatFile(name, tuple(chat for it in used.values() for chat in it.chats))
     if wanted not in (None, found.format) and not {wanted, found.format} <= LOOSE:
         raise LiveError(f"{path}: is no file of {wanted}; it looks like one of {found.format}")
     if not any(chat.messages for chat in found.chats):
         why = list_unread(found)[:1] or ["there are no messages in it"]
         raise LiveError(f"{path}: nothing in it can be read: {why[0]}")
-    return found
+    return found, [it for it in texts if it not in used]
 
 
 def list_unread(found: ChatFile) -> list[str]:

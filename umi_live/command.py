@@ -56,6 +56,7 @@ ROWS: Final = "rows"
 UMI: Final = "umi"
 PROGRAMS: Final = (*FORMATS, UMI)
 UNREAD_SHOWN_MAX: Final = 10
+FILES_SHOWN_MAX: Final = 5  # of an archive, without conversations
 NO_FIELDS: Final[Mapping[str, object]] = {}
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., None]]
@@ -597,7 +598,7 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
     texts not be kept.
     """
     texts = read_texts(file.name, file)
-    text = texts[0]
+    text = next((it for it in texts.values() if it), "")  # an export of ours is one file
     head = find_head(text)
     if program == UMI or (program is None and head is not None):
         if head is not None:
@@ -609,7 +610,7 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
     if is_list_of_facts(text):
         message = "holds facts of `export --as facts`, which cannot be imported; one without --as can"
         raise LiveError(f"{file.name}: {message}")
-    found = read_conversations(file.name, texts, program)
+    found, other_files = read_conversations(file.name, texts, program)
     documents = tuple(make_documents(found, file.name))
     message_count = sum(len(chat.messages) for chat in found.chats)
     left_out, done = count_left_out(found), ImportCount()
@@ -630,11 +631,15 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
     lines = [f"{found.format}: {messages} in {chats}, {count_of(done.fact_count, 'new fact')}"]
     lines += [f"{change:<9}  {count_of(count, 'text')}" for change, count in done.documents.items()]
     lines += [f"left out   {count_of(count, 'message')}: {why}" for why, count in left_out.items()]
+    if other_files:
+        names = ", ".join(map(show_line, other_files[:FILES_SHOWN_MAX]))
+        more = f" and {len(other_files) - FILES_SHOWN_MAX} more" if other_files[FILES_SHOWN_MAX:] else ""
+        lines.append(f"not read   {count_of(len(other_files), 'file')} of the archive: {names}{more}")
     unread, times = list_unread(found), list_unread_times(found)
     row = {
         "format": found.format, "message_count": message_count, "conversation_count": len(found.chats),
         "new_fact_count": done.fact_count, "texts": done.documents, "left_out": left_out,
-        "failed": done.failed, "unread": unread, "unread_times": times,
+        "failed": done.failed, "unread": unread, "unread_times": times, "other_files": other_files,
     }  # fmt: skip
     target.show("\n".join(lines), row)
     given = count_of(sum(chat.message_count for chat in found.chats), "message")

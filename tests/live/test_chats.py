@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def write(name: str, value: object) -> str:
 
 def documents(value: object) -> list[ChatDocument]:
     text = value if isinstance(value, str) else json.dumps(value)
-    return list(make_documents(read_conversations("chat.json", [text], None), "chat.json"))
+    found, _ = read_conversations("chat.json", {"chat.json": text}, None)
+    return list(make_documents(found, "chat.json"))
 
 
 def resources(memory: BlockingMemory) -> dict[str | None, Resource]:
@@ -53,7 +55,7 @@ def resources(memory: BlockingMemory) -> dict[str | None, Resource]:
     return {it.uri: it for it in rows if isinstance(it, Resource)}
 
 
-def pack(files: dict[str, str]) -> bytes:
+def pack(files: Mapping[str, str | bytes]) -> bytes:
     """Return an archive of these files."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -352,6 +354,26 @@ def test_all_files_of_one_format_in_an_archive_are_read(shell: Shell) -> None:
     Path("export.zip").write_bytes(pack({**parts, "feedback.json": "[]", "users.json": '[{"id": "u"}]'}))
     out = shell("import", "--db", "a.db", "export.zip")[1]
     assert out.startswith("claude: 3 messages in 3 conversations")
+    assert out.endswith("not read   2 files of the archive: feedback.json, users.json\n")
+
+
+def test_what_is_left_of_an_archive_is_named(shell: Shell) -> None:
+    texts = {"1.json": json.dumps([NUTS]), "2.json": json.dumps(CLAUDE), "README.md": "Ann: Hi.\nBob: Hi."}
+    Path("export.zip").write_bytes(pack({**texts, "a.png": "x", "b.txt": b"a\0\xff"}))
+    out = shell("import", "--db", "a.db", "export.zip")[1]
+    assert out.startswith("claude: 3 messages in 3 conversations")
+    assert "not read   4 files of the archive: 1.json, README.md, a.png, b.txt\n" in out
+    for name, count in (("openai", 1), ("text", 2)):
+        out = shell("import", "--db", f"{name}.db", "--from", name, "export.zip")[1]
+        assert out.startswith(f"{name}: {count} message")
+
+
+def test_an_archive_with_a_password_is_refused(shell: Shell) -> None:
+    raw = bytearray(pack({"chat.json": json.dumps([NUTS])}))
+    for begin in (b"PK\x03\x04", b"PK\x01\x02"):  # the flag of a file that is encrypted, in both its heads
+        raw[raw.index(begin) + (6 if begin[2] == 3 else 8)] |= 1
+    Path("chat.zip").write_bytes(raw)
+    assert "is encrypted, password required" in shell.refused("import", "--db", "a.db", "chat.zip")
 
 
 @pytest.mark.parametrize("raw", [b"PK\x03\x04broken", b"\x1f\x8bbroken", b"a\0\xff", pack({"a.png": "x"})])
