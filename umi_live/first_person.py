@@ -58,7 +58,7 @@ def name_speaker(request: Request, user: str) -> Request:
 
 def is_own_text(text: object) -> bool:
     """Return whether a text that comes alone may be by the user: no line of it begins with a speaker."""
-    turns = read_turns(text.strip()) if isinstance(text, str) else []
+    turns = read_turns(text.strip())[0] if isinstance(text, str) else []
     # "Ann: Hi!" has a speaker; "Note: I moved." is one line with a colon.
     return len(turns) < 2 and not any(is_role(it.role) or is_speaker(it.role) for it in turns)
 

@@ -13,7 +13,7 @@ from umi_core.chats.contents import gather_names
 from umi_core.chats.formats import RawChat, find_chats
 from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, ROLES, is_role, plain_role, read_message
 from umi_core.chats.moments import find_order, order_day, read_moment
-from umi_core.chats.values import LEFT_OUT, OTHER_BRANCH, Chat, ChatFile, ChatMessage, UnreadMessage
+from umi_core.chats.values import LEFT_OUT, NOTICE, OTHER_BRANCH, Chat, ChatFile, ChatMessage, UnreadMessage
 from umi_core.json_text import Json, decode_value, whole, whole_json, write_json
 from umi_core.loose_json import loose_at
 
@@ -22,7 +22,7 @@ TURN: Final = re.compile(
     rf"(?:\[?(?P<time>{TIME})\]?(?:\s[-–])?\s)?"
     r"(?P<name>[^\s:：\[\]{}\"][^:：\[\]{}\"\n]{0,39})(?::\s|:$|：)(?P<text>.*)"
 )
-NOTICE: Final = re.compile(rf"\[?{TIME}\]?(?:\s[-–])?\s")  # of what happened: nobody says it
+DATED: Final = re.compile(rf"\[?{TIME}\]?(?:\s[-–])?\s")
 HEADING: Final = re.compile(
     r"(?:#{1,6}\s+|\*\*|__)(?P<name>[A-Za-z]{2,20})(?:\*\*|__)?:?(?:\*\*|__)?\s*(?P<text>)"
 )
@@ -44,8 +44,9 @@ def read_chat_file(text: str) -> ChatFile | None:
         found = read_value(read(bare))
         if found is not None and any(chat.messages for chat in found.chats):
             return found
-    turns = tuple(read_turns(bare))
-    return ChatFile("text", (Chat("", "", turns),)) if len(turns) > 1 else None
+    turns, notice_count = read_turns(bare)
+    left_out = ((NOTICE, notice_count),) if notice_count else ()
+    return ChatFile("text", (Chat("", "", tuple(turns), (), left_out),)) if len(turns) > 1 else None
 
 
 def read_value(value: Json) -> ChatFile | None:
@@ -123,12 +124,14 @@ def read_chat(raw: RawChat) -> Chat:
 # Lines `Name: text`.
 
 
-def read_turns(text: str) -> list[ChatMessage]:
+def read_turns(text: str) -> tuple[list[ChatMessage], int]:
     """Return the turns of a text that begins with one: `Ann: Hi`, `[1/2/24, 10:11] Ann: Hi`.
 
-    A line of another form continues the turn before it.
+    A line of another form continues the turn before it. Among turns with dates, a line with a date and
+    without a name is a notice of the program; the second value is how many there are.
     """
     turns: list[tuple[re.Match[str], list[str]]] = []
+    notice_count = 0
     for line in text.translate(MARKS).split("\n"):
         found = TURN.match(line)
         heading = HEADING.fullmatch(line)
@@ -136,16 +139,17 @@ def read_turns(text: str) -> list[ChatMessage]:
             turns.append((heading, []))
         elif found and is_speaker(found):
             turns.append((found, [found["text"]]))
-        elif NOTICE.match(line):
-            continue
+        elif DATED.match(line) and (not turns or turns[-1][0].groupdict().get("time")):
+            notice_count += 1
         elif turns:
             turns[-1][1].append(line)
         elif line.strip() and not line.startswith("# "):  # a title
-            return []
+            return [], 0
     if {speaker_of(found).lower() for found, _ in turns} <= HEADERS:
-        return []
+        return [], 0
     order = find_order(found.groupdict().get("time") or "" for found, _ in turns)
-    return [read_turn(number, found, lines, order) for number, (found, lines) in enumerate(turns, 1)]
+    messages = [read_turn(number, found, lines, order) for number, (found, lines) in enumerate(turns, 1)]
+    return messages, notice_count
 
 
 def read_turn(number: int, found: re.Match[str], lines: list[str], order: str) -> ChatMessage:

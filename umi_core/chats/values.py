@@ -7,7 +7,8 @@ from umi_core.data import Data
 EMPTY: Final = "empty"  # a message that says nothing
 HIDDEN: Final = "hidden"  # instructions and thoughts that the program never showed
 OTHER_BRANCH: Final = "in another branch"  # an answer that was made anew, or a message that was edited
-LEFT_OUT: Final = (EMPTY, HIDDEN, OTHER_BRANCH)
+NOTICE: Final = "notice"  # "Bob left": a line with a date and without a name, among lines with both
+LEFT_OUT: Final = (EMPTY, HIDDEN, OTHER_BRANCH, NOTICE)
 
 
 class ChatMessage(Data):

@@ -761,6 +761,13 @@ def test_whatsapp_is_read_with_its_notices_and_numbers() -> None:
     told = "9/3/24, 17:20 - Messages are encrypted.\n\u200e[13/03/2024, 17:20:01] ann: Hi\n"
     [chat] = read(told + "13/03/2024, 5:21 p.m. - +49 170 123: \u200eHo\n13/03/2024, 17:30 - Bob left").chats
     assert [(it.role, it.text) for it in chat.messages] == [("ann", "Hi"), ("+49 170 123", "Ho")]
+    assert chat.left_out == (("notice", 2),)
+
+
+def test_a_line_that_begins_with_a_date_continues_a_turn_without_one() -> None:
+    assert said_in("Ann: This week:\n2024-03-10 10:00 dentist\nBob: Ok") == [
+        ("Ann", "This week:\n2024-03-10 10:00 dentist"), ("Bob", "Ok"),
+    ]  # fmt: skip
 
 
 def test_facebook_is_read_backwards_and_its_bytes_are_mended() -> None:
