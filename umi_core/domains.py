@@ -35,6 +35,7 @@ from umi_core.values import (
     Block,
     Entry,
     Pairs,
+    Period,
     Scope,
     Turn,
 )
@@ -490,8 +491,20 @@ def bad_entries(name: str, value: object) -> Error | None:
     return None if good else errors.BadOption(name, show_value(value), "entries of core")
 
 
+def bad_periods(name: str, value: object) -> Error | None:
+    good = type(value) is tuple and all(isinstance(it, Period) and not bad_fields(it, PERIOD) for it in value)
+    return None if good else errors.BadOption(name, show_value(value), "periods of a fact")
+
+
+Periods = Annotated[tuple[Period, ...], Domain("periods", bad_periods)]
 Blocks = Annotated[tuple[Block, ...], Domain("blocks", bad_blocks)]
 
+PERIOD: Final[Checks] = (
+    ("since_ms", False, bad_time),
+    ("until_ms", False, bad_time),
+    ("by", False, bad_row_id),
+    ("how", False, one_of(*ENDING_KINDS)),
+)
 BLOCK: Final[Checks] = (
     ("kind", False, bad_block_kind),
     ("label", False, bad_block_label),

@@ -84,6 +84,7 @@ CATEGORY_NAME_BYTES_MAX: Final = 64
 CATEGORY_ABOUT_BYTES_MAX: Final = 500
 CATEGORY_LINK_COUNT_MAX: Final = 3
 SOURCE_COUNT_MAX: Final = 100
+PERIOD_COUNT_MAX: Final = 100
 EVOLVE_MEMBER_COUNT_MAX: Final = 1_000
 # Members times dimensions of one division, which blocks all other operations: 1,000 members of 1,048.
 EVOLVE_COMPONENT_COUNT_MAX: Final = 1_048_576

@@ -18,9 +18,10 @@ from umi_core.data import Data
 from umi_core.declared import Incomplete, list_declared
 from umi_core.errors import BadOption, Error
 from umi_core.kelpie import rows as api_rows
+from umi_core.limits import PERIOD_COUNT_MAX
 from umi_core.migration import rows as migration_rows
 from umi_core.text import show_value
-from umi_core.values import Scope
+from umi_core.values import Period, Scope
 
 FILE: Final = "umi_core/rows.py"
 B = TypeVar("B", bound=Body)
@@ -116,12 +117,14 @@ class Entity(Body):
     each time that it had ended and was stated again. `memory_type`: the one under which it was
     memorized first. `sources`: the resources that state it. `is_direct`: it was also stated without a
     resource, so it stays when those are forgotten. `reinforced_count`: 1, and 1 more for each later resource
-    that states it. `follows`: the fact that was stated directly before it.
+    that states it. `follows`: the fact that was stated directly before it. `periods`: the times in which it
+    was current before the last one, the first of them first; at most PERIOD_COUNT_MAX, of more the latest.
     """
 
     tag = 5
     row_kind = "entity"
     derived = ("time_ms", "touches")
+    added = (1,)
     oldest = 4  # rows of older releases held many statements: umi_live divides them
     id: domains.EntityId
     type: domains.EntityType
@@ -147,6 +150,7 @@ class Entity(Body):
     is_direct: domains.Flag = False
     others: domains.Texts = ()
     follows: domains.EntityId | None = None
+    periods: domains.Periods = ()
 
     @property
     def time_ms(self) -> int:
@@ -188,6 +192,7 @@ class Ended(Body):
     tag = 616
     row_kind = "ended"
     derived = ("about", "touches")
+    added = (0,)  # its fact has periods
     id: domains.EntityId
     fact: Annotated[Entity, domains.Domain("fact", bad_fact)]
     by: domains.EntityId
@@ -202,6 +207,12 @@ class Ended(Body):
     def touches(self) -> tuple[str, ...]:
         """The resources that told it."""
         return self.fact.sources
+
+    @property
+    def periods(self) -> tuple[Period, ...]:
+        """All times in which the fact was current, this last one included."""
+        last = Period(self.fact.time_ms, self.at_ms, self.by, self.how)
+        return (*self.fact.periods, last)[-PERIOD_COUNT_MAX:]
 
 
 def bodies_of(rows: Rows, cls: type[B]) -> list[B]:

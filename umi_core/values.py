@@ -47,6 +47,19 @@ class Scope(Data):
     agent: str
 
 
+class Period(Data):
+    """A time in which a fact was current, before it ended and was stated again.
+
+    `by`: the fact that took its place; `how`: it updates this one, or contradicts it.
+    """
+
+    tag = 654
+    since_ms: int
+    until_ms: int
+    by: str
+    how: str
+
+
 class Entry(Data):
     """A promoted entity as its block shows it. It is a self entry iff its block is persona."""
 

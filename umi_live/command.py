@@ -413,8 +413,9 @@ async def history(target: MemoryOptions, memory: LiveMemory, name: str) -> None:
     for row in rows:
         end, more = "", dict[str, object]()
         if isinstance(row, Ended):
-            more = {"ended_ms": ends_ms[row.id], "how": row.how, "by": row.by}
-            end = f"  (ended {day_of(ends_ms[row.id])}, {row.how} by {row.by})"
+            end_ms = ends_ms[row.id, row.fact.version]
+            more = {"ended_ms": end_ms, "how": row.how, "by": row.by}
+            end = f"  (ended {day_of(end_ms)}, {row.how} by {row.by})"
         show_fact(target, fact_of(row), end, more)
 
 

@@ -113,11 +113,13 @@ def hit_line(hit: Hit, paths: tuple[str, ...]) -> Line:
     return line | ({"then": hit.next_content} if hit.next_id else {})
 
 
-def past_line(row: Entity | Ended, ends_ms: Mapping[str, int]) -> Line:
+def past_line(row: Entity | Ended, ends_ms: Mapping[tuple[str, int], int]) -> Line:
     """Return a fact, with how it ended if it has."""
     fact = fact_of(row)
     line: Line = {"id": fact.id, "content": fact.content, "time_ms": fact.time_ms}
-    return {**line, "ended_ms": ends_ms[row.id], "ended_by": row.by} if isinstance(row, Ended) else line
+    if not isinstance(row, Ended):
+        return line
+    return {**line, "ended_ms": ends_ms[row.id, fact.version], "ended_by": row.by}
 
 
 class Tools(Data):

@@ -71,7 +71,7 @@ from umi_live.errors import (
     StoreError,
     refusing,
 )
-from umi_live.fact_order import order_by_time
+from umi_live.fact_order import add_periods, order_by_time
 from umi_live.files import show_path
 from umi_live.first_person import name_speaker, resolve_name
 from umi_live.host import Host, is_reading
@@ -320,7 +320,9 @@ class LiveMemory:
         return Hits(found.hits, found.resolution, found.variants, result.degraded, result.usage)
 
     @with_timeout
-    async def resolve(self, query: str, turns: Sequence[tuple[str, str]] | None = None) -> Resolution:
+    async def resolve(
+        self, query: str, turns: Sequence[tuple[str, str]] | None = None, *, timeout: Seconds = None
+    ) -> Resolution:
         """Return what a question means after these turns, (role, text), oldest first. Nothing is searched."""
         spoken = shown_turns(self._list_turns(turns), self.config.resolve_turn_count_max)
         known = resolve_without_model(query, spoken, True)
@@ -510,7 +512,7 @@ class LiveMemory:
         `entity`: a name, or the id of an entity. Returns the ids of these facts. If it was interrupted, ask
         again: what is left is forgotten then.
         """
-        ids = [it.id for it in await self.history(entity)]
+        ids = dict.fromkeys(it.id for it in await self._list_about(FACTS, entity))
         return tuple([it for it in ids if (await self.forget(it)).value.existed])
 
     @with_timeout
@@ -584,7 +586,10 @@ class LiveMemory:
 
     @with_timeout
     async def history(self, entity: str, *, timeout: Seconds = None) -> tuple[Entity | Ended, ...]:
-        """Return the current and the ended facts about an entity, the earliest first."""
+        """Return the current and the ended facts about an entity, the earliest first.
+
+        A fact that ended and was stated again is there for each time in which it was current.
+        """
         return await self._list_about(FACTS, entity)
 
     async def _list_about(
@@ -593,7 +598,7 @@ class LiveMemory:
         """Return the facts of these classes about an entity, in the order in which they happened."""
         key = entity if entity.startswith(ENTITY_PREFIX) else self.entity_id_of(entity)
         where = (Condition("about", "contains", key),)
-        rows = [it async for it in self.bodies(*classes, where=where)]
+        rows = add_periods([it async for it in self.bodies(*classes, where=where)])
         return tuple(order_by_time(rows, await read_followed(self._read, self.scope, rows)))
 
     @with_timeout

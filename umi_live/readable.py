@@ -15,7 +15,7 @@ from umi_core.chats.reader import read_chat_file
 from umi_core.chats.values import Chat
 from umi_core.language.times import format_time
 from umi_core.rows import Ended, Entity, Resource, fact_of
-from umi_live.fact_order import list_end_times, order_by_time
+from umi_live.fact_order import add_periods, list_end_times, order_by_time
 from umi_live.memory import LiveMemory
 from umi_live.reads import FACTS
 from umi_live.transfer import read_object
@@ -40,14 +40,17 @@ def show_messages(chats: tuple[Chat, ...]) -> list[dict[str, Any]]:
 
 
 async def list_facts(memory: LiveMemory) -> AsyncIterator[str]:
-    """Yield each fact as a line of JSON; one that has ended says when, by which fact and how."""
+    """Yield each fact as a line of JSON; one that has ended says when, by which fact and how.
+
+    A fact that ended and was stated again has a line for each time in which it was current.
+    """
     uris = {it.id: it.uri async for it in memory.bodies(Resource) if it.uri}
-    rows = [it async for it in memory.bodies(*FACTS)]
+    rows = add_periods([it async for it in memory.bodies(*FACTS)])
     ends_ms = list_end_times(rows)
     for row in rows:
         fact, end = fact_of(row), dict[str, str | None]()
         if isinstance(row, Ended):
-            end = {"ended_at": format_time(ends_ms[row.id]), "ended_by": row.by, "how": row.how}
+            end = {"ended_at": format_time(ends_ms[row.id, fact.version]), "ended_by": row.by, "how": row.how}
         yield dump({
             "id": fact.id, "text": fact.content, "name": fact.name, "type": fact.type,
             "stated_at": format_time(fact.created_ms), "happened_at": format_time(fact.event_time_ms or 0),

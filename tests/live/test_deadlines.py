@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
+from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,12 @@ def test_a_limit_that_is_none_is_refused(wrong: Any) -> None:
             memory.remember(TEA, timeout=wrong)
         with pytest.raises(RequestRefused, match="timeout"):
             memory.ask(Recall(0, "tea"), object, timeout=wrong)
+
+
+def test_every_method_that_waits_takes_a_limit() -> None:
+    waiting = [it for name, it in vars(LiveMemory).items() if iscoroutinefunction(it) and name[0] != "_"]
+    without = [it.__name__ for it in waiting if "timeout" not in signature(it).parameters]
+    assert (len(waiting) > 20, without) == (True, [])
 
 
 def test_a_blocking_call_has_a_limit_too() -> None:

@@ -38,7 +38,7 @@ from umi_live import (
 )
 from umi_live.fact_order import list_end_times, order_by_time
 from umi_live.local import RuleModel, inputs_of
-from umi_live.readable import list_markdown
+from umi_live.readable import list_facts, list_markdown
 from umi_live.sqlite import SqliteStorage
 
 
@@ -193,8 +193,44 @@ def test_facts_come_in_the_order_in_which_they_happened(tmp_path: Path) -> None:
         await memory.memorize("Ann lives in Oslo.", happened_ms=9_000)
         rows = await memory.history("Ann")
         (ended,) = [it for it in rows if isinstance(it, Ended)]
-        assert list_end_times(rows) == {ended.id: 9_000}
-        assert list_end_times([ended]) == {ended.id: ended.at_ms}
+        assert list_end_times(rows) == {(ended.id, 1): 9_000}
+        assert list_end_times([ended]) == {(ended.id, 1): ended.at_ms}
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_a_fact_that_is_true_again_has_a_line_of_history_for_each_period(tmp_path: Path) -> None:
+    """Twice in Rome: what ended the first stay is still known, and forgetting Ann forgets the fact once."""
+
+    async def use(memory: LiveMemory) -> None:
+        for at_ms, city in ((1_000, "Rome"), (4_000, "Oslo"), (9_000, "Rome")):
+            await memory.memorize(f"Ann lives in {city}.", uri=f"letter-{at_ms}", happened_ms=at_ms)
+        rows = await memory.history("Ann")
+        facts, ends_ms = [fact_of(it) for it in rows], list_end_times(rows)
+        stays = [(it.content, it.time_ms, ends_ms.get((it.id, it.version))) for it in facts]
+        rome, oslo = "Ann lives in Rome.", "Ann lives in Oslo."
+        assert stays == [(rome, 1_000, 4_000), (oslo, 4_000, 9_000), (rome, 9_000, None)]
+        assert [(it.id, it.by) for it in rows if isinstance(it, Ended)] == [
+            (facts[0].id, facts[1].id), (facts[1].id, facts[0].id)
+        ]  # fmt: skip
+        assert [it.content for it in await memory.facts("Ann")] == [rome]
+        lines = [json.loads(line) async for line in list_facts(memory)]
+        ends = sorted(line.get("ended_at", "") for line in lines)
+        assert ends == ["", "1970-01-01T00:00:04.000Z", "1970-01-01T00:00:09.000Z"]
+        assert await memory.forget_all_about("Ann") == (facts[0].id, facts[1].id)
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_what_is_said_again_today_is_true_today(tmp_path: Path) -> None:
+    """A chat of years ago says when Ann lived in Rome; without a date, the same words are about today."""
+
+    async def use(memory: LiveMemory) -> None:
+        await memory.memorize("Ann lives in Rome.", happened_ms=1_000)
+        await memory.memorize("Ann lives in Oslo.", happened_ms=9_000)
+        await memory.remember("Ann lives in Rome.")
+        (fact,) = await memory.facts("Ann")
+        assert (fact.content, fact.event_time_ms, fact.version) == ("Ann lives in Rome.", None, 2)
 
     inside(tmp_path / "agent.db", use)
 

@@ -20,6 +20,7 @@ from umi_core.values import (
     MODALITIES,
     Block,
     Entry,
+    Period,
     RoutingDecision,
 )
 
@@ -128,6 +129,9 @@ ENTRY: Final[Mapping[str, Fits]] = {
     "entity_id": is_id, "version": VERSION, "name": NAME, "text": text(limits.ENTRY_TEXT_BYTES_MAX),
     "promoted_ms": COUNT,
 }  # fmt: skip
+PERIOD: Final[Mapping[str, Fits]] = {
+    "since_ms": TIME, "until_ms": TIME, "by": is_id, "how": word("update", "contradict"),
+}  # fmt: skip
 BLOCK: Final[Mapping[str, Fits]] = {
     "kind": word(*BLOCK_KINDS), "label": is_label, "text": or_none(text(limits.BLOCK_BYTES_MAX)),
     "importance_ppm": SHARE, "entries": each(lambda it: type(it) is Entry and has_all(it, ENTRY)),
@@ -142,6 +146,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "contradicts": each(is_text), "memory_type": or_none(word(*MEMORY_TYPES)), "sources": each(is_text),
         "reinforced_count": COUNT, "last_reinforced_ms": or_none(TIME), "about": each(is_text),
         "is_direct": of_type(bool), "others": each(is_text), "follows": or_none(is_id),
+        "periods": each(lambda it: type(it) is Period and has_all(it, PERIOD)),
     },
     "resource": {
         "id": is_id, "modality": word(*MODALITIES), "text": CONTENT, "text_hash": WORD, "caption": WORD,

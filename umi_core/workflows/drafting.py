@@ -137,7 +137,11 @@ def create_fact(mention: Mention, request: Options, rows: Mapping[Address, Row],
     past = rows.get(address(view.scope, "ended", key))
     if past is not None and isinstance(past.body, Ended):
         old = past.body.fact
-        again = structs.replace(old, version=old.version + 1, updated_ms=view.now_ms)
+        # The time of the first statement is not that of this one: "I live in Rome", said today, is of today.
+        again = structs.replace(
+            old, version=old.version + 1, updated_ms=view.now_ms, event_time_ms=None,
+            periods=past.body.periods,
+        )  # fmt: skip
         return Drafted(with_options(again, request), True, past.body)
     entity = Entity(
         key, mention.type, mention.name, mention.content, 1, 500_000, mention.confidence_ppm, "",
@@ -161,7 +165,10 @@ def keep_ended(drafts: Sequence[Drafted], text: str) -> tuple[Drafted, ...]:
 def keep_past(draft: Drafted, past: Ended) -> Drafted:
     """Return the draft of a fact that would be current again as one that is known, and has ended."""
     old = past.fact
-    entity = structs.replace(draft.entity, version=old.version, updated_ms=old.updated_ms, block=old.block)
+    entity = structs.replace(
+        draft.entity, version=old.version, updated_ms=old.updated_ms, block=old.block, periods=old.periods,
+        event_time_ms=old.event_time_ms if draft.entity.event_time_ms is None else draft.entity.event_time_ms,
+    )  # fmt: skip
     return structs.replace(draft, entity=entity, is_row_changed=entity != old, old=old)
 
 

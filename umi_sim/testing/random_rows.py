@@ -27,6 +27,7 @@ from umi_core.values import (
     MODALITIES,
     Block,
     Entry,
+    Period,
     Scope,
 )
 
@@ -41,6 +42,7 @@ WORDS: Final = st.sampled_from(
 TEXTS: Final = st.lists(WORDS, max_size=2).map(tuple)
 PARTS: Final = st.integers(0, PPM)
 ENTRIES: Final = st.builds(Entry, st.sampled_from(IDS), st.integers(1, 3), WORDS, WORDS, WHOLE)
+PERIODS: Final = st.builds(Period, WHOLE, WHOLE, st.sampled_from(IDS), st.sampled_from(ENDING_KINDS))
 BLOCKS: Final = st.builds(
     Block, st.sampled_from(BLOCK_KINDS), st.sampled_from(("", "work")), WORDS, PARTS
 ) | st.builds(Block, st.sampled_from(BLOCK_KINDS[1:]), entries=ENTRIES.map(lambda entry: (entry,)))
@@ -80,6 +82,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     "moved_kind": st.sampled_from(MOVED_KINDS), "stored_phase": st.sampled_from(STORED_PHASES),
     "anything": st.sampled_from((None, True, 7, "tea", b"x", ())),
     "fact": st.sampled_from(IDS).map(fact_of_id),
+    "periods": st.lists(PERIODS, max_size=2).map(tuple),
 }  # fmt: skip
 
 

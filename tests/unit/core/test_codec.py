@@ -78,7 +78,7 @@ TAGS = {
         NotFound LabelTaken BadLabel VersionConflict ReadOnly AboveLimit TextNotFound TextAmbiguous BadCursor
         BadMessages NotReady
     """,
-    650: "Grant NotShared ShareArchive ArchiveShared",
+    650: "Grant NotShared ShareArchive ArchiveShared Period",
     595: "UnknownField UnknownOperator BadFilterValue",
     1000: "Plan Drafted Mention",
     1004: "StatementVerdict Segment ExtractedFact Unit UnitReading CategorisedFact Home Newcomer PlannedGroup"

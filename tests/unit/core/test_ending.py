@@ -31,6 +31,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import Forgotten, Listed, Memorized, Recalled, Remembered, Stored
 from umi_core.rows import Category, Ended, Entity, Relation, Row
+from umi_core.values import Period
 from umi_sim.judge.state import check_memory
 from umi_sim.machines.limits import lower_limits
 
@@ -589,7 +590,8 @@ def test_an_ended_fact_that_is_told_again_is_current_again() -> None:
     pair.now_ms = 9
     value = remembered(pair, Remember(2, "Alice lives in Paris", evolve=False))
     assert value.entities == (Stored(PARIS, 2, "created"),)
-    assert fact(pair, PARIS) == structs.replace(before, version=2, updated_ms=9)
+    first = Period(0, 7, BERLIN, "contradict")
+    assert fact(pair, PARIS) == structs.replace(before, version=2, updated_ms=9, periods=(first,))
     assert (before.importance_ppm, before.metadata, before.relation_count) == (900_000, (("k", "v"),), 1)
     assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
     assert fact(pair, BERLIN).version == 1

@@ -22,7 +22,7 @@ from umi_core.messages.requests import GetEntity, Rebalance, Remember
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import BODIES, Address, Body, Entity, Head, Row
 from umi_core.shapes import fields_of, shape_of
-from umi_core.values import Block, Entry, RoutingDecision
+from umi_core.values import Block, Entry, Period, RoutingDecision
 
 # The fields of each kind, for ever: a field that comes is added at the end, with a default, its class says
 # `added`, and a line is added here. No line ever changes, since rows of that version are stored somewhere;
@@ -32,7 +32,12 @@ FIELDS: Final = {
                       event_time_ms metadata source vector_missing relation_count contradicts
                       memory_type sources reinforced_count last_reinforced_ms about is_direct others
                       follows""",
+    ("entity", 5): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
+                      event_time_ms metadata source vector_missing relation_count contradicts
+                      memory_type sources reinforced_count last_reinforced_ms about is_direct others
+                      follows periods""",
     ("ended", 1): "id fact by how at_ms",
+    ("ended", 2): "id fact by how at_ms",
     ("resource", 1): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
                         parent_id position extracted_types pending happened_ms""",
     ("resource", 2): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
@@ -82,9 +87,10 @@ FIELDS: Final = {
 # What rows hold besides: a field more in one of these is a version more of each kind that holds it, with 0 in
 # `added`, since it has no more fields itself.
 HELD: Final = {
-    Entity: FIELDS["entity", 4],  # an ended row holds one
+    Entity: FIELDS["entity", 5],  # an ended row holds one
     Block: "kind label text importance_ppm entries",
     Entry: "entity_id version name text promoted_ms",
+    Period: "since_ms until_ms by how",
     RoutingDecision: "entity_id block promote confidence_ppm reason routed_by cause outcome",
     results.Stored: "id version change",
     api_results.BlockWritten: "id label version change at_ms count evicted repeated",
@@ -181,9 +187,9 @@ def test_a_row_of_a_newer_version_is_refused_in_a_sentence(monkeypatch: pytest.M
 
 
 def test_a_row_that_is_older_than_the_oldest_version_is_refused() -> None:
-    kind, version, tree = msgpack.unpackb(encode_row(ROWS["entity"]))
+    kind, _, tree = msgpack.unpackb(encode_row(ROWS["entity"]))
     with pytest.raises(Rejected, match="no kind of row is entity, version 3"):
-        decode_row(pack([kind, version - 1, tree]))
+        decode_row(pack([kind, Entity.oldest - 1, tree]))
 
 
 def test_a_later_field_without_a_default_does_not_import() -> None:

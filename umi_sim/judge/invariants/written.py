@@ -140,7 +140,7 @@ def check_refused(data: bytes, error: type[Error]) -> None:
 def check_older(body: Body, version: int, tree: list[Any]) -> None:
     """Check a row as the release before wrote it, and one of today's fields that claims to be as old."""
     # version 3 has one field more than 2: bytes of version 2 lack it, and it gets its default
-    count = body.added[version - 1]
+    count = body.added[version - body.oldest]
     fields = [getattr(body, name) for name in body.__struct_fields__[:-count]]
     read = read_row(msgpack.packb([body.row_kind, version, msgpack.packb(tree[:-count])]))
     wanted = type(body)(*fields)

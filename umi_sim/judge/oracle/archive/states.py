@@ -20,10 +20,11 @@ from umi_core.data import Data, Owner
 from umi_core.ids import entity_id, fact_id
 from umi_core.language.extraction import Mention
 from umi_core.language.words import auto_name
+from umi_core.limits import PERIOD_COUNT_MAX
 from umi_core.messages.requests import Remember, UpdateEntity
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Ended, Entity
-from umi_core.values import DESCRIBED_BY, Scope
+from umi_core.values import DESCRIBED_BY, Period, Scope
 
 Value = TypeVar("Value")
 Vector = tuple[int, ...] | None
@@ -139,9 +140,11 @@ def store_fact(
         return structs.replace(state, entity=set_given_fields(state.entity, request))
     if state.ended is not None:
         past = state.ended.fact
+        last = Period(past.time_ms, state.ended.at_ms, state.ended.by, state.ended.how)
         entity = structs.replace(
-            past, version=past.version + 1, block=BLOCK_OF_TYPE[past.type], updated_ms=at_ms
-        )
+            past, version=past.version + 1, block=BLOCK_OF_TYPE[past.type], updated_ms=at_ms,
+            event_time_ms=None, periods=(*past.periods, last)[-PERIOD_COUNT_MAX:],
+        )  # fmt: skip
     else:
         kind, ppm, block = mention.type, mention.confidence_ppm, BLOCK_OF_TYPE[mention.type]
         entity = Entity(
