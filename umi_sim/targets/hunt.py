@@ -230,26 +230,29 @@ def recurs_here(make: Make, verdict: TargetVerdict) -> bool:
     return recurs(make(), verdict, run)
 
 
-# Bounds that a store has and its class does not declare, such as a cache of a hundred entries. What it loses
-# is a failure, since nothing says that it may; the report says what to declare.
+# Bounds that a store has and its class does not declare, such as a cache of a hundred entries, or declares
+# with another number. What it loses is a failure, since nothing says that it may; the report says what to
+# declare.
 
 
 def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVerdict) -> TargetVerdict:
-    """Return the small failure, named for a bound if both runs pass where that is declared."""
+    """Return the small failure, with the bound that explains it if both runs pass where that is declared."""
     bound = adapter.contract.bound
-    if small.broken is None or small.broken.rule != "answer" or flags_of(adapter).get(bound) is not None:
+    if small.broken is None or small.broken.rule != "answer":
         return small
+    known = flags_of(adapter).get(bound)
     try:
         most, others = (count_kept(adapter, count) for count in CROWDS)
     except BadAdapter:  # so many entries are more than it can be given
         return small
-    if most != others or not 0 < most < CROWD:
+    if most != others or not 0 < most < CROWD or most == known:
         return small
     declared = declare(adapter, {bound: most})
     if any(run(declared, each.items, each.seed).broken for each in (found, small)):
         return small
-    anomaly = name_anomaly("answer", "bounded")
-    message = f"answers as if it kept {most} {KEPT[adapter.contract.name]}: {bound} = {most} promises that"
+    anomaly = name_anomaly("answer", "bounded") if known is None else small.broken.anomaly
+    kept = f"{most} {KEPT[adapter.contract.name]}" + ("" if known is None else f", not {known}")
+    message = f"answers as if it kept {kept}: {bound} = {most} promises that"
     return structs.replace(small, broken=structs.replace(small.broken, anomaly=anomaly, hint=message))
 
 
