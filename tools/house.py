@@ -77,6 +77,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "umi_live": (
         (
+            "casual",
             "english",
             "errors",
             "fact_order",
