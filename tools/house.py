@@ -89,7 +89,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "usage",
         ),
         ("rules", "arguments"),
-        ("batches", "changes", "deadlines", "first_person", "references"),
+        ("batches", "changes", "concepts", "deadlines", "first_person", "references"),
         (
             "anchor",
             "claims",
