@@ -77,6 +77,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "umi_live": (
         (
+            "casual",
             "english",
             "errors",
             "fact_order",
@@ -88,7 +89,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "usage",
         ),
         ("rules", "arguments"),
-        ("batches", "changes", "deadlines", "first_person", "references"),
+        ("batches", "changes", "concepts", "deadlines", "first_person", "references"),
         (
             "anchor",
             "claims",

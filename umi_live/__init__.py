@@ -47,8 +47,8 @@
     upgrade.py     rows of an older release, converted
     files.py       private files, and addresses of databases
 
-`local.py` reads texts by rules: rules.py, changes.py, phrases.py, english.py, first_person.py,
-questions.py and references.py.
+`local.py` reads texts by rules: rules.py, changes.py, phrases.py, casual.py, english.py,
+first_person.py, questions.py, concepts.py and references.py.
 
 Needs the extra `live`: `pip install 'umi-sim[live]'`; on PostgreSQL also `postgres`.
 """

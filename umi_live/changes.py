@@ -19,6 +19,8 @@ from typing import Final
 from umi_core.data import Data
 from umi_core.language.terms import split_terms
 from umi_core.text import norm
+from umi_live.casual import write_out
+from umi_live.english import OCCUPATION
 from umi_live.rules import NAME, is_given, name_relative, simplify_sentence
 
 
@@ -47,15 +49,6 @@ REGION: Final = re.compile(rf"\b((?:in|to) {NAME}), ({NAME})(?![\w-]| [a-z])")  
 ADVERBS: Final = (
     r"(?:(?:now|currently|just|recently|finally|officially|already|really|happily|still|has|have|been|"
     r"(?:is|am) (?:now|currently|still)) )*"
-)
-OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are listed
-    r"(?:[a-z]*(?:ologist|ographer|scientist|engineer|developer|programmer|designer)|accountant|actuary|"
-    "administrator|analyst|architect|assistant|attorney|baker|barista|biologist|carpenter|cashier|chef|chemist|"
-    "clerk|coach|consultant|cook|curator|dentist|director|doctor|driver|economist|editor|electrician|"
-    "executive|gardener|intern|journalist|lawyer|lecturer|librarian|manager|mechanic|midwife|nurse|"
-    "officer|paralegal|paramedic|pharmacist|physician|physicist|pilot|plumber|producer|professor|"
-    "receptionist|recruiter|reporter|researcher|secretary|surgeon|teacher|technician|therapist|translator|"
-    "tutor|vet|waiter|waitress|writer)"
 )
 MARRIAGE: Final = (
     r"married|single(?![- ](?!now\b|again\b)\w)|divorced|engaged(?! in| with)|widowed|separated(?! by)"
@@ -240,6 +233,7 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
 
     `year`: when it was told. A clause about another year says nothing of now.
     """
+    told = write_out(content.strip())
     text = REGION.sub(r"\1 \2", simplify_sentence(content.strip()))
     first, *others = CLAUSE.split(text)
     # "My sister Mia lives in Lisbon" is about Mia, whoever else is named with it.
@@ -248,7 +242,7 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
     if not predicate:
         return AttributeClaims("")
     clauses = [predicate, *(predicate_of(it, name, relative is None) or it for it in others)]
-    is_added, is_change, is_limited = [bool(it.search(content)) for it in (ADDED, NOW, NOT_LASTING)]
+    is_added, is_change, is_limited = [bool(it.search(told)) for it in (ADDED, NOW, NOT_LASTING)]
     found = [claims_of_clause(it, year) for it in clauses]
     return AttributeClaims(
         norm(name),

@@ -41,6 +41,8 @@ GIVEN_NAMES: Final = frozenset(
     wesley werner william wolfgang xavier yan yara yasmin yuki yuri yusuf yvonne zach zara zoe""".split()
 )
 
+DOUBTFUL_NAMES: Final = frozenset("christian frank jo dean".split())  # "I'm frank" tells no name
+
 # What begins a sentence and is no name, whatever follows it.
 NO_NAMES: Final = frozenset(
     """a about actually after again all almost already also although always am an and another any anybody
@@ -104,7 +106,8 @@ OPENERS: Final = (
     r"(?:(?:well|wow|omg|oh|ah|hey|hi|hello|yes|yeah|no|ok|okay|btw|fyi|by the way|"
     r"guess what|(?:good |great |big |bad |sad |some )?news|p\.?s\.?|(?:quick |small )?update|note|reminder|"
     r"great|sure)[,:!]+ |(?:so|and|but|also|actually|anyway|apparently|"
-    r"remember(?: that)?|yesterday|today|recently|meanwhile|since then|(?:last|this) (?:week|month|year)),? |"
+    r"remember(?: that)?|now|yesterday|today|recently|meanwhile|since then|"
+    r"(?:last|this) (?:week|month|year)),? |"
     r"[-*\u2022] |\d+[.)] )*"
 )
 
@@ -144,3 +147,178 @@ OF_ASSISTANT: Final = (
 )
 UNHEARD_ROLES: Final = ("assistant", "ai", "bot", "model", "agent", "system", "developer", "tool", "function")
 ROLES: Final = frozenset(("user", "human", "customer", *UNHEARD_ROLES))  # they are no names
+
+OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are listed
+    r"(?:[a-z]*(?:ologist|ographer|scientist|engineer|developer|programmer|designer)|accountant|actuary|"
+    "administrator|analyst|architect|assistant|attorney|baker|barista|biologist|carpenter|cashier|chef|chemist|"
+    "clerk|coach|consultant|cook|curator|dentist|director|doctor|driver|economist|editor|electrician|"
+    "executive|gardener|intern|journalist|lawyer|lecturer|librarian|manager|mechanic|midwife|nurse|"
+    "officer|paralegal|paramedic|pharmacist|physician|physicist|pilot|plumber|producer|professor|"
+    "receptionist|recruiter|reporter|researcher|secretary|surgeon|teacher|technician|therapist|translator|"
+    "tutor|vet|waiter|waitress|writer)"
+)
+
+# Words at the ends of a sentence that say nothing.
+FILLERS: Final = frozenset(
+    """lol lmao rofl haha hahaha hehe heh xd omg omfg btw tbh ngl imo smh fyi hey heyy hi hello yo ok okay oh
+    ah well wow yeah yep yup hmm um uh ugh yay lmk idk please pls thanks thx ty bro dude man guys""".split()
+)
+
+# What stands in small letters where a name might stand, and is none: "i moved to tears", "i live in fear".
+ORDINARY_WORDS: Final = frozenset(
+    """able abroad academia accommodation account action adventure aged agencies ages agony air airplane
+    airport airports alone android anger anymore anytime anywhere apartment apartments app arms army
+    artists asap assisted attic away awe axe bad ballet band banks bar barn barracks bars base basement
+    basic bed bedroom beef beer better biased bigger birds black blackness bliss blue board boat book
+    books boring bottom box boxes brands bread brick bright broad broken brown building bunk bus bush
+    cabin cage camp campus cap car caravan cards care cash castle cats celebrities cellar center central
+    centre centuries ceo change chaos charge charities charity cheap cheaper cheese chief chocolate
+    christmas church civil class classes classic clear clients clinic clinics closer cloud clubs coast
+    coastal coffee coke cold collect college colleges color comfort commercial commission common
+    communal communes community companies complete complex computers concerts concrete condo confusion
+    constant construction container control convent conversation cooler corner cost cottage council
+    countries countryside county course court cover cramped crazy crime crisis crypto currency current
+    customer customers cynical danger dark darkness data date dawn day daylight days daytime dead deal
+    death debt decades deeper defense delight denial dentists depth desert design despair desperate
+    destitute detail dialogue diet different difficult digital dinner direct dirt dirty disbelief
+    disgust district doctors dogs door dorm dorms downstairs downtown dread dream dreams drugs due dumb
+    dust duty early earth east eastern easy ecstasy edge eight eighth electric elementary embarrassment
+    emergency employees employers end ends enemy engineering english enterprise entry episode equity
+    error eternal eternity event events everyone evil exile expensive exposure extra extreme eye
+    facility factory fall fame families famous farm farmers farms fast fat fear fee festivals few field
+    fifth finance fire fish five flat flats floor floors flour food foods foot foreign forest forever
+    forward foster four fr free freelance freezer front full fulltime fun funny fury games gaming garage
+    garden gas gate gated gay general ghost giant glass global glory god gold golf gone gov government
+    grace grad graduate grand grass gray greed green grey grief ground group guilt gym hair halls hand
+    hard hardware harmony hate height heights hell help hidden hiding high higher hills history hockey
+    hole holiday home homes honor hope horror hospitals host hot hotel hotels hour hours house household
+    houses housing hr huge humans hunger hungry ice idle ig ignorance illness important inc income
+    independent indoors industry inner insane inside insurance interest interior internal internet ios
+    ipad iphone isolation it jail jeans job jobs joy judgement juice junior justice keto kids kitchen
+    land landlord large last late later latest lawyers lazy leadership least leather left legal leisure
+    less level levels limbo line linux listed litigation little loan local lockdown logistics long
+    longer loud lower lunch luxury mac machine macos mad madness mail main mainstream major makeup male
+    management manual many march marine market marketing mass mean meat medical medicine melancholy men
+    mental mess metal metric mid middle midnight military milk minimum minor misery missing mobile mode
+    modern modules monastery monday mondays money mortal most motel motion mountains movies mud multiple
+    music musicians myself naive narrow national natural nearby nearer need neutral nights nine nobody
+    noise nonprofits noon normal north northern nowhere nursery nursing nuts oblivion obscurity offices
+    offline often oil one oneself online onsite operations opposite orange others outdoors outer outside
+    outskirts overseas overtime pain palace panic paper paradise paranoid part-time parts parttime party
+    pasta pay peace peanuts pen penthouse people permanent person pets phase physical picky pieces pink
+    pizza places plants plastic plenty point police policy politicians politics pool poor poorer
+    position post pounds poverty power pr practical present pressure prime prison privacy private pro
+    procurement product production products profit property prosperity psychology public pubs pure
+    purpose qa quarantine quarters queue quick quiet rage rain random rare real reality rear recruiting
+    red regret remote rented research residence rest restaurants retail reverse rich richer right rn
+    rock role romantic room rooms row royal ruins rural rush sadness safer safety sales salt same sand
+    savings scale school sea seasonal seclusion second secondary secrecy secret security self selfish
+    semi senior sensitive sentimental seo separate separately serenity service services seven seventh
+    several sewer shadow shadows shame shared shares shelter sheltered shelters shifts shock shops short
+    shorts shown sickness side sideways sight silence silver simple sin single sites six sixth skirts
+    sky slavery sleep slow slums small smaller snow social soft solid solidarity solitude sometime
+    somewhere song sorrow south southern space spanish special speed spirit splendor split spoiled sport
+    sports spot squalor stage standard standby startups state static stationary steps stereo stone
+    storage stores straight student students stupid style submission suburban suburbia suburbs sugar
+    suits summers sun sunny sunshine supply support suspense sync tables tactics taken tandem tatters
+    tax tea teachers tears tech temp temporary ten tent tents term terror texts tf thick thinner third
+    thirds tho though thousands three tier times tiny tips tmr tmrw tofu tonight top torment torture
+    total tough towns tradition traditional trailer transit transport trees tribal trouble trucks
+    turmoil twelve twenty type typescript uncertainty underground understaffed unemployment ungrateful
+    uni uniform union university unknown upper upstairs uptown urban ux vain van vegan veganism
+    vegetables vegetarian vegetarianism victory video village villages vinyl violence virtual volunteer
+    volunteering wage wages waist war warehouse warm warmer waste watch water wealth weather web
+    weddings weekends weekly weeks weird west western wheels whenever white whole wild windows winters
+    wisdom women wonder wood woods words work working worlds worse worship wrath years yellow yoga young
+    younger yourself zen zero zone""".split()
+)
+# Where many people live. "i moved to" is said of so much else that only these are known in small letters.
+PLACES: Final = frozenset(
+    " ".join(it.split())
+    for it in """
+    abu dhabi, abuja, accra, addis ababa, adelaide, afghanistan, ahmedabad, alabama, alaska, albania,
+    albany, alberta, albuquerque, aleppo, alexandria, algeria, algiers, alicante, almaty, amman,
+    amsterdam, anchorage, andorra, angola, ankara, ann arbor, antwerp, argentina, arizona, arkansas,
+    arlington, armenia, asheville, asuncion, asunción, athens, atlanta, atlantic city, auckland,
+    augsburg, austin, australia, austria, azerbaijan, baghdad, bahrain, baku, bali, baltimore,
+    bangalore, bangkok, bangladesh, barbados, barcelona, basel, baton rouge, beijing, beirut, belarus,
+    belfast, belgium, belgrade, belize, bellevue, bengaluru, bergen, berkeley, berlin, bermuda, bern,
+    bilbao, birmingham, bogota, bogotá, boise, bolivia, bologna, bonn, bordeaux, bosnia, boston,
+    botswana, boulder, bournemouth, bradford, brasilia, bratislava, brazil, bremen, brighton, brisbane,
+    bristol, britain, british columbia, brno, brooklyn, bruges, brussels, bucharest, budapest, buenos
+    aires, buffalo, bulgaria, burlington, burma, busan, cairns, cairo, calgary, california, cambodia,
+    cambridge, cameroon, canada, canberra, cancun, cape town, caracas, cardiff, casablanca, catalonia,
+    chandigarh, charleston, charlotte, chattanooga, chengdu, chennai, chester, chicago, chile, china,
+    christchurch, cincinnati, cleveland, cologne, colombia, colombo, colorado, colorado springs,
+    columbus, connecticut, copenhagen, cork, cornwall, corsica, costa rica, coventry, cracow, crete,
+    croatia, cuba, curitiba, cyprus, czechia, dakar, dallas, damascus, danang, darwin, delaware, delhi,
+    denmark, denver, derby, derry, des moines, detroit, devon, dhaka, doha, dortmund, dresden, dubai,
+    dublin, duluth, dundee, durban, durham, dusseldorf, düsseldorf, ecuador, edinburgh, edmonton, egypt,
+    eindhoven, el paso, el salvador, england, eritrea, essen, estonia, ethiopia, eugene, europe, exeter,
+    fiji, finland, florence, florida, fort worth, france, frankfurt, freiburg, fresno, galway, gdansk,
+    geneva, genoa, georgia, germany, ghana, ghent, gibraltar, glasgow, gothenburg, granada, grand
+    rapids, graz, great britain, greece, greenland, grenoble, guadalajara, guam, guangzhou, guatemala,
+    guyana, haifa, haiti, halifax, hamburg, hannover, hanoi, hanover, harare, hartford, havana, hawaii,
+    heidelberg, helsinki, ho chi minh city, hobart, hoboken, holland, honduras, hong kong, honolulu,
+    houston, hungary, hyderabad, ibiza, iceland, idaho, illinois, india, indiana, indianapolis,
+    indonesia, innsbruck, inverness, iowa, ipswich, iran, iraq, ireland, islamabad, israel, istanbul,
+    italy, ithaca, izmir, jacksonville, jaipur, jakarta, jamaica, japan, jeddah, jersey, jersey city,
+    jerusalem, johannesburg, jordan, kampala, kansas, kansas city, karachi, karlsruhe, kathmandu,
+    kazakhstan, kent, kentucky, kenya, key west, khartoum, kiel, kiev, kigali, kingston, kinshasa,
+    knoxville, kolkata, korea, kosovo, krakow, kraków, kuala lumpur, kuwait, kyiv, kyoto, la paz, lagos,
+    lahore, lancaster, laos, las vegas, latvia, lausanne, lebanon, leeds, leicester, leiden, leipzig,
+    lexington, libya, liechtenstein, lille, lima, limerick, lincoln, linz, lisbon, lithuania, little
+    rock, liverpool, ljubljana, lodz, london, long beach, los angeles, louisiana, louisville, lucerne,
+    lucknow, luxembourg, lviv, lyon, lyons, macau, macedonia, madagascar, madison, madrid, maine, mainz,
+    malaga, malawi, malaysia, mali, malmo, malmö, malta, manchester, manhattan, manila, manitoba,
+    mannheim, marrakech, marseille, maryland, massachusetts, mauritius, melbourne, memphis, mexico,
+    mexico city, miami, michigan, milan, milwaukee, minneapolis, minnesota, minsk, mississippi,
+    missouri, moldova, monaco, mongolia, montana, montenegro, monterrey, montevideo, montpellier,
+    montreal, montréal, morocco, moscow, mozambique, mumbai, munich, munster, myanmar, málaga, münster,
+    nairobi, namibia, nanjing, naples, nashville, nebraska, nepal, netherlands, nevada, new delhi, new
+    england, new hampshire, new haven, new jersey, new mexico, new orleans, new york, new york city, new
+    zealand, newark, newcastle, newport, nicaragua, niger, nigeria, norfolk, north carolina, north
+    dakota, north korea, northern ireland, norway, norwich, nottingham, nova scotia, nuremberg, nyc,
+    oakland, odessa, ohio, oklahoma, oklahoma city, omaha, oman, ontario, oregon, orlando, osaka, oslo,
+    ottawa, oxford, pakistan, palermo, palo alto, panama, panama city, papua new guinea, paraguay,
+    paris, pasadena, penang, pennsylvania, perth, peru, peterborough, philadelphia, philippines, philly,
+    phnom penh, phoenix, pisa, pittsburgh, plymouth, poland, port au prince, portland, porto,
+    portsmouth, portugal, potsdam, prague, pretoria, princeton, provence, providence, puerto rico, pune,
+    qatar, quebec, queens, queensland, quito, québec, rabat, raleigh, reno, reykjavik, rhode island,
+    richmond, riga, rio, rio de janeiro, riyadh, rochester, romania, rome, rostock, rotterdam, russia,
+    rwanda, sacramento, saigon, saint louis, salem, salt lake city, salzburg, samoa, san antonio, san
+    diego, san francisco, san jose, san juan, santa barbara, santa cruz, santa fe, santa monica,
+    santiago, sao paulo, sarajevo, sardinia, saskatchewan, saudi arabia, savannah, scotland, seattle,
+    senegal, seoul, serbia, seville, shanghai, sheffield, shenzhen, sicily, sierra leone, singapore,
+    sligo, slovakia, slovenia, sofia, somalia, somerset, south africa, south carolina, south dakota,
+    south korea, southampton, spain, spokane, sri lanka, st louis, st paul, st petersburg, stockholm,
+    strasbourg, stuttgart, sudan, suffolk, surrey, sussex, swansea, sweden, switzerland, sydney,
+    syracuse, syria, são paulo, tacoma, taipei, taiwan, tallinn, tampa, tanzania, tasmania, tbilisi,
+    tehran, tel aviv, tennessee, texas, thailand, tibet, tokyo, toledo, toronto, toulouse, trieste,
+    tucson, tulsa, tunis, tunisia, turin, turkey, tuscany, uganda, ukraine, united kingdom, united
+    states, uruguay, usa, utah, utrecht, uzbekistan, valencia, vancouver, venezuela, venice, vermont,
+    verona, victoria, vienna, vietnam, vilnius, virginia, wales, warsaw, washington, washington dc,
+    wellington, west virginia, wichita, winnipeg, wisconsin, worcester, wroclaw, wuhan, wyoming, yemen,
+    york, yorkshire, zagreb, zambia, zanzibar, zaragoza, zimbabwe, zurich, zürich""".split(",")
+)
+# What else is known, though it ends like an ordinary word.
+ORDINARY_NAMES: Final = frozenset("boeing fidelity grammarly fastly activision samsung".split())
+PLACES_WITH_ARTICLE: Final = frozenset(
+    f"the {it}"
+    for it in (
+        *"us usa uk uae netherlands philippines bronx hague bahamas maldives gambia".split(),
+        "bay area",
+        "united states",
+        "united kingdom",
+        "czech republic",
+        "dominican republic",
+    )
+)
+# What stands beside a name and is a part of it: North Carolina, Salem County, Mercy General, Austin TX.
+PARTS_OF_NAMES: Final = frozenset(
+    """new north south east west northern southern eastern western central upper lower old great grand little
+    downtown port fort mount lake san santa saint st los las el la le de del city county island islands
+    springs beach bay valley heights hill hills falls park creek village town state general college
+    bank group labs systems media partners motors high memorial international national
+    tx ca ny nj fl wa co il nc sc ga va md mn wi mi nv az ut tn ky mo ks ct nh vt ri nm dc uk usa""".split()
+)

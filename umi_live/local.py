@@ -31,6 +31,7 @@ from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.text import cut, size
 from umi_core.values import DESCRIBED_BY, Turn
 from umi_live.changes import AttributeClaims, claims_of, ends
+from umi_live.concepts import concepts_of
 from umi_live.english import UNHEARD_ROLES
 from umi_live.phrases import GREETINGS
 from umi_live.questions import list_wordings
@@ -39,6 +40,7 @@ from umi_live.rules import RuleStatement, SpeakerTurn, read
 from umi_live.services import ServiceFailed
 
 DIMS: Final = 256
+CONCEPT_WEIGHT: Final = 5  # of a part of a word: 1
 PARTS_COUNT_MAX: Final = 16_384  # parts of words of which the component is kept
 TURN: Final = re.compile(r"(?P<at>\[\d+\] )?(?:[^\[\]]+ )?\[(?P<role>[^\]]*)\]: (?P<text>.*)")  # of a talk
 OTHER_TYPES: Final = ("event", "knowledge")  # of what the rules cannot read
@@ -67,7 +69,7 @@ class RuleModel:
 
 
 class HashEmbedder:
-    """Texts that share words, or parts of words, have vectors that are close."""
+    """Texts that share words, parts of words, or what they are about have vectors that are close."""
 
     name, dims = f"hash-{DIMS}", DIMS
 
@@ -86,6 +88,9 @@ def hash_text(text: str) -> tuple[int, ...]:
     for part in parts(text):
         place, sign = place_part(part)
         sums[place] = sums.get(place, 0) + sign
+    for concept in concepts_of(text):
+        for place, sign in map(place_part, (f"{concept} \n", f"{concept} \n again")):  # no word is like it
+            sums[place] = sums.get(place, 0) + CONCEPT_WEIGHT * sign
     peak = max(map(abs, sums.values()), default=0) or 1
     components = [0] * DIMS
     # A text without words, or one whose parts cancel out, still needs a vector that is not zero.

@@ -13,6 +13,7 @@ Law 2. Better no name than a wrong one: a word with a capital letter is a name i
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from msgspec import structs
@@ -22,10 +23,12 @@ from umi_core.language.persons import SPEAKER_WORDS
 from umi_core.language.tables import TITLES
 from umi_core.language.words import words
 from umi_core.text import norm
+from umi_live.casual import SENTENCE_COUNT_MAX, write_out
 from umi_live.english import (
     ASSISTANT,
     BEINGS,
     CALENDAR,
+    DOUBTFUL_NAMES,
     GIVEN_NAMES,
     LOCATIONS,
     NO_NAMES,
@@ -52,7 +55,8 @@ RELATIVE: Final = rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+
 # What begins a claim with a subject of its own, in the middle of a sentence and at its beginning.
 VERBS: Final = "is|are|has|have|was|lives?|works?|likes?|loves?|hates?|plays?|moved|got"
 CLAIM: Final = (
-    rf"(?:(?:I|[Ww]e)(?:['\u2019](?:m|re|ve|ll))? [a-z]|[Mm]y [a-z ]+(?:{VERBS})\b|{CAPITAL} (?:{VERBS})\b)"
+    rf"(?:(?:[Ii]|[Ww]e)(?:['\u2019]?(?:m|ve)|['\u2019](?:re|ll))? [a-z]|[Mm]y [a-z ]+(?:{VERBS})\b|"
+    rf"{CAPITAL} (?:{VERBS})\b)"
 )
 NEXT_CLAIM: Final = re.compile(rf",? (?:and|but) (?={CLAIM})|; (?={CLAIM})")
 HEDGE: Final = re.compile(
@@ -267,9 +271,15 @@ def type_of(name: str, cue: SentenceCue, text: str) -> str:
 
 def introduce(text: str) -> str:
     """Return the name that a sentence gives what says it; empty if it gives none."""
-    found = re.match(rf"(?:My name is|Call me|I am called) ({NAME})|I am ({NAME}), (?:your|an?) ", text)
-    name = found and (found[1] or found[2])
-    return name if name and is_possible(name) else ""
+    found = re.match(
+        rf"(?:My name is|(?:You can )?[Cc]all me|I am called) ({NAME})|I am ({NAME}), (?:your|an?) ", text
+    )
+    if name := found and (found[1] or found[2]):
+        return name if is_possible(name) else ""
+    # "I'm Priya." and "Hi, I'm Priya, nice to meet you!", but not "I'm French."
+    found = re.match(rf"I am ({NAME})(?=[.,!]|$| (?:and|from|by)\b)", text)
+    is_own = found is not None and words(found[1])[0] not in DOUBTFUL_NAMES and is_given(found[1])
+    return found[1] if found and is_own and is_possible(found[1]) else ""
 
 
 def name_assistant(text: str) -> str:
@@ -295,11 +305,12 @@ def divide_sentences(whole: Iterable[str]) -> Iterator[str]:
         is_one = sentence.endswith("?") or re.search(OF_ASSISTANT, sentence) or HEDGE.search(sentence)
         is_undone = any(map(UNDONE.search, parts[1:]))
         if len(parts) > 1 and not is_one and not is_undone and FIRST_CLAIM.match(simplify_sentence(parts[0])):
-            yield from (it[:1].upper() + it[1:] for it in parts)
+            yield from parts if sentence[:1].islower() else (it[:1].upper() + it[1:] for it in parts)
         else:
             yield from divide_phrases(sentence)
 
 
+@lru_cache(maxsize=SENTENCE_COUNT_MAX)
 def simplify_sentence(sentence: str) -> str:
     """Return a sentence without the words before its subject, with a capital letter, and I'm as I am.
 
@@ -307,6 +318,7 @@ def simplify_sentence(sentence: str) -> str:
     """
     if simplified := translate(sentence) or translate_other(sentence):
         return simplified
+    sentence = write_out(sentence)
     text = re.sub(f"^{OPENERS}", "", sentence, flags=re.IGNORECASE)
     text = text if text == sentence else text[:1].upper() + text[1:]
     text = re.sub(r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)['\u2019](m|re|ve)\b", expand_match, text)
@@ -323,12 +335,19 @@ def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
     if name := name_assistant(text):
         return RuleStatement(sentence, ((name, "self"),), SAID)
     # A question states nothing: "Ann works at Acme?"
-    if sentence.endswith("?"):
+    if text.endswith("?"):
         return RuleStatement(sentence)
     found = read_subject(text, context)
     found = structs.replace(found, sentence=sentence) if found else RuleStatement(sentence)
-    is_first = not SPEAKER_WORDS.isdisjoint(words(sentence)) or is_own(sentence)
-    return first_person(found, text, context.speaker) if is_first else found
+    is_first = not SPEAKER_WORDS.isdisjoint((*words(sentence), *words(text))) or is_own(sentence)
+    found = first_person(found, text, context.speaker) if is_first else found
+    return structs.replace(found, names=tuple((spell(name, sentence), kind) for name, kind in found.names))
+
+
+def spell(name: str, sentence: str) -> str:
+    """Return a name as the sentence writes it, which may be in small letters."""
+    at = -1 if name in sentence else sentence.lower().find(name.lower())
+    return name if at < 0 else sentence[at : at + len(name)]
 
 
 def read_subject(text: str, context: SentenceContext) -> RuleStatement | None:

@@ -27,6 +27,7 @@ from umi_core.language.tables import (
     ORDINAL_WORDS,
     SELECTORS,
     SHORT_FORMS,
+    STATE_WORDS,
     STOP_WORDS,
 )
 
@@ -422,7 +423,9 @@ def goes_on(text: str, rest: str) -> bool:
     parts = name.split(".")
     is_dotted = len(parts) > 1 and all(len(it) in (1, 2) and {*it} <= {*ascii_letters} for it in parts)
     if name in SHORT_FORMS or is_dotted:
-        return is_small
+        first = re.split("[^A-Za-z0-9_]", follows)[0]
+        is_state = is_dotted and all(len(it) == 1 and it in ascii_uppercase for it in parts)
+        return is_small or (is_state and first in STATE_WORDS)
     if is_initial(last):
         if is_initial(before) or is_initial(follows[:2]):
             return is_small or is_capital

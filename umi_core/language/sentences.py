@@ -10,11 +10,20 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from umi_core.language.tables import ABBREVIATIONS, FULL_STOPS, GERMAN_MONTHS, ORDINAL_WORDS, SHORT_FORMS
+from umi_core.language.tables import (
+    ABBREVIATIONS,
+    FULL_STOPS,
+    GERMAN_MONTHS,
+    ORDINAL_WORDS,
+    SHORT_FORMS,
+    STATE_WORDS,
+)
 
 CANDIDATE: Final = re.compile(rf"\n|(?<=[.!?…])[^\S\n]+|(?<=[{FULL_STOPS}])[^\S\n]*")
 OPENING: Final = "([{<\"'“”‘’„«»¿¡*_-"
 DOTTED: Final = re.compile("[A-Za-z]{1,2}(?:[.][A-Za-z]{1,2})+[.]")  # `a.m.`, `Ph.D.`
+STATE: Final = re.compile("(?:[A-Z][.])+")  # `U.S.`
+OF_STATE: Final = re.compile(rf"(?:{'|'.join(STATE_WORDS)})(?a:\b)")
 INITIAL: Final = re.compile("[A-HJ-Za-z][.]")  # `I.` ends a sentence
 CAPITAL: Final = re.compile("[A-Z]")
 LETTER_OR_DIGIT: Final = re.compile("[A-Za-z0-9]")
@@ -53,7 +62,9 @@ def goes_on(words: tuple[str, ...], text: str, at: int) -> bool:
     if word[:-1] in ABBREVIATIONS:
         return True
     if word[:-1] in SHORT_FORMS or DOTTED.fullmatch(word):
-        return SMALL_OR_DIGIT.match(text, at) is not None
+        # the U.S. Army; but: We moved to the U.S. Bob stayed.
+        is_of_state = STATE.fullmatch(word) is not None and OF_STATE.match(text, at) is not None
+        return is_of_state or SMALL_OR_DIGIT.match(text, at) is not None
     if INITIAL.fullmatch(word):  # George W. Bush; J. K. Patel; z. B. Tee; but: Take vitamin C. Then rest.
         if INITIAL.fullmatch(before) or INITIAL.match(text, at):
             return LETTER_OR_DIGIT.match(text, at) is not None

@@ -57,6 +57,13 @@ SHORT_FORMS: Final = frozenset(
 )
 # German words behind which a number with a full stop counts: `im 3. Stock`.
 ORDINAL_WORDS: Final = frozenset("im der die das dem den des mein meine unser unsere".split())
+# What belongs to a state or a city behind its letters: `the U.S. Army`. Few of them begin a sentence.
+STATE_WORDS: Final = """
+    Air Ambassador Army Attorney Border Capitol Census Citizenship Coast Commission Congress
+    Constitution Consulate Council County Customs Department Dollar Embassy Federal Forest
+    Government Immigration Marine Marines Military Ministry National Navy Olympic Open Parliament
+    Passport Patent Postal President Secret Secretary Security Senate Senator Soccer Steel Supreme
+    Treasury Virgin""".split()
 
 NAME_PRONOUNS: Final = frozenset(  # alone or together no names
     """he him his himself she her hers herself it its itself they them their theirs themselves

@@ -17,9 +17,24 @@ from umi_core.language.tables import (
     NAME_PRONOUNS,
     ORDINAL_WORDS,
     SHORT_FORMS,
+    STATE_WORDS,
 )
 
-GOING_ON = ("_Mr. ", "(Dr. ", "e.g. ", "9 p.m. ", "Aug. ", "im 3. ", "9. Juni", " J. ", "K. ", "z. ", "I. ")
+GOING_ON = (
+    "_Mr. ",
+    "(Dr. ",
+    "e.g. ",
+    "9 p.m. ",
+    "Aug. ",
+    "im 3. ",
+    "9. Juni",
+    " J. ",
+    "K. ",
+    "z. ",
+    "I. ",
+    "U.S. ",
+    "Army",
+)
 PARTS = st.sampled_from([*ENDS, *FULL_STOPS, *GOING_ON, " ", "\n", "\r", "\u3000", "Hi", "I run", "42", "so"])
 PATCHED = st.lists(PARTS | ANY_TEXT, max_size=8).map("".join)
 
@@ -38,6 +53,7 @@ def test_abbreviations_are_those_of_the_lists() -> None:
     assert sorted(ABBREVIATIONS) == words("memory", "abbreviations")
     assert sorted(SHORT_FORMS) == words("memory", "short_forms")
     assert sorted(ORDINAL_WORDS) == words("memory", "ordinal_words")
+    assert sorted(STATE_WORDS) == words("memory", "state_words")
 
 
 def test_idle_words_are_those_of_the_list() -> None:
