@@ -43,7 +43,7 @@ def faults() -> str:
         "# Fault kinds\n\n"
         f"There are {len(KINDS)} kinds. `umi-sim faults` lists them with class, place and what happens;\n"
         "`umi-sim explain KIND` tells of one, how to see it, and the rules that must hold all the same.\n"
-        "Names begin with what is struck: `model_`, `embed_`, `storage_`, `link_`, `agent_`, `clock_`. A\n"
+        "Names begin with what fails: `model_`, `embed_`, `storage_`, `link_`, `agent_`, `clock_`. A\n"
         "fault is bound to a named event, such as `o7/commit#2`: the second commit attempt of operation o7\n"
         "([rules](spec/simulator.md#7-faults)).\n\n" + classes + "\n"
         "For each kind there is a planted bug that needs it: the bug is found if this kind is the only\n"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from umi_sim.shrink import Shrunk
 
 LINE_COUNT_MAX: Final = 40
-STRUCK_COUNT_MAX: Final = 5
+INJECTED_COUNT_MAX: Final = 5
 NEVER_COUNT_MAX: Final = 8
 SCRIPT_COUNT_MAX: Final = 10
 FRAME_COUNT_MAX: Final = 4
@@ -120,8 +120,8 @@ def passed_rows(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterato
     yield whole("trace", verdict.trace_hash)
     # The commonest first, and on a tie by name: a report must not depend on the order of a dict (law 1).
     often = sorted(verdict.fired, key=lambda name: (-verdict.fired[name], name))
-    struck = show_counts({name: verdict.fired[name] for name in often}) or ["no fault"]
-    yield list_row("struck", struck, len(struck) if with_details else STRUCK_COUNT_MAX)
+    injected = show_counts({name: verdict.fired[name] for name in often}) or ["no fault"]
+    yield list_row("injected", injected, len(injected) if with_details else INJECTED_COUNT_MAX)
     if with_details:
         yield from details(verdict)
     else:
@@ -136,7 +136,7 @@ def details(verdict: Verdict) -> Iterator[ReportRow]:
     if without_effect:
         yield list_row("", label_first("without effect", show_counts(without_effect)))
     if never := [name for name in config.faults if name not in {**verdict.fired, **without_effect}]:
-        yield list_row("", label_first("switched on, and never struck", never), NEVER_COUNT_MAX)
+        yield list_row("", label_first("switched on, and never injected", never), NEVER_COUNT_MAX)
     yield row("mode", f"{' '.join((config.mode, *one_kind(config)))}: {meaning(config.mode)}")
     users = dict.fromkeys(agent.scope.user for agent in config.agents)
     counts = {"agent": len(config.agents), "user": len(users), "key": config.key_count}
@@ -390,7 +390,7 @@ def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
     last = items[end]
     end_ms = last.at_ms if isinstance(last, Op | ClockMove) else 0
     # Faults and deviations have no time of their own, so
-    # all of them stay: any may have struck before the end.
+    # all of them stay: any may have been injected before the end.
     rest = [it for it in items[end:] if not isinstance(it, Op | ClockMove) or it.at_ms <= end_ms]
     return [*items[:end], *rest]
 

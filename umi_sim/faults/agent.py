@@ -44,11 +44,11 @@ class Down(FaultKind):
     down_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     @classmethod
-    def may_strike(cls, life: AgentEvent) -> bool:
-        # Recovery has few events, so one kind for both would hardly ever strike there.
+    def can_apply(cls, life: AgentEvent) -> bool:
+        # Recovery has few events, so one kind for both would hardly ever be injected there.
         return life.is_recovering == cls.in_recovery
 
-    def strike(self, life: AgentEvent) -> None:
+    def apply(self, life: AgentEvent) -> None:
         life.crash(self.down_ms, None)
 
 
@@ -62,8 +62,8 @@ class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-
     in_recovery = True
 
     @classmethod
-    def may_strike(cls, life: AgentEvent) -> bool:
-        return super().may_strike(life) and life.recovery_crash_count < RECOVERY_CRASH_COUNT_MAX
+    def can_apply(cls, life: AgentEvent) -> bool:
+        return super().can_apply(life) and life.recovery_crash_count < RECOVERY_CRASH_COUNT_MAX
 
 
 class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1", "LIVE-4")):
@@ -72,7 +72,7 @@ class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1
     # Below the number of stored entries, so that the next one has to evict; never below those about itself.
     core_entry_count_max: int = among(lambda life: range(*life.entry_counts()))  # its own never leave core
 
-    def strike(self, life: AgentEvent) -> None:
+    def apply(self, life: AgentEvent) -> None:
         life.crash(self.down_ms, self.core_entry_count_max)
 
 
@@ -82,7 +82,7 @@ class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4"
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)  # the world goes on meanwhile, so it must end
     clock: str = one_of("runs", "stands")
 
-    def strike(self, life: AgentEvent) -> None:
+    def apply(self, life: AgentEvent) -> None:
         life.pause(self.for_ms, self.clock == "stands")
 
 
@@ -93,11 +93,11 @@ class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "ST
     ask_count: int = below(ASK_COUNT_MAX + 1)  # of the next operations, still sent to the old incarnation
 
     @classmethod
-    def may_strike(cls, life: AgentEvent) -> bool:
+    def can_apply(cls, life: AgentEvent) -> bool:
         return not life.is_recovering
 
-    def strike(self, life: AgentEvent) -> None:
+    def apply(self, life: AgentEvent) -> None:
         """Take over, unless the agent still recovers: then the old incarnation would claim its epoch last."""
         # Checked again, as in a replay of fewer items this event may come at another moment.
-        if self.may_strike(life):
+        if self.can_apply(life):
             life.take_over(self.for_ms, self.ask_count)

@@ -68,7 +68,7 @@ class ProgramRun:
         self.ways: dict[str, Sequence[str]] = {}  # in which each service can fail
         self.has_died = False
         self.is_quiet = False  # main has ended: nothing fails any more
-        self.effects: list[Perturbation] = []  # what has struck
+        self.effects: list[Perturbation] = []  # what was applied
         self.watch: Callable[[EventKind, str, str], None] = lambda kind, who, what: None
         self.begin_life()
 

@@ -1,4 +1,4 @@
-"""Rules: what must hold of a run, whatever struck. A rule is a function of an outcome.
+"""Rules: what must hold of a run, whatever is injected. A rule is a function of an outcome.
 
 A rule returns what is broken in one line, or None. A program may bring rules of its own.
 """
@@ -38,7 +38,7 @@ def ends(outcome: ProgramOutcome) -> str | None:
 
 
 def continues(outcome: ProgramOutcome) -> str | None:
-    """Require that main succeeds where nothing strikes, and resume after whatever has struck."""
+    """Require that main succeeds where nothing is injected, and resume after every injection."""
     lives = [each for each in outcome.endings if each.what == "main"]
     for ending, is_disturbed in zip(lives, outcome.disturbed, strict=True):
         if ending.how in ("raised", "cancelled") and not is_disturbed:

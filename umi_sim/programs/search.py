@@ -255,9 +255,9 @@ def find_needed(
 
 
 def without_kill(case: Sequence[Perturbation], kill: KillProcess) -> list[Perturbation]:
-    """Return the case without this death; what struck in the next process strikes at the same place.
+    """Return the case without this death; what met the next process is applied at the same place.
 
-    A process that dies before step 31 has run 30: what then struck in step 38 strikes in step 8 of the first.
+    A process that dies before step 31 has run 30: what met step 38 is then applied to step 8 of the first.
     """
     moved = list[Perturbation]()
     for each in case:

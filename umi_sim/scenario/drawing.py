@@ -337,6 +337,6 @@ class Drawing(Data):
         if not given or not stream.chance(1, 2):
             return (0, 1)
         # Legal behaviour may be frequent, but clocks that jump at every fourth op would be no clocks. Others
-        # strike 1 to 256 of 1,024 events: rare faults and storms in one set of runs.
+        # meet 1 to 256 of 1,024 events: rare faults and storms in one set of runs.
         is_frequent = kind.fault_class == "quirk" and kind.group != "clock"
         return QUIRK_RATE if is_frequent else (stream.log_between(1, 256), 1_024)

@@ -161,7 +161,7 @@ class Services:
         return self.stores[MAIN].lag_since(at_ms)
 
     def handle(self, call: Call, now_ms: int) -> Handled:
-        """Answer a call that arrives now and that no fault strikes; None if its store is dead."""
+        """Answer a call that arrives now and meets no fault; None if its store is dead."""
         away = self.is_away(call, now_ms)
         if away:
             return None if away == "dead" else fail_call(call, "unavailable", now_ms)

@@ -57,8 +57,8 @@ class Tampering(Owner):
     """Changes of one store at rest, one per `every` operations; 0 is never. `kept`: earlier rows."""
 
     every: int
-    luck: Keyed
-    beside = ("luck",)
+    draws: Keyed
+    beside = ("draws",)
     kept: list[Rows] = []
     done_count: int = 0
 
@@ -78,7 +78,7 @@ class Tampering(Owner):
         return name
 
     def pick(self, label: str, options: Sequence[T]) -> T:
-        return options[self.luck.draw(f"{self.done_count}/{label}") % len(options)]
+        return options[self.draws.draw(f"{self.done_count}/{label}") % len(options)]
 
     def list_changes(self, rows: Rows) -> Iterator[tuple[str, tuple[Change, ...]]]:
         """Yield each kind of change with all changes of that kind that may be made."""

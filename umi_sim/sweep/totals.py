@@ -79,7 +79,7 @@ class Totals(Mutable):
     """The results of many runs. `found` and `hits` by fingerprint, `summaries` by scenario.
 
     `gated`: how many runs were repeated in other ways; `apart`: those with another trace. `sizes`: least and
-    greatest of a run. `met`: for each fault that struck, how many of its runs each rule judged, by the id of
+    greatest of a run. `met`: for each injected fault, how many of its runs each rule judged, by the id of
     the rule. `longest`: steps of the longest runs.
     """
 

@@ -5,7 +5,7 @@
 
 Law 1. The old one wakes up only when the new one has recovered. It ends if that takes too long, if it wakes
        with nothing in flight more than a day after it was replaced, or if there are too many of them.
-Law 2. It has a clock of its own from then on, and no further fault of agents strikes it.
+Law 2. It has a clock of its own from then on, and it meets no further fault of agents.
 Law 3. Answers to its questions reach it, and its questions reach the services.
 """
 

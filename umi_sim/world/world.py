@@ -225,9 +225,9 @@ class World(Owner):
     def deliver_op(self, agent: Agent, op: Op) -> None:
         # A fault that pauses holds the op; one that crashes leaves no machine (next branch); after a takeover
         # the new incarnation gets the op.
-        if self.may_crash and self.is_struck(agent, op.id) and agent.resume_ms is not None:
+        if self.may_crash and self.inject_agent_fault(agent, op.id) and agent.resume_ms is not None:
             agent.held.append(op)
-        # Perhaps because it has just crashed at this very event: `is_struck` above did it.
+        # Perhaps because it has just crashed at this very event: `inject_agent_fault` above did it.
         elif agent.machine is None:
             self.skip(op.id, "op of an agent that is down", "down")
         elif op.name not in self.target.requests:
@@ -264,7 +264,7 @@ class World(Owner):
             return
         agent.wake_count += 1
         event = f"{agent.name}/wake#{agent.wake_count}"
-        if not (takeovers.end_if_idle(self, agent) or self.is_struck(agent, event)):
+        if not (takeovers.end_if_idle(self, agent) or self.inject_agent_fault(agent, event)):
             self.wake(agent, agent.machine, event)
 
     def wake(self, agent: Agent, machine: Machine, event: str) -> None:
@@ -291,7 +291,7 @@ class World(Owner):
             return
         # `hold` looks for the asker once more: after a pause or takeover it sleeps and gets the answer later;
         # after a crash it is gone, and the answer with it.
-        if agent.resume_ms is not None or self.is_struck(agent, event):
+        if agent.resume_ms is not None or self.inject_agent_fault(agent, event):
             takeovers.hold(self.lives, message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
@@ -360,8 +360,8 @@ class World(Owner):
 
     # Faults and lives.
 
-    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
-        """Return the effect of a fault on this event, alone in a tuple; None if nothing strikes it."""
+    def inject(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
+        """Inject the fault of this event; return its effect, alone in a tuple, or None without a fault."""
         fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
         if fault is None:
             return None
@@ -370,17 +370,17 @@ class World(Owner):
         if self.keep_story:
             self.tell(at[2], f"FAULT {fault.id} {fault.fault}")
         # In a tuple, since the effect itself may be None: an answer that never comes.
-        return (KINDS[fault.fault](**fault.args).befall(here()),)
+        return (KINDS[fault.fault](**fault.args).inject(here()),)
 
-    def is_struck(self, agent: Agent, event: str) -> bool:
-        """Let a fault strike an agent before an event reaches it; return whether one did."""
+    def inject_agent_fault(self, agent: Agent, event: str) -> bool:
+        """Inject a fault into an agent before an event reaches it, if one is due; return whether one was."""
         # A replaced incarnation is spared (law 2 of takeovers.py): a restart would give it a second
         # successor.
         if not self.may_crash or self.is_healed or agent.machine is None or agent.is_old:
             return False
         place = "recovery" if agent.machine.is_recovering else "life"
         here = partial(crashes.event_of, self, agent, place == "recovery")
-        return self.strike(("agent.event", f"agent.event.{place}", event, event), here) is not None
+        return self.inject(("agent.event", f"agent.event.{place}", event, event), here) is not None
 
     def resume(self, agent: Agent) -> None:
         """End a pause, and deliver at once what arrived meanwhile."""

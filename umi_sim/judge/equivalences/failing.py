@@ -83,7 +83,7 @@ def compare_failing(life: RecordedLife) -> Counter[str]:
         ways.learn(whole.world.asked, {})
         for script in ways:
             other = fork_graph(whole.before)
-            other.marks, other.luck = [], ways.draw.word()
+            other.marks, other.reply_seed = [], ways.draw.word()
             check(other, whole, script)
             ways.learn(other.asked, script)
             marks.update(met_in(other))

@@ -61,13 +61,13 @@ class FailingWorld(SmallWorld):
     """A world in which the steps of one operation fail as the script says; all else is answered truly.
 
     `subject`: its op_id, None for recovery. `script`: by step, its failures. `asked`: its questions.
-    `luck`: the seed of odd replies. `unheard`: the last commit that met silence; it lands before the question
-    number `lands_at` of the subject, or never.
+    `reply_seed`: the seed of odd replies. `unheard`: the last commit that met silence; it lands before the
+    question number `lands_at` of the subject, or never.
     """
 
     subject: object = None
     script: Script = {}
-    luck: int = 0
+    reply_seed: int = 0
     asked: list[StepAttempt] = []
     marks: list[str] = []
     unheard: Commit | None = None
@@ -138,7 +138,7 @@ class FailingWorld(SmallWorld):
         number = effect.request_id
         if not isinstance(effect, AskModel):
             return Embedded(number, ())
-        return ModelReplied(number, odd_reply(effect.task, effect.prompt, Stream(self.luck, number)))
+        return ModelReplied(number, odd_reply(effect.task, effect.prompt, Stream(self.reply_seed, number)))
 
     def list_rows(self) -> dict[Address, Any]:
         """Return all rows but those of lives and commits."""

@@ -276,7 +276,7 @@ class ReplacedLife(Owner):
             is_others = isinstance(receipt, Receipt) and receipt.by[0] != self.epoch
             # Committed is right for a batch that was durable before the takeover, or one that storage has
             # acknowledged and lost; any other batch of this epoch must have met a conflict.
-            is_known = commit.key in self.keys or self.surroundings.atlas.has_struck(op_id)
+            is_known = commit.key in self.keys or self.surroundings.atlas.may_have_lost(op_id)
             message = f"a life of epoch {self.epoch} wrote {commit.key} when a later one had begun"
             demand(is_known or is_others, rules.OLD_LIFE_FENCED, message)
 

@@ -285,7 +285,7 @@ class Oracle:
             for at in AWAY[type(request)]:
                 model.models[at].turned_away(op_id, step, answer)
         atlas = self.surroundings.atlas
-        is_sure = not atlas.losses or not atlas.has_struck(op_id)
+        is_sure = not atlas.losses or not atlas.may_have_lost(op_id)
         ending = Ending(op_id, request, outcome, model.seen_ms, reading_ms, is_sure, bool(away))
         try:
             for at in REPLIED[type(request)]:

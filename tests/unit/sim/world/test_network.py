@@ -73,8 +73,8 @@ def test_an_answer_that_comes_twice_is_late() -> None:
 
 @pytest.mark.parametrize("kind", ["storage_refused", "storage_full", "storage_conflict"])
 def test_a_definite_failure_holds_for_the_copy_too(kind: str) -> None:
-    struck = fault(kind, for_ms=100, spare_bytes=0) if kind == "storage_full" else fault(kind)
-    _, answers = lived(session(1), fault("link_duplicate", after_ms=500), struck)
+    windowed = fault(kind, for_ms=100, spare_bytes=0) if kind == "storage_full" else fault(kind)
+    _, answers = lived(session(1), fault("link_duplicate", after_ms=500), windowed)
     assert f"{FIRST}/answer.2" not in [event for _, event in answers]
 
 
@@ -147,22 +147,22 @@ def test_what_a_clog_holds_is_due_when_the_world_heals() -> None:
 
 
 class Always:
-    """Strikes every message with one kind, unless that would change nothing."""
+    """Injects one kind at every message, unless that would change nothing."""
 
     def __init__(self, kind: str) -> None:
         self.kind = KINDS[kind]
         self.drawn: list[Args | None] = []
         self.without_effect = Counter[str]()
 
-    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
+    def inject(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
         args = self.kind.args_for(here(), low, self.without_effect)
         self.drawn.append(args)
-        return None if args is None else (self.kind(**args).befall(here()),)
+        return None if args is None else (self.kind(**args).inject(here()),)
 
 
 def links_with(kind: str, latency: str = "instant") -> tuple[Links, Always]:
     always = Always(kind)
-    return Links(structs.replace(CONFIG, latency=latency), always.strike, may_strike=True), always
+    return Links(structs.replace(CONFIG, latency=latency), always.inject, has_faults=True), always
 
 
 def low(label: str, n: int) -> int:
