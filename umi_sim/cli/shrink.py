@@ -120,12 +120,12 @@ def is_of_another_run(verdict: "Verdict", path: Path, *, is_whole: bool) -> bool
 
     `is_whole`: this run after it was shrunk is another one, too.
     """
-    seed, lived = readable(str(path)), verdict.config
+    seed, run = readable(str(path)), verdict.config
     if is_whole and seed.items != verdict.items:
         return True
-    kept = seed.config
+    recorded = seed.config
     # Items tell nothing here: those of the same run may have been shrunk already.
-    return (kept.scenario, kept.seed, kept.settings) != (lived.scenario, lived.seed, lived.settings)
+    return (recorded.scenario, recorded.seed, recorded.settings) != (run.scenario, run.seed, run.settings)
 
 
 def before_shrinking(file: str) -> "SeedFile":

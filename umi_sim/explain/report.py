@@ -66,10 +66,10 @@ def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> Repor
     assert seed.failure is not None
     from umi_sim.runs import runner  # it loads the judge, which `show` does not need
 
-    lived = runner.run(seed.config, seed.items)
+    result = runner.run(seed.config, seed.items)
     return ReportedFailure(
         seed.config, seed.items, seed.failure, seed.fingerprint, replay_of(file), command, file, "",
-        lived.tail, lived.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
+        result.tail, result.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
     )  # fmt: skip
 
 

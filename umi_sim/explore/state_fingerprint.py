@@ -278,10 +278,10 @@ def on_tier(writer: StateWriter, tier: WorkingTier) -> Plain:
 
 
 def on_twin(writer: StateWriter, twin: WorkingTwin) -> Plain:
-    return [entries(writer, twin.entries), *said_by(writer, twin)]
+    return [entries(writer, twin.entries), *describe_twin(writer, twin)]
 
 
-def said_by(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
+def describe_twin(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
     fields = (twin.session_id, twin.started_ms, twin.interactions, twin.last_input, twin.last_query)
     origins = [[writer.name_of(it), it.is_refuted] for it in twin.origins if isinstance(it, SavedTwin)]
     return [twin.expired, twin.version, *map(writer.put, fields), origins]
@@ -291,7 +291,7 @@ def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
     """Write a save: at rest every time to live counts to the millisecond."""
     rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
             for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
-    fields = [saved.is_refuted, writer.put(saved.saved_ms), rows, *said_by(writer, saved.twin)]
+    fields = [saved.is_refuted, writer.put(saved.saved_ms), rows, *describe_twin(writer, saved.twin)]
     return [writer.name_of(saved), *fields]
 
 
@@ -362,9 +362,9 @@ def on_flush(writer: StateWriter, flush: Flush) -> Plain:
 
 
 def on_call(writer: StateWriter, call: Call) -> Plain:
-    is_heard = writer.world.agents[call.agent].life == call.life
+    is_expected = writer.world.agents[call.agent].life == call.life
     fields = [call.agent, call.op_id, call.workflow, call.step, call.effect]
-    return [is_heard, call.sent_ms - writer.now_ms, *map(writer.put, fields)]
+    return [is_expected, call.sent_ms - writer.now_ms, *map(writer.put, fields)]
 
 
 # What the oracle numbers.

@@ -18,7 +18,7 @@ from umi_sim.services.calls import DOUBTS, Handled, Later
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.stored_rows import Rot, address_order, flip_bit, has_snapshot, matches, place_read
 from umi_sim.services.stores import Lag, Tight
-from umi_sim.services.unfit_rows import can_be_unfit, unfit
+from umi_sim.services.wrong_fields import can_have_wrong_field, set_wrong_field
 
 TOLD: Final = ("nothing", *map(str, DOUBTS))
 
@@ -215,7 +215,7 @@ class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "R
     @classmethod
     def draw(cls, call: Arrival[Read], draws: Draws) -> Self | None:
         found = one_whole(call, draws)
-        if not found or not can_be_unfit(true_rows(call)[found[0]].body):
+        if not found or not can_have_wrong_field(true_rows(call)[found[0]].body):
             return None
         return cls(index=found[0], latent=found[1], choice=draws("choice", 2**32))
 
@@ -223,7 +223,7 @@ class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "R
         self.rot(call, rows[at], self.choice)
         whole = rows[at].body
         rows[:] = true_rows(call)
-        rows[at] = structs.replace(rows[at], body=unfit(whole, self.choice))
+        rows[at] = structs.replace(rows[at], body=set_wrong_field(whole, self.choice))
 
 
 class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2")):

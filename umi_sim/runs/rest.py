@@ -11,7 +11,7 @@ from umi_core.values import Scope
 from umi_sim.judge.invariants.store import check_purged, is_closed
 from umi_sim.judge.invariants.upkeep import list_unfinished
 from umi_sim.judge.oracle.judge import Oracle
-from umi_sim.judge.plain.requests import is_gone
+from umi_sim.judge.plain.requests import is_no_agent
 from umi_sim.judge.plain.scores import division_ms
 from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
@@ -53,7 +53,7 @@ def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
     #   pages   end of an old scan | first page ... last page of a whole one
     #   idle    not known          | True while nothing is done ..... settled
     for reply in pages:
-        if is_gone(reply.outcome):
+        if is_no_agent(reply.outcome):
             return True  # of a closed agent nothing is scanned
         page = reply.outcome.value if isinstance(reply.outcome, Done) else None
         if not isinstance(page, Rebalanced):

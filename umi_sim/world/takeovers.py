@@ -107,9 +107,9 @@ def old_lives(lives: list[Agent]) -> Iterator[ReplacedAgent]:
     return (life for life in lives if isinstance(life, ReplacedAgent))
 
 
-def asker(lives: list[Agent], call: Call) -> Agent | None:
+def find_caller(lives: list[Agent], call: Call) -> Agent | None:
     """Return the incarnation that asked, if it still runs."""
-    # A call has the name under which it was sent, "alice"; since then the asker may have become "alice~2".
+    # A call has the name under which it was sent, "alice"; since then the caller may have become "alice~2".
     # Its number distinguishes it from its successor, which is called "alice" now.
     names = (call.agent, call.old_asker)
     found = (it for it in lives if it.name in names and it.life == call.life and it.machine is not None)
@@ -118,7 +118,7 @@ def asker(lives: list[Agent], call: Call) -> Agent | None:
 
 def hold(lives: list[Agent], message: NetworkMessage) -> None:
     """Keep an answer for the incarnation that asked, if it sleeps; else drop the answer."""
-    life = asker(lives, message.call)
+    life = find_caller(lives, message.call)
     if life is not None and life.resume_ms is not None:
         life.held.append(message)
 

@@ -286,11 +286,11 @@ class World(Owner):
         call, answer, event = message.call, message.answer, message.event
         assert answer is not None
         # None if the incarnation that asked has crashed since.
-        agent = takeovers.asker(self.lives, call)
+        agent = takeovers.find_caller(self.lives, call)
         if agent is None:
             return
-        # `hold` looks for the asker once more: after a pause or takeover it sleeps and gets the answer later;
-        # after a crash it is gone, and the answer with it.
+        # `hold` looks for the caller once more: after a pause or takeover it sleeps and gets the answer
+        # later; after a crash it is gone, and the answer with it.
         if agent.resume_ms is not None or self.inject_agent_fault(agent, event):
             takeovers.hold(self.lives, message)
             return

@@ -67,7 +67,7 @@ def list_requests(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...
 def describe_archive(world: SmallWorld) -> Contents:
     """Return the contents of an archive, as far as they are compared."""
     return {
-        (where.kind, where.id): SAID[type(body)](body) for where, body in world.rows() if type(body) in SAID
+        (where.kind, where.id): SHOWN[type(body)](body) for where, body in world.rows() if type(body) in SHOWN
     }
 
 
@@ -76,7 +76,7 @@ def lines(content: str) -> tuple[str, ...]:
     return tuple(sorted(norm(line) for line in content.splitlines()))
 
 
-SAID: Final[Mapping[type, Callable[[Any], object]]] = {
+SHOWN: Final[Mapping[type, Callable[[Any], object]]] = {
     Entity: lambda it: (
         it.type, norm(it.name), norm(it.content), it.sources, it.reinforced_count, it.is_direct,
     ),

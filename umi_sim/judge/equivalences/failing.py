@@ -77,8 +77,8 @@ def compare_failing(life: RecordedLife) -> Counter[str]:
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
     asked = tell_story(life, [begin_session(world) for _ in range(SESSION_COUNT)])
-    lived = run_faultless(world, asked)
-    for whole in pick_requests(lived):
+    faultless = run_faultless(world, asked)
+    for whole in pick_requests(faultless):
         ways = Ways(draws_of(life, type(whole.request).__name__), world.registry)
         ways.learn(whole.world.asked, {})
         for script in ways:
@@ -89,7 +89,7 @@ def compare_failing(life: RecordedLife) -> Counter[str]:
             marks.update(met_in(other))
             marks["equal: E-FAIL"] += 1
     linked = run_faultless(fork_graph(world), [draw_update(draws_of(life, "linking"))])
-    for landed in landings([*lived, *linked], asked, life.seed):
+    for landed in landings([*faultless, *linked], asked, life.seed):
         marks.update(met_in(landed))
         marks["equal: E-FAIL"] += 1
     for script in births:
@@ -120,10 +120,10 @@ def run_faultless(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]
     return found
 
 
-def pick_requests(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
+def pick_requests(faultless: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
     """Pick one request of each kind: the last that was done, as more is stored then, else the first."""
     found = dict[type, FaultFreeRun]()
-    for it in lived:
+    for it in faultless:
         if isinstance(it.outcome, Done) or type(it.request) not in found:
             found[type(it.request)] = it
     return [*found.values()]

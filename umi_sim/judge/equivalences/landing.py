@@ -33,9 +33,9 @@ ABSENT: Final = "ent_000000000000000000000000"  # `at_hand` replaces it by the l
 TAKING_THE_BEST: Final = (Rebalance, Summarise)  # these choose rows by their scores
 
 
-def landings(lived: list[Any], asked: list[Any], seed: int) -> Iterator[FailingWorld]:
+def landings(faultless: list[Any], asked: list[Any], seed: int) -> Iterator[FailingWorld]:
     """Compare some pairs of requests of a life about one row; yields the world of each. Raises Broken."""
-    late = [it for it in lived if any(each.of is Commit for each in it.world.asked)]
+    late = [it for it in faultless if any(each.of is Commit for each in it.world.asked)]
     for one in late:
         for other in filter(is_meanwhile, asked):
             # drawn from both requests, so that a pair stays when shrinking leaves out others

@@ -108,31 +108,31 @@ class UpkeepSchedule(Observer):
     def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_forged:
             return
-        asker = call.old_asker if call.old_asker in self.newest else call.agent
+        caller = call.old_asker if call.old_asker in self.newest else call.agent
         if call.workflow == "upkeep" and isinstance(answer, ReadDone):
             for row in answer.rows:
                 if not is_damaged(row) and has_work(row.body):
-                    self.looks[asker] = row.body
+                    self.looks[caller] = row.body
             return
         begun, commit = self.begun.get(call.op_id, -1), call.effect
         if not isinstance(commit, Commit) or not isinstance(answer, Committed):
             return
         # issued when two commits were answered, answered when three are: the third may have written the row
-        self.is_late[asker] = self.counts[asker] > begun
-        self.counts[asker] += 1
+        self.is_late[caller] = self.counts[caller] > begun
+        self.counts[caller] += 1
         receipts = [it.body for it in commit.writes if isinstance(it.body, Receipt)]
         if answer.receipt not in (None, *receipts):
             return  # an earlier batch of its own has the key
         versions = {where.id: version for where, version in answer.versions if where.kind in KINDS}
         bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, UpkeepRow)}
-        newest = self.newest.setdefault(asker, {})
-        if not self.is_late[asker]:  # storage may have lost rows, and count from a lower version again
+        newest = self.newest.setdefault(caller, {})
+        if not self.is_late[caller]:  # storage may have lost rows, and count from a lower version again
             newest |= dict.fromkeys(bodies, UNKNOWN)
         for key, body in bodies.items():
             # version 3 is known, version 2 comes late: version 3 says what is left to do
             now = versions[key], self.due_ms(body)
             newest[key] = max(newest.get(key, UNKNOWN), now, key=itemgetter(0))
-        self.reported[asker] = {key: newest[key][1] for key in bodies}
+        self.reported[caller] = {key: newest[key][1] for key in bodies}
 
     def due_ms(self, body: UpkeepRow) -> int | None:
         interval_ms = self.config.upkeep_interval_ms

@@ -27,9 +27,9 @@ from umi_core.messages.requests import RemoveBlock, SetBlock, bad_request
 from umi_core.text import tidy
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api_blocks import EDITS, BlocksModel, Chain, Keys, Slot, name_of
-from umi_sim.judge.oracle.core_model import is_barred
+from umi_sim.judge.oracle.core_model import is_forbidden
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
-from umi_sim.judge.plain.requests import is_gone
+from umi_sim.judge.plain.requests import is_no_agent
 from umi_sim.judge.plain.scores import fit_alone
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
@@ -95,7 +95,7 @@ class LogPosition(Data):
 
 
 class NumberedRow(Owner):
-    """A row at its number. `sure`, `gone`: the tick since which it is surely there, or deleted.
+    """A row at its number. `sure`, `deleted_at`: the tick since which it is surely there, or deleted.
 
     `at_ms`: when it was added, once a reply has shown that.
     """
@@ -104,7 +104,7 @@ class NumberedRow(Owner):
     op_id: str
     at_ms: int | None = None
     sure: int = FOREVER
-    gone: int = FOREVER
+    deleted_at: int = FOREVER
 
 
 class LogModel(Owner):
@@ -180,7 +180,9 @@ class LogModel(Owner):
 
     def place(self, op_id: str, first: int, rows: list[RowContents]) -> None:
         for seq, each in enumerate(rows, first):
-            now = self.rows.setdefault(seq, NumberedRow(each, op_id, gone=self.unseen.pop(seq, FOREVER)))
+            now = self.rows.setdefault(
+                seq, NumberedRow(each, op_id, deleted_at=self.unseen.pop(seq, FOREVER))
+            )
             is_same, message = (now.op_id, now.contents) == (op_id, each), f"row {seq} of the {self.name} log"
             demand(is_same, rules.ID_NAMES_ONE_ROW, message, now.contents, each)
         self.open.pop(op_id, None)
@@ -194,20 +196,20 @@ class LogModel(Owner):
         # it guesses the id of an append without a reply.
         may_be = row is not None or (bool(self.open) and seq > self.floor)
         demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which was never added")
-        deleted = self.unseen.get(seq, FOREVER) if row is None else row.gone
+        deleted = self.unseen.get(seq, FOREVER) if row is None else row.deleted_at
         message = f"{op_id} deleted {key}, which was deleted before"
         demand(deleted >= begun.tick, rules.DELETE_REACHES_ALL, message)
         if row is None:
             self.unseen[seq] = min(deleted, self.tick)
         else:
-            row.gone = min(deleted, self.tick)
+            row.deleted_at = min(deleted, self.tick)
 
     # What may be there.
 
     def is_sure(self, seq: int, tick: int) -> bool:
         """Return True if the row was there at this tick and surely still is."""
         row = self.rows.get(seq)
-        is_doubted = row is None or row.gone < FOREVER or seq in self.deletes.values()
+        is_doubted = row is None or row.deleted_at < FOREVER or seq in self.deletes.values()
         return row is not None and row.sure <= tick and not is_doubted
 
     def judge_row(self, op_id: str, row: Any) -> None:
@@ -224,8 +226,8 @@ class LogModel(Owner):
             demand(not is_stray, rules.AGENTS_APART, message, placed.contents, contents)
             message = f"row {row.seq} of the {self.name} log, as it was added"
             demand(placed.contents == contents, rules.GET_WHAT_WAS_PUT, message, placed.contents, contents)
-        is_gone = placed is not None and placed.gone < self.begun[op_id].tick
-        demand(not is_gone, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
+        is_deleted = placed is not None and placed.deleted_at < self.begun[op_id].tick
+        demand(not is_deleted, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
         due = f"{self.prefix}_{row.seq:012}"
         demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"the id of row {row.seq}", due, row.id)
 
@@ -369,7 +371,7 @@ class LogModel(Owner):
         worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
         due = [hit for hit in due if hit < worst]
         tick = self.begun[op_id].tick
-        may_be = [(-fits[seq][1], seq) for seq, it in self.rows.items() if it.gone >= tick]
+        may_be = [(-fits[seq][1], seq) for seq, it in self.rows.items() if it.deleted_at >= tick]
         self.judge_skip(op_id, request.skip, due, may_be, hits)
         limit = request.limit or PAGE
         is_cut = len(hits) <= limit and all(score < 0 for score, _ in hits)
@@ -457,7 +459,7 @@ class ApiModel(OracleModel):
 
     def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, SetBlock | RemoveBlock):
-            if is_sound(request) and not is_barred(request):
+            if is_sound(request) and not is_forbidden(request):
                 self.blocks.mark_foreign((request.kind, tidy(request.label)))
             return
         if not is_sound(request):
@@ -488,7 +490,7 @@ class ApiModel(OracleModel):
         demand(is_write or not isinstance(outcome, Unknown), rules.ERROR_IS_NOT_EMPTY, "a read is Unknown")
         if isinstance(outcome, Done) and not ending.is_sure:
             return
-        if is_gone(outcome):
+        if is_no_agent(outcome):
             self.asked.pop(ending.op_id, None)
             self.drop(ending.op_id, request if is_write else None)
             return

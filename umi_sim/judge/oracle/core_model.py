@@ -71,14 +71,14 @@ def sum_up_blocks(texts: Mapping[Slot, list[object]], slot: Slot) -> Meanwhile:
     return Meanwhile(any(value is not None for value in own), None in own, least, most)
 
 
-def is_barred(request: BlockWrite) -> bool:
+def is_forbidden(request: BlockWrite) -> bool:
     """Return True if a model writes a block that is the user's alone."""
     return request.author != "user" and is_of_user((request.kind, request.label))
 
 
-def must_be_barred(request: BlockWrite, outcome: Outcome) -> None:
+def check_forbidden(request: BlockWrite, outcome: Outcome) -> None:
     """Raise Broken if a model wrote a block of the user, or a user's write was refused like one."""
-    error, wanted = getattr(outcome, "error", None), is_barred(request)
+    error, wanted = getattr(outcome, "error", None), is_forbidden(request)
     is_refused = not isinstance(outcome, Done)
     message = f"a write of a model to {request.kind}/{request.label}"
     demand(is_refused or not wanted, rules.SYSTEM_IS_AUTHORED, message, ReadOnly.__name__, outcome)
@@ -190,7 +190,7 @@ class CoreModel(OracleModel):
             return
         self.clock += 1
         slot = slot_of(request)
-        if slot is None or is_barred(request):
+        if slot is None or is_forbidden(request):
             return
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
@@ -236,8 +236,8 @@ class CoreModel(OracleModel):
         slot = slot_of(request)
         if slot is None:
             return
-        must_be_barred(request, outcome)
-        if is_barred(request):
+        check_forbidden(request, outcome)
+        if is_forbidden(request):
             return
         _, most = self.beside.pop(op_id, (slot, 0))
         _, while_asked = self.asked.pop(op_id)

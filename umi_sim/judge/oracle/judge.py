@@ -26,7 +26,13 @@ from umi_sim.judge.plain.requests import describe_misfit
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.category_lists import config_of_life
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER, AgentConfig, RunConfig
+from umi_sim.record.run_config import (
+    LATE_REFUSING_HOOK,
+    REFUSING_HOOK,
+    SUBSTITUTING_HOOK,
+    AgentConfig,
+    RunConfig,
+)
 from umi_sim.services.calls import Call, Services
 
 # Closing is first: a reply that closes the agent empties all other models before they judge it.
@@ -76,12 +82,12 @@ def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
     them the models would not know why an operation goes on or fails.
     """
     for note in reply.hooks:
-        if note.name == DOORKEEPER:
+        if note.name == REFUSING_HOOK:
             is_answered = note.what == "substituted"  # else it refused or raised, which is the same
             yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
-        elif note.name == USHER:
+        elif note.name == SUBSTITUTING_HOOK:
             yield note.step, ModelReplied(0, "")
-        elif note.name == BEHIND:
+        elif note.name == LATE_REFUSING_HOOK:
             yield note.step, EffectFailed(0, "unknown")
 
 
@@ -168,7 +174,7 @@ class Oracle:
             Failures(self.memory),
             SessionModel(scope, run, surroundings, sessions, working),
             CoreModel(self.memory),
-            # Revisions add interceptors that refuse questions (Doorkeeper)
+            # Revisions add interceptors that refuse questions (REFUSING_HOOK)
             # only if `revise_every` is 2, 6, 10 and so on.
             ArchiveModel(scope, self.memory, surroundings, run.off, may_turn_away=run.revise_every % 4 == 2),
             ApiModel(scope, surroundings),

@@ -470,15 +470,15 @@ class SessionsModel(Owner):
         demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which was never saved")
         return found
 
-    def judge_member(self, scope: Scope, session_id: str, did: str) -> Session:
+    def judge_member(self, scope: Scope, session_id: str, action: str) -> Session:
         """Demand that an agent that loads or ends a session is one of its members."""
         session = self.sessions.get(session_id)
         is_known = session is not None and session.user == scope.user
-        demand(is_known, rules.SESSION_OR_ERROR, f"{did} {session_id!r}, which was never created here")
+        demand(is_known, rules.SESSION_OR_ERROR, f"{action} {session_id!r}, which was never created here")
         assert session is not None
         may_members = [name for save in self.open for name in save.hand_to]
         is_member = scope.agent in (*session.members, *session.may_members, *may_members)
-        message = f"{scope.agent} is no member of {session_id} and {did} it"
+        message = f"{scope.agent} is no member of {session_id} and {action} it"
         demand(is_member, rules.SESSION_MEMBERS_ONLY, message)
         return session
 

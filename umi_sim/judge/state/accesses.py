@@ -138,7 +138,7 @@ def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: Acc
     demand(not left, rules.ACCESS_TRUTH, "records are left of entities that a commit deleted", [], left)
 
 
-def check_gone(rows: Iterable[Row], removed: object) -> None:
+def check_removed(rows: Iterable[Row], removed: object) -> None:
     """Demand that a scan counts no entity as `removed` whose row is among the `rows` that it was given."""
     there = [row.address.id for row in rows if row.address.kind == "entity"]
     needless = [key for key in there if isinstance(removed, tuple) and key in removed]

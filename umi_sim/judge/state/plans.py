@@ -285,8 +285,8 @@ def check_promoted(change: CoreChange, ids: Iterable[str]) -> None:
 
     An entry that left and came back in the same plan may be named or not.
     """
-    came_back = [key for key in ids_of(change.before) if key in change.evicted_ids]
-    promoted, entered = sorted(key for key in ids if key not in came_back), sorted(change.entered_ids)
+    reentered = [key for key in ids_of(change.before) if key in change.evicted_ids]
+    promoted, entered = sorted(key for key in ids if key not in reentered), sorted(change.entered_ids)
     demand(promoted == entered, rules.ROUTE_KNOWN_ONLY, "the entries called promoted", entered, promoted)
 
 

@@ -32,8 +32,8 @@ from umi_sim.judge.state.accesses import (
     check_access_source,
     check_counted,
     check_deleted,
-    check_gone,
     check_kept,
+    check_removed,
     check_scan,
     check_session_source,
     list_unanswered_ends,
@@ -275,7 +275,7 @@ def check_scanned(before: StateSnapshot, given: StepInput, state: State) -> None
         return
     operation = find_operation(before, answered, state)
     if operation is not None and "gone" not in answered.facts:
-        check_gone(answer.rows, operation.facts.get("gone", ()))
+        check_removed(answer.rows, operation.facts.get("gone", ()))
 
 
 # Late answers.

@@ -217,9 +217,9 @@ def test_a_field_is_unfit_once_or_under_loss_for_good(loss_max: int, stays: bool
     world = told_of("Ann", loss_max=loss_max)
     (ann,) = bodies(world.handle(LOOK, AT_MS))
     assert isinstance(ann, Entity)
-    (unfit,) = spoilt = bodies(draw_and_inject(world, LOOK, "storage_unfit", at=1))
-    assert isinstance(unfit, Entity)
-    assert unfit == structs.replace(ann, type=unfit.type) != ann
+    (invalid,) = spoilt = bodies(draw_and_inject(world, LOOK, "storage_unfit", at=1))
+    assert isinstance(invalid, Entity)
+    assert invalid == structs.replace(ann, type=invalid.type) != ann
     assert bodies(world.handle(LOOK, AT_MS)) == (spoilt if stays else [ann])
     flushed(world, call(batch("Ann", "again")))
     assert bodies(world.handle(LOOK, AT_MS)) == [ann]
@@ -242,8 +242,8 @@ def test_any_fault_strikes_what_another_one_has_made_unfit_for_good(kind: str) -
             world = told_of("Ann", loss_max=3)
             flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))
             for asked in (LOOK, LOAD):
-                unfit: Args = {"index": 0, "choice": choice, "latent": True}
-                assert inject(world, asked, AT_MS, "storage_unfit", unfit) is not None
+                invalid: Args = {"index": 0, "choice": choice, "latent": True}
+                assert inject(world, asked, AT_MS, "storage_unfit", invalid) is not None
                 args = drawn(world, asked, kind, at)
                 if args is not None:
                     inject(world, asked, AT_MS, kind, args)

@@ -1,4 +1,4 @@
-"""Goal: a life that was replaced writes nothing more, is deposed when it is told so, and not before."""
+"""Goal: a life that was replaced writes nothing more, is fenced when it is told so, and not before."""
 
 import pytest
 from msgspec import structs
