@@ -274,22 +274,22 @@ def promise(failure: Failure) -> str:
 
 
 def instead(failure: Failure) -> Iterator[ReportRow]:
-    """Yield the answer and the expected one; in one line if short: get 'k' answered b'' - nothing was due."""
+    """Yield the answer and the expected one; in one line if short: get 'k' answered b'', not nothing."""
     # Both often begin with the same request, "get 'k': b'v'": it is said once, in the message.
-    due, got = failure.expected, failure.got
-    subject = due.partition(": ")[0] + ": "
-    if due.startswith(subject) and got.startswith(subject):
-        due, got = due.removeprefix(subject), got.removeprefix(subject)
-    alike = max(0, count_shared(due, got) - ALIKE_CHARS_MAX)  # what they share is not what differs
-    texts = (f"...{text[alike:]}" if alike else text for text in (due, got))
-    due, got = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in texts)
+    expected, got = failure.expected, failure.got
+    subject = expected.partition(": ")[0] + ": "
+    if expected.startswith(subject) and got.startswith(subject):
+        expected, got = expected.removeprefix(subject), got.removeprefix(subject)
+    alike = max(0, count_shared(expected, got) - ALIKE_CHARS_MAX)  # what they share is not what differs
+    texts = (f"...{text[alike:]}" if alike else text for text in (expected, got))
+    expected, got = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in texts)
     message = cut(failure.message, happened.TEXT_CHARS_MAX)
     # Where the message says already what came, a line of its own would only repeat it.
-    if due and (not failure.got or got in message or got == "nothing"):
-        yield row("instead", f"{message}, where {due} was due")
+    if expected and (not failure.got or got in message or got == "nothing"):
+        yield row("instead", f"{message}, where {expected} was expected")
         return
     yield row("instead", message)
-    yield from (row(label, text) for label, text in (("due", due), ("came", got)) if text)
+    yield from (row(label, text) for label, text in (("expected", expected), ("got", got)) if text)
 
 
 def count_shared(one: str, other: str) -> int:

@@ -93,7 +93,7 @@ def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
     """Return no room, and one byte less than this batch needs; nothing if it would be refused anyway."""
     commit, storage = call.effect, call.store.storage
     growth_bytes = storage.growth_bytes(commit)
-    fits = growth_bytes > 0 and storage.is_due(commit) and storage.has_room(commit)
+    fits = growth_bytes > 0 and storage.would_commit(commit) and storage.has_room(commit)
     return (0, growth_bytes - 1) if fits else ()
 
 
@@ -109,7 +109,7 @@ class StorageFullFault(FaultKind, at="storage.commit", is_a="window", guards=("C
         call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
         # The new bound takes effect now, for this batch.
         call.store.turn_to(now_ms)
-        is_refused = storage.is_due(call.effect) and not storage.has_room(call.effect)
+        is_refused = storage.would_commit(call.effect) and not storage.has_room(call.effect)
         return call.fails("full") if is_refused else call.handle_unharmed()
 
 
@@ -379,8 +379,8 @@ def may_ack_early(call: Arrival[Commit]) -> bool:
     keys, storage = promised_keys(call.effect), call.store.storage
     is_losable = call.call.workflow in ("remember", "save_session", "create_session")
     is_plain = all(write.address.kind != "core" for write in call.effect.writes)
-    is_due = is_losable and is_plain and storage.predict_commit(call.effect) is not None
-    return is_due and keys != () and call.services.atlas.can_lose(keys)
+    can_happen = is_losable and is_plain and storage.predict_commit(call.effect) is not None
+    return can_happen and keys != () and call.services.atlas.can_lose(keys)
 
 
 class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6", "RET-4")):

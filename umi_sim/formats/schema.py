@@ -359,15 +359,15 @@ PLAIN: Final[Mapping[Any, Schema]] = {
 
 
 @cache
-def of(due: Any) -> Schema:
+def of(declared: Any) -> Schema:
     """Return the schema of a type: as `Annotated` says; else a plain int is a count from 0."""
     # Annotated[int, SEED]: the schema stands in the metadata of the type.
-    if found := [each for each in getattr(due, "__metadata__", ()) if isinstance(each, Schema)]:
+    if found := [each for each in getattr(declared, "__metadata__", ()) if isinstance(each, Schema)]:
         return found[0]
-    args = get_args(due)
-    match get_origin(due):
+    args = get_args(declared)
+    match get_origin(declared):
         case None:
-            return of_class(due) if is_struct(due) else PLAIN[due]
+            return of_class(declared) if is_struct(declared) else PLAIN[declared]
         case origin if origin is Literal:
             return one_of(args, "kind")
         case origin if origin in (Union, UnionType):

@@ -42,7 +42,7 @@ from umi_sim.judge.state import (
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
-from umi_sim.record.answer_shapes import is_due
+from umi_sim.record.answer_shapes import is_answer_to
 from umi_sim.record.broken import Broken, demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services
@@ -135,7 +135,7 @@ class Inspector:
         is_old = call.old_asker in self.oracle.old_lives
         self.oracle.read_clock(call.old_asker if is_old else call.agent, reading_ms)
         taken = answer
-        if not is_due(call.effect, answer):  # a memory takes a malformed answer for this failure
+        if not is_answer_to(call.effect, answer):  # a memory takes a malformed answer for this failure
             kind: FailureKind = "unknown" if isinstance(call.effect, Commit) else "unavailable"
             taken = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(taken, ModelReplied):
@@ -274,8 +274,8 @@ def check_beginning(memory: Memory) -> None:
     except Exception:
         return
     got = sorted(type(effect).__name__ for effect in asked)
-    due = [Read.__name__, Reply.__name__]
-    demand(got == due, rules.PROGRESS, "the effects of a first request", due, got)
+    expected = [Read.__name__, Reply.__name__]
+    demand(got == expected, rules.PROGRESS, "the effects of a first request", expected, got)
 
 
 def is_beginning(before: StateSnapshot) -> bool:

@@ -71,8 +71,8 @@ class Revisions:
         self.check()
         # From the number of the op (o12, every 5: two changes), never from a count of calls: with o7 removed
         # from the record, o12 must still find the tables that it had (law 3).
-        due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
-        while self._count < due_count:
+        change_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
+        while self._count < change_count:
             self._count += 1
             self._tables = change_tables(self._tables or registry)
             registry = structs.replace(registry, revisions=self._tables.revisions)
@@ -222,24 +222,24 @@ def refuse_request(place: Place, request: Asked) -> Verdict:
         return Pass()
     if isinstance(request, AskModel) and place.step in REFUSED:
         return Refuse("nobody is asked") if turn % 2 else Substitute(NO_USE)
-    is_due = turn % 3 == 0 and place.workflow in CLOSED
+    is_chosen = turn % 3 == 0 and place.workflow in CLOSED
     may_fail = isinstance(request, Commit) or place.workflow == "get_entity"
-    return Refuse("closed") if is_due and may_fail else Pass()
+    return Refuse("closed") if is_chosen and may_fail else Pass()
 
 
 def refuse_reply(place: Place, request: Asked, answer: Answer) -> Verdict:
     """Refuse the model's reply of some other operations."""
-    is_due = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
-    return Refuse("not heard") if is_due and isinstance(request, AskModel) else Pass()
+    is_chosen = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
+    return Refuse("not heard") if is_chosen and isinstance(request, AskModel) else Pass()
 
 
 def substitute(place: Place, request: Asked, answer: Answer) -> Verdict:
     """Substitute an empty answer in every third operation, which goes on with it."""
-    is_due = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
-    return Substitute(NO_USE) if is_due else Pass()
+    is_chosen = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
+    return Substitute(NO_USE) if is_chosen else Pass()
 
 
 def refuse_last_step(place: Place, facts: Facts) -> Verdict:
     """Refuse the last step of some other operations, when all is done that is seen from outside."""
-    is_due = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in REFUSED_LATE
-    return Refuse("over") if is_due else Pass()
+    is_chosen = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in REFUSED_LATE
+    return Refuse("over") if is_chosen else Pass()

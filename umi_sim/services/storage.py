@@ -130,7 +130,7 @@ class SimStorage(Mutable):
 
     def predict_commit(self, commit: Commit) -> Committed | None:
         """Return the answer that the batch would get now, and undo the batch; None if it would fail."""
-        if not self.is_due(commit) or not self.has_room(commit):
+        if not self.would_commit(commit) or not self.has_room(commit):
             return None
         return Committed(commit.request_id, self._try(commit.writes), receipt_of(commit))
 
@@ -208,7 +208,7 @@ class SimStorage(Mutable):
         after = sum(bytes_of(address, body) for address, body in last.items())
         return after - sum(bytes_of(row.address, row.body) for row in old if row is not None)
 
-    def is_due(self, commit: Commit) -> bool:
+    def would_commit(self, commit: Commit) -> bool:
         """Check whether the batch, given room, would be durable now: its key is new, its expects hold."""
         return commit.key not in self.receipts and not self._list_changed(commit.expects)
 

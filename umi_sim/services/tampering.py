@@ -66,10 +66,10 @@ class Tampering(Owner):
         """Change rows if a change is due before this operation; return its name, empty if none was."""
         # "o17" with `every` 5: three changes are due by then. By number, so leaving out ops moves none of
         # them.
-        due_count = int(op_id[1:]) // self.every if self.every else 0
-        if self.done_count >= due_count:
+        change_count = int(op_id[1:]) // self.every if self.every else 0
+        if self.done_count >= change_count:
             return ""
-        self.done_count = due_count
+        self.done_count = change_count
         before = dict(storage.rows)
         ways = [(name, changes) for name, changes in self.list_changes(before) if changes]
         name, changes = self.pick("way", ways) if ways else ("", ({},))

@@ -90,10 +90,10 @@ SHOWN: Final[Mapping[type, Callable[[Any], object]]] = {
 }  # fmt: skip
 
 
-def must_equal(due: Contents, got: Contents, rule: Any, message: str) -> None:
+def must_equal(expected: Contents, got: Contents, rule: Any, message: str) -> None:
     """Raise Broken unless both archives are equal, with their differences."""
-    apart = [key for key in {**due, **got} if due.get(key) != got.get(key)]
-    first, second = ({key: it.get(key) for key in apart} for it in (due, got))
+    apart = [key for key in {**expected, **got} if expected.get(key) != got.get(key)]
+    first, second = ({key: it.get(key) for key in apart} for it in (expected, got))
     demand(not apart, rule, message, first, second)
 
 

@@ -277,10 +277,14 @@ def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: F
     """Compare all rows and the reply, but for times and the id of a new session, which has its time."""
     there, here = split_differences(true.by_id(), world.by_id(), since)
     must_equal(there, here, rules.FAILED_THEN_AGAIN, f"{failing.label}: rows, against no failure")
-    due, got = (it.outcomes[it.subject] for it in (true, world))
-    if isinstance(due, Done) and isinstance(got, Done) and not isinstance(due.value, SessionCreated):
-        is_same = hide_times(drop_reasons(due), since) == hide_times(drop_reasons(got), since)
-        failing.demand(is_same, "the reply", due, got)
+    expected, got = (it.outcomes[it.subject] for it in (true, world))
+    if (
+        isinstance(expected, Done)
+        and isinstance(got, Done)
+        and not isinstance(expected.value, SessionCreated)
+    ):
+        is_same = hide_times(drop_reasons(expected), since) == hide_times(drop_reasons(got), since)
+        failing.demand(is_same, "the reply", expected, got)
 
 
 def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: Failing) -> None:
@@ -354,9 +358,9 @@ def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: 
         failing.demand(isinstance(outcome, Unknown), "how it ends", "unknown", outcome)
     else:
         error: Any = outcome.error if isinstance(outcome, Failed) else None
-        due = (it.row, name, failing.count(it))
+        expected = (it.row, name, failing.count(it))
         named = (error.step, error.kind, error.attempts) if isinstance(error, StepFailed) else None
-        failing.demand(named == due, "how it ends", due, outcome)
+        failing.demand(named == expected, "how it ends", expected, outcome)
         plans, plan_count = {each.plan for each in met}, scores.PLAN_COUNT if failing.is_conflict else 1
         failing.demand(len(plans) == plan_count, "how often it is planned", plan_count, len(plans))
 

@@ -155,14 +155,14 @@ def name_failure(kind: str) -> str:
 
 
 def split_differences(
-    due: Contents, got: Contents, since: range, counts: Counting = lambda body: body
+    expected: Contents, got: Contents, since: range, counts: Counting = lambda body: body
 ) -> tuple[Contents, Contents]:
     """Return the bodies in which two archives differ: the part that `counts`, with `since` as one instant.
 
     Forked worlds share a body that neither has written.
     """
-    keys = [key for key in {**due, **got} if due.get(key) is not got.get(key)]
-    first, second = ({key: hide_times(counts(it.get(key)), since) for key in keys} for it in (due, got))
+    keys = [key for key in {**expected, **got} if expected.get(key) is not got.get(key)]
+    first, second = ({key: hide_times(counts(it.get(key)), since) for key in keys} for it in (expected, got))
     return first, second
 
 

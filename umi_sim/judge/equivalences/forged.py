@@ -119,8 +119,8 @@ def run_on(memory: Memory) -> None:
         pending += [answer(effect) for effect in effects if not isinstance(effect, Reply)]
         check_cheap(memory.state)
         check_working(memory.state.tiers.working, memory.state.seen_ms)
-    in_flight, is_due = list(memory.in_flight), memory.deadline_ms() is not None
-    holds, message = is_due or not memory.state.operations, "questions of a memory without a deadline"
+    in_flight, has_deadline = list(memory.in_flight), memory.deadline_ms() is not None
+    holds, message = has_deadline or not memory.state.operations, "questions of a memory without a deadline"
     demand(holds, rules.FORGED_STATE_REFUSED, message, [], shorten_value(in_flight))
 
 

@@ -85,16 +85,16 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
     doubtful.land()
     check_memory(doubtful.memory.state)
     since = range(one.before.now_ms, doubtful.now_ms + 1)
-    due, got = split_differences(list_settled(sure), list_settled(doubtful), since, drop_relations)
+    expected, got = split_differences(list_settled(sure), list_settled(doubtful), since, drop_relations)
     is_odd = isinstance(answer, Refused) and answer != behind
     # The other order is run only if the first one does not explain the result, which is rare.
-    if is_odd or due != got:
+    if is_odd or expected != got:
         ahead = before.begin(meanwhile, {})
         before.land()
         message = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
         first, then = split_differences(list_settled(before), list_settled(doubtful), since, drop_relations)
-        if due != got and first != then:
-            must_equal(due, got, rules.FAILED_THEN_AGAIN, f"{message}: rows, against it landing before")
+        if expected != got and first != then:
+            must_equal(expected, got, rules.FAILED_THEN_AGAIN, f"{message}: rows, against it landing before")
         message = f"{message}: the refusal, against both orders"
         demand(not is_odd or answer == ahead, rules.FAILED_THEN_AGAIN, message, (behind, ahead), answer)
     yield doubtful

@@ -194,8 +194,14 @@ class Closing(OracleModel):
         return not value.repeated
 
     def judge_done(self, op_id: str, value: AgentSwitched, *, is_delete: bool) -> None:
-        due = "closed" if is_delete else "opened" if self.is_closed else "unchanged"
-        demand(value.change == due, rules.CLOSED_IS_CLOSED, f"the change in the reply to {op_id}", due, value)
+        expected = "closed" if is_delete else "opened" if self.is_closed else "unchanged"
+        demand(
+            value.change == expected,
+            rules.CLOSED_IS_CLOSED,
+            f"the change in the reply to {op_id}",
+            expected,
+            value,
+        )
         holds = not (is_delete and self.is_closed)
         message = f"the reply to {op_id}, which closes a closed agent"
         demand(holds, rules.CLOSED_IS_CLOSED, message, "NotFound", value)

@@ -540,8 +540,8 @@ class BlocksModel(Owner):
         is_once = len(set(labels)) == len(labels)
         demand(is_once, rules.LABELS_UNIQUE, "labels of blocks", "each once", labels)
         places = [place(slot_shown(block)) for block in blocks]
-        due = sorted(places)
-        demand(places == due, rules.GET_WHAT_WAS_PUT, "the order of blocks", due, places)
+        expected = sorted(places)
+        demand(places == expected, rules.GET_WHAT_WAS_PUT, "the order of blocks", expected, places)
         shown = [block.id for block in blocks]
         for slot, chain in self.chains.items():
             # Missing is right if the block may have been deleted at any moment since the request.

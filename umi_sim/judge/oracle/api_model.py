@@ -162,9 +162,9 @@ class LogModel(Owner):
         self.tick += 1
         # A read may have shown its rows before this reply, and then has placed them (`settle`).
         contents = self.open.get(op_id) or [it.contents for it in self.rows.values() if it.op_id == op_id]
-        due, got = (self.name, len(contents)), (value.log, value.count)
+        expected, got = (self.name, len(contents)), (value.log, value.count)
         message = f"the log and the number of rows in the reply to {op_id}"
-        demand(got == due, rules.MESSAGE_LOG_COMPLETE, message, due, got)
+        demand(got == expected, rules.MESSAGE_LOG_COMPLETE, message, expected, got)
         last, message = self.begun[op_id].last, f"the first number of {op_id} in the {self.name} log"
         demand(value.first_seq > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", value.first_seq)
         self.place(op_id, value.first_seq, contents)
@@ -228,8 +228,8 @@ class LogModel(Owner):
             demand(placed.contents == contents, rules.GET_WHAT_WAS_PUT, message, placed.contents, contents)
         is_deleted = placed is not None and placed.deleted_at < self.begun[op_id].tick
         demand(not is_deleted, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
-        due = f"{self.prefix}_{row.seq:012}"
-        demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"the id of row {row.seq}", due, row.id)
+        expected = f"{self.prefix}_{row.seq:012}"
+        demand(row.id == expected, rules.ID_NAMES_ONE_ROW, f"the id of row {row.seq}", expected, row.id)
 
     def settle(self, seq: int, contents: RowContents) -> None:
         """Take a row that a read shows as one of a request with an unknown outcome."""
@@ -266,12 +266,12 @@ class LogModel(Owner):
         demand(last >= begun.last, rules.MESSAGE_LOG_COMPLETE, message, f"{begun.last} or more", last)
         most = max(self.rows, default=base) + sum(map(len, self.open.values())) + self.slack
         demand(last <= most, rules.PAGER_COMPLETE, message, f"{most} at most", last)
-        due, message = self.page(request, value.total, base), f"the messages on the page of {op_id}"
+        expected, message = self.page(request, value.total, base), f"the messages on the page of {op_id}"
         demand(got == sorted(got), rules.MESSAGE_LOG_COMPLETE, message, sorted(got), got)
-        demand(got == list(due), rules.PAGER_COMPLETE, message, list(due), got)
+        demand(got == list(expected), rules.PAGER_COMPLETE, message, list(expected), got)
         for row in value.messages:
             self.judge_row(op_id, row)
-        wanted = (due.start > base + 1 and value.total > 0, due.stop <= last)
+        wanted = (expected.start > base + 1 and value.total > 0, expected.stop <= last)
         ends, message = (value.has_older, value.has_newer), f"whether {op_id} has older and newer messages"
         demand(ends == wanted, rules.PAGER_COMPLETE, message, wanted, ends)
 
@@ -280,8 +280,8 @@ class LogModel(Owner):
         seqs, limit = [row.seq for row in value.messages], request.limit or PAGE
         for row in value.messages:
             self.judge_row(op_id, row)
-            is_due = is_sought(request, row.seq, row.content, row.at_ms)
-            demand(is_due, rules.PAGER_COMPLETE, f"{op_id} shows {row.id}, not asked for", request, row)
+            is_right = is_sought(request, row.seq, row.content, row.at_ms)
+            demand(is_right, rules.PAGER_COMPLETE, f"{op_id} shows {row.id}, not asked for", request, row)
         in_order = seqs == sorted(set(seqs), reverse=True) and len(seqs) <= limit
         message = f"the messages that {op_id} finds"
         demand(in_order, rules.MESSAGE_LOG_COMPLETE, message, f"{limit} at most, newest first", seqs)
@@ -290,7 +290,7 @@ class LogModel(Owner):
         tick, last = self.begun[op_id].tick, value.next or 0
         sure = [seq for seq in sorted(self.rows) if seq >= last and self.is_sure(seq, tick)]
         rows = [(seq, self.rows[seq]) for seq in sure]
-        due: list[Place] = [
+        expected: list[Place] = [
             -seq for seq, it in rows if is_sought(request, seq, it.contents.content, it.at_ms)
         ]
         # The time of a row is known only once a reply has shown
@@ -298,19 +298,19 @@ class LogModel(Owner):
         timeless = structs.replace(request, from_ms=None, until_ms=None)
         known = [(seq, it, request if it.at_ms is not None else timeless) for seq, it in self.rows.items()]
         may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.contents.content, it.at_ms)]
-        self.judge_skip(op_id, request.skip, due, may_be, [-seq for seq in seqs])
+        self.judge_skip(op_id, request.skip, expected, may_be, [-seq for seq in seqs])
 
     def judge_skip(
-        self, op_id: str, skip: int, due: list[Place], may_be: list[Place], got: list[Place]
+        self, op_id: str, skip: int, expected: list[Place], may_be: list[Place], got: list[Place]
     ) -> None:
-        """Demand that no due row is missing behind the first `skip` ones; rows are sorted by place."""
-        # skip 2, due 9 8 7 6 5, got 7 6: 9 and 8 are skipped, and none is lost (places are minus the numbers)
-        # skip 2, due 9 8 7 6 5, got 6 5: 9, 8 and 7 are skipped, though 7 should have been shown
-        passed = [place for place in due if not got or place < got[0]]
-        lost = [place for place in due if got and place > got[0] and place not in got]
+        """Demand that no expected row is missing behind the first `skip` ones; rows are sorted by place."""
+        # skip 2, expected 9 8 7 6 5, got 7 6: 9 and 8 are skipped, none is lost (a place is minus a number)
+        # skip 2, expected 9 8 7 6 5, got 6 5: 9, 8 and 7 are skipped, though 7 should have been shown
+        passed = [place for place in expected if not got or place < got[0]]
+        lost = [place for place in expected if got and place > got[0] and place not in got]
         is_complete = not lost and len(passed) <= skip
         message = f"the rows that {op_id} shows, {skip} skipped"
-        demand(is_complete, rules.PAGER_COMPLETE, message, due, got)
+        demand(is_complete, rules.PAGER_COMPLETE, message, expected, got)
         before = sum(place < got[0] for place in may_be) if got else skip
         most = before + sum(map(len, self.open.values()))
         demand(most >= skip, rules.PAGER_COMPLETE, f"rows that {op_id} may have skipped", skip, most)
@@ -328,8 +328,8 @@ class LogModel(Owner):
     # Records.
 
     def judge_get(self, op_id: str, request: GetArchival, value: RecordsShown) -> None:
-        due, ids = [request.record_id], [row.id for row in value.records]
-        demand(ids == due, rules.ID_NAMES_ONE_ROW, f"the records that {op_id} shows", due, ids)
+        expected, ids = [request.record_id], [row.id for row in value.records]
+        demand(ids == expected, rules.ID_NAMES_ONE_ROW, f"the records that {op_id} shows", expected, ids)
         self.judge_row(op_id, value.records[0])
 
     def judge_missing(self, op_id: str, key: str) -> None:
@@ -347,8 +347,8 @@ class LogModel(Owner):
         demand(is_end, rules.PAGER_COMPLETE, message, seqs[-1:], value.next)
         self.judge_shown(op_id, request.tags, value)
         last = FOREVER if value.next is None else seqs[-1]
-        due = [seq for seq in self.due(op_id, request.tags) if first <= seq <= last]
-        lost = [seq for seq in due if seq not in seqs]
+        expected = [seq for seq in self.list_sure(op_id, request.tags) if first <= seq <= last]
+        lost = [seq for seq in expected if seq not in seqs]
         demand(not lost, rules.PAGER_COMPLETE, f"{op_id} does not list records", lost, seqs)
 
     def judge_search(self, op_id: str, request: SearchArchival, value: RecordsShown) -> None:
@@ -363,16 +363,16 @@ class LogModel(Owner):
         fits = {seq: self.fit(request.query, seq, it.contents.content) for seq, it in self.rows.items()}
         fits |= {seq: (got, got) for seq, got in shown.items()}
         # How well the facts of a record fit is known as a
-        # range; a row is surely due only if that is one value.
-        sure = [seq for seq in self.due(op_id, request.tags) if fits[seq][0] == fits[seq][1]]
-        due = [(-fits[seq][0], seq) for seq in sure]
+        # range; a row is surely expected only if that is one value.
+        sure = [seq for seq in self.list_sure(op_id, request.tags) if fits[seq][0] == fits[seq][1]]
+        expected = [(-fits[seq][0], seq) for seq in sure]
         # A full page may leave out rows that fit worse than its last hit; a page with room left may leave out
         # no row that fits at all, and (0, 0) is the place of a row that does not.
         worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
-        due = [hit for hit in due if hit < worst]
+        expected = [hit for hit in expected if hit < worst]
         tick = self.begun[op_id].tick
         may_be = [(-fits[seq][1], seq) for seq, it in self.rows.items() if it.deleted_at >= tick]
-        self.judge_skip(op_id, request.skip, due, may_be, hits)
+        self.judge_skip(op_id, request.skip, expected, may_be, hits)
         limit = request.limit or PAGE
         is_cut = len(hits) <= limit and all(score < 0 for score, _ in hits)
         message = f"the records that {op_id} finds"
@@ -388,7 +388,7 @@ class LogModel(Owner):
             has_all = all(tag in row.tags for tag in tags)
             demand(has_all, rules.PAGER_COMPLETE, f"the tags of {row.id}", tags, row.tags)
 
-    def due(self, op_id: str, tags: tuple[str, ...]) -> list[int]:
+    def list_sure(self, op_id: str, tags: tuple[str, ...]) -> list[int]:
         """List the records that were surely there since the request, and have these tags."""
         tick = self.begun[op_id].tick
         sure = [seq for seq in sorted(self.rows) if self.is_sure(seq, tick)]

@@ -483,9 +483,9 @@ class SessionsModel(Owner):
         return session
 
     def judge_missing(self, request: LoadSession | EndSession, load: OpenLoad) -> None:
-        is_due = load.must and load.is_member
+        is_required = load.must and load.is_member
         message = f"session {request.session_id} is not found, though it was acknowledged"
-        demand(not is_due, rules.ACKNOWLEDGED_IS_DURABLE, message)
+        demand(not is_required, rules.ACKNOWLEDGED_IS_DURABLE, message)
 
 
 def without_keys(twin: WorkingTwin) -> WorkingTwin:

@@ -133,7 +133,7 @@ def test_a_run_that_failed() -> None:
         "  seed     umi-sim run storage_storm --seed 45",
         "",
         "  promised what was acknowledged survives",
-        '  instead  acknowledged by o3, absent in the audit: person "Alice", where version 1 was due',
+        '  instead  acknowledged by o3, absent in the audit: person "Alice", where version 1 was expected',
         "",
         '  script   script = Script("storage_storm", seed=45, plain=True, agents=["a"], mode="swarm")',
         '           script.op("o1", "a", "set", key="k", value=b"\\xff", ttl_ms=None)',
@@ -157,15 +157,15 @@ def test_a_run_that_failed() -> None:
 def test_of_two_long_values_the_place_where_they_differ_is_shown() -> None:
     failure = structs.replace(FAILURE, expected="x" * 500 + "A", got="x" * 500 + "B")
     lines = lines_of(report.of_run(verdict(failure), "x"))
-    assert f"  due      ...{'x' * report.ALIKE_CHARS_MAX}A" in lines
-    assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
+    assert f"  expected ...{'x' * report.ALIKE_CHARS_MAX}A" in lines
+    assert f"  got      ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
 
 
 def test_of_two_long_values_of_which_one_continues_the_other_the_ends_are_shown() -> None:
     failure = structs.replace(FAILURE, expected="x" * 500, got="x" * 500 + "B")
     lines = lines_of(report.of_run(verdict(failure), "x"))
-    assert f"  due      ...{'x' * report.ALIKE_CHARS_MAX}" in lines
-    assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
+    assert f"  expected ...{'x' * report.ALIKE_CHARS_MAX}" in lines
+    assert f"  got      ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
 
 
 def long_lines(all_items: bool) -> list[str]:

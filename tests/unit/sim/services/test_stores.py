@@ -106,7 +106,7 @@ def test_old_keys_are_forgotten_when_it_is_time_and_not_when_somebody_asks(world
     storage = world.stores["main"].storage
     row = Write(Address(HOME.scope, "receipt", "k"), Receipt("k", b"", b"", None, 0))
     storage.flush(storage.arrive(Commit((row,), (), "k"), "a"), 0)
-    storage.is_due(Commit((), (), "another"))
+    storage.would_commit(Commit((), (), "another"))
     world.turn_to(RECEIPT_MS_MAX - 1)
     assert storage.rows.keys() == {row.address}
     world.turn_to(RECEIPT_MS_MAX)
