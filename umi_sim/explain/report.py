@@ -143,8 +143,8 @@ def details(verdict: Verdict) -> Iterator[ReportRow]:
     yield row("world", ", ".join(plural(count, noun) for noun, count in counts.items()))
     yield row("", f"latency {config.latency}: {meaning(config.latency)}")
     yield row("", f"schedule {config.policy}: {meaning(config.policy.partition('(')[0])}")
-    if odd := unusual(config):
-        yield row("unusual", ", ".join(odd))
+    if options := unusual(config):
+        yield row("unusual", ", ".join(options))
     if config.equivalences:
         yield row("compared", ", ".join(compare_equivalence(verdict, name) for name in config.equivalences))
     yield list_row("replies", [f"{count} {name}" for name, count in verdict.replies.items()] or ["none"])

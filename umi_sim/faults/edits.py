@@ -122,8 +122,8 @@ class CutShort(ReplyEdit):
     def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> Drawn:
         """Draw a place; half of the cuts are beside a bracket, a quote, a comma or a colon."""
         # A reply of prose has no such place, so all places are equally likely.
-        beside = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
-        places = beside if beside and draws("beside", 2**64) % 2 else range(len(reply) + 1)
+        after_brackets = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
+        places = after_brackets if after_brackets and draws("beside", 2**64) % 2 else range(len(reply) + 1)
         return {"at": one_of_all(draws, "at", places)}
 
     def edit_reply(self, reply: str) -> str:

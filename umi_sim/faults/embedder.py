@@ -111,23 +111,23 @@ class Short(InThreeWays, at="embedder.embed", is_a="shape", guards=("STO-4", "WF
 class OddComponent(OneVector):
     """The first component of one vector becomes one of these values."""
 
-    odd: ClassVar[Sequence[object]]
+    invalid: ClassVar[Sequence[object]]
 
     def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]:
-        return (self.odd[self.choice % len(self.odd)], *vector[1:])
+        return (self.invalid[self.choice % len(self.invalid)], *vector[1:])
 
 
 class NotFinite(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component that is no number."""
 
     # Texts, as no record may contain a float.
-    odd = ("nan", "inf", True)
+    invalid = ("nan", "inf", True)
 
 
 class OutOfRange(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component too large, too small or not whole."""
 
-    odd = (128, -(10**9), "0.5")  # one more than a component may be
+    invalid = (128, -(10**9), "0.5")  # one more than a component may be
 
 
 class EmbedDrift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4"), explored=False):

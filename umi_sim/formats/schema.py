@@ -34,7 +34,7 @@ from msgspec import structs
 
 from umi_core.data import Data, is_struct, list_fields
 from umi_sim.kernel.prng import DENOMINATOR_MAX, SEED_MAX, Ratio, parse_seed
-from umi_sim.kernel.wording import near
+from umi_sim.kernel.wording import suggest_names
 
 T = TypeVar("T")
 Json = Any  # what a parser of JSON or TOML makes
@@ -156,7 +156,11 @@ def one_of(known: Iterable[str], what: str) -> Schema:
 
     def read(value: Json) -> str:
         given: str = TEXT.read(value)
-        return given if given in names else wrong(f"unknown {what} {quote_text(given)}{near(given, names)}")
+        return (
+            given
+            if given in names
+            else wrong(f"unknown {what} {quote_text(given)}{suggest_names(given, names)}")
+        )
 
     return Schema(read, lambda: {"enum": list(names)})
 
@@ -295,7 +299,7 @@ def read_fields(
     for key, value in given.items():
         try:
             if key not in fields:
-                wrong(f"unknown {what}{near(key, fields)}")
+                wrong(f"unknown {what}{suggest_names(key, fields)}")
             values[key] = fields[key].read(value)
         except Wrong as bad:
             # A key comes from the file: quoted without its quotes,

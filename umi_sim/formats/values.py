@@ -31,7 +31,7 @@ from umi_sim.formats.schema import (
     wrong,
 )
 from umi_sim.formats.strict_json import DIGITS_MAX
-from umi_sim.kernel.wording import near, split_runs
+from umi_sim.kernel.wording import split_runs, suggest_names
 
 Args = Mapping[str, object]
 
@@ -177,7 +177,7 @@ def read_tagged(value: dict[str, Json]) -> object:
         wrong(f"expected one of {', '.join(TAGS)} in an object, got {len(value)} fields")
     ((tag, inner),) = value.items()
     if tag not in TAGS:
-        wrong(f"unknown tag {quote_text(tag)}{near(tag, TAGS)}")
+        wrong(f"unknown tag {quote_text(tag)}{suggest_names(tag, TAGS)}")
     return at(tag, TAGS[tag], inner)
 
 

@@ -61,7 +61,7 @@ def facts(outcome: SweepOutcome) -> Iterator[tuple[str, str]]:
 def failure_pages(outcome: SweepOutcome, folder: str) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Yield fingerprint, path and data of the page of each failure with a complete run."""
     for found in outcome.totals.in_order()[:FOUND_COUNT_MAX]:
-        if found.text and found.is_whole:
+        if found.text and found.has_items:
             seed = seed_file.loads(found.text.encode(), found.path)
             path = f"{folder}/{PurePosixPath(found.path).stem}.html"
             yield found.fingerprint, path, seed_page.data_of(found.path, seed, runs=0)
@@ -70,7 +70,7 @@ def failure_pages(outcome: SweepOutcome, folder: str) -> Iterator[tuple[str, str
 def failure(found: FoundFailure, hits: int, known: Iterable[str], page: str) -> list[object]:
     """Return whether it is new, kind, rule, message, hits, smallest seed, the command, and its page."""
     where = f"{found.scenario} seed {found.seed}"
-    look = f"umi-sim html {found.path} --open" if found.text and found.is_whole else ""
+    look = f"umi-sim html {found.path} --open" if found.text and found.has_items else ""
     is_new = found.fingerprint not in known
     cells = [is_new, found.kind, text(found.rule), text(found.message), hits, where]
     return [*cells, repeat_of(found), "" if page else look, page]

@@ -70,9 +70,9 @@ class ProgramRun:
         self.is_quiet = False  # main has ended: nothing fails any more
         self.effects: list[Perturbation] = []  # what was applied
         self.watch: Callable[[EventKind, str, str], None] = lambda kind, who, what: None
-        self.begin_life()
+        self.begin_process()
 
-    def begin_life(self) -> None:
+    def begin_process(self) -> None:
         self.life += 1
         self.state = SimpleNamespace()
         self.history: Sequence[Any] = []

@@ -62,12 +62,12 @@ class Phase(Owner):
 
 
 class Exploration(Owner):
-    """The result of a search. `is_whole`: its time was enough."""
+    """The result of a search. `is_complete`: its time was enough."""
 
     program: Program
     phases: list[Phase] = []
     findings: list[ProgramFinding] = []
-    is_whole: bool = True
+    is_complete: bool = True
     known: set[str] = set()  # fingerprints
 
     @property
@@ -80,7 +80,7 @@ class Exploration(Owner):
         broken: dict[str, list[tuple[BrokenRule, Case]]] = {}
         for case in cases:
             if until_s is not None and monotonic() >= until_s:
-                self.is_whole = False
+                self.is_complete = False
                 break
             at(phase.name, phase.run_count, min(phase.planned, POINTS_MAX))
             phase.run_count += 1
@@ -109,7 +109,7 @@ def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_en
     for name, cases in list_phases(program, base, drawn, seed):
         found.take(Phase(name, len(cases)), spread(cases), until_s)
         has_ended = found.findings and (not to_end or name == UNDISTURBED)
-        if has_ended or not found.is_whole:
+        if has_ended or not found.is_complete:
             break
     return found
 

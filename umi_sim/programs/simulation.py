@@ -89,7 +89,7 @@ class ProgramEnding(Data):
     what: Literal["main", "resume", "verify"]
     how: Literal["returned", "raised", "cancelled", "died", "hung"]
     error: BaseException | None = None
-    beside = ("error", "folder")
+    uncompared = ("error", "folder")
     place: str = ""
     has_ignored: bool = False
     folder: str = ""
@@ -119,7 +119,7 @@ class ProgramOutcome(Data):
     reached: "Reached" = msgspec.field(default_factory=lambda: Reached())
     trace: str = ""
     events: Sequence[ProgramEvent] = ()
-    beside = ("reached", "events")
+    uncompared = ("reached", "events")
 
 
 class Reached(Data):
@@ -307,7 +307,7 @@ class Simulation:
         self.run.folder = self.world.folder = self.left or self.world.copy_folder()
         self.left = None
         self.loop.abandon()
-        self.run.begin_life()
+        self.run.begin_process()
         self.run.watch("life", "", "a new process begins on what the last one left")
 
     def die(self, error: Exception) -> None:

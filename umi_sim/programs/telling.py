@@ -33,7 +33,7 @@ def report_exploration(name: str, found: Exploration, files: Sequence[Path], rep
     `repeat`: the command that runs a finding again, where it is not the one of this package.
     """
     tried = list(under("tried", (row("", show_phase(each)) for each in found.phases)))
-    if not found.is_whole:
+    if not found.is_complete:
         tried.append(row("", "its time is over before all was tried: --seconds gives it more"))
     if not found.findings:
         return Report(

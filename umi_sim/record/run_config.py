@@ -110,7 +110,7 @@ class RunConfig(Data):
     categories: tuple[str, ...] = ()
     command: str = ""  # decides what is tested, not what happens
     settings: Mapping[str, str] = {}  # where it is from, not what it is
-    beside = ("command", "settings")
+    uncompared = ("command", "settings")
 
 
 DRAWN: Final = (  # what only a generator reads: a replay has the items

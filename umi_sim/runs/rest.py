@@ -86,8 +86,8 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
     """Let time pass until no memory knows of anything left to do. `demand`: raises Broken."""
     has_loss = bool(world.services.atlas.losses)
     for _ in range(LOSS_ROUND_COUNT_MAX if has_loss else UPKEEP_ROUND_COUNT_MAX):
-        waiting = [agent for agent in world.lives if agent.wake_ms is not None]
-        if not waiting or not any(wants_upkeep(world, agent) for agent in world.lives):
+        waiting = [agent for agent in world.incarnations if agent.wake_ms is not None]
+        if not waiting or not any(wants_upkeep(world, agent) for agent in world.incarnations):
             break
         # The name breaks ties, so that a replay wakes two agents of one time in the same order.
         first = min(waiting, key=lambda agent: (agent.wake_ms, agent.name))
@@ -98,14 +98,16 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
         machine = memory_of(agent.machine)
         if machine is not None and machine.state.phase == "closed" and not machine.state.tiers.upkeep:
             check_purged(world.services.storage, agent.config.scope)
-    left = {agent.name: keys for agent in world.lives if (keys := upkeep_of(agent))}
+    left = {agent.name: keys for agent in world.incarnations if (keys := upkeep_of(agent))}
     message = "something is still to be done that was pending"
     demand(not left or has_loss, rules.PENDING_UNTIL_DONE, message, {}, left)
 
 
 def may_be_left(world: World) -> bool:
     """Check whether upkeep is pending that cannot be finished, since storage has lost rows."""
-    return bool(world.services.atlas.losses) and any(wants_upkeep(world, agent) for agent in world.lives)
+    return bool(world.services.atlas.losses) and any(
+        wants_upkeep(world, agent) for agent in world.incarnations
+    )
 
 
 def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:

@@ -102,7 +102,7 @@ class SimStorage(Mutable):
     misread: dict[Address, dict[str, None]] = {}
     _now_ms: int = 0
     _used_bytes: int | None = None  # counted on demand
-    beside = ("durable_count", "index", "fresh_ms", "misread", "_now_ms", "_used_bytes")
+    uncompared = ("durable_count", "index", "fresh_ms", "misread", "_now_ms", "_used_bytes")
 
     # Commits: arrive, then flush, crash or tear.
 

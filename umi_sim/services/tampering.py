@@ -58,7 +58,7 @@ class Tampering(Owner):
 
     every: int
     draws: Keyed
-    beside = ("draws",)
+    uncompared = ("draws",)
     kept: list[Rows] = []
     done_count: int = 0
 

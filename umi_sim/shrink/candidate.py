@@ -136,9 +136,9 @@ def kind_of(item: Item) -> str:
 def option_count(config: RunConfig) -> int:
     """Count the parts of a configuration that are not plain: options, agents, users, clocks that are off."""
     users = {agent.scope.user for agent in config.agents}
-    odd = [name for name in OPTIONS if getattr(config, name) != getattr(PLAIN, name)]
+    changed = [name for name in OPTIONS if getattr(config, name) != getattr(PLAIN, name)]
     skews = sum(agent.skew_ms != 0 for agent in config.agents)
-    return len(odd) + len(config.memory) + len(config.faults) + len(config.agents) + len(users) + skews
+    return len(changed) + len(config.memory) + len(config.faults) + len(config.agents) + len(users) + skews
 
 
 # Agents.

@@ -183,7 +183,7 @@ def found_lines(found: FoundFailure, hits: int) -> Iterator[Line]:
 
 
 def repeat_of(found: FoundFailure) -> str:
-    if found.text and found.is_whole:
+    if found.text and found.has_items:
         return f"umi-sim replay {found.path}"
     return f"umi-sim run {found.scenario} --seed {found.seed}"
 

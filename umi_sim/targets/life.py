@@ -42,7 +42,7 @@ class TargetStep(Data):
     `paused_at`: the lines of the store where jobs paused. `times_ms`: before it and, if another, after it.
     """
 
-    beside = ("gots", "paused_at", "times_ms")
+    uncompared = ("gots", "paused_at", "times_ms")
 
     item: Item
     replies: tuple[str, ...] = ()

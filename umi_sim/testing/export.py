@@ -64,7 +64,7 @@ JUDGING: Final = (
     "observe_reply",
     "observe_step",
     "observe_crash",
-    "life_over",
+    "end_incarnation",
     "check",
 )
 

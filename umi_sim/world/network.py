@@ -103,7 +103,7 @@ class Network(Owner):
     """Messages in order of their due time."""
 
     world: NetworkContext
-    beside = ("world",)
+    uncompared = ("world",)
     queue: list[Entry] = []  # a heap, so the first is due first
     links: Links = SET_LATER
     sent_count: int = 0
@@ -202,7 +202,9 @@ class Network(Owner):
         self.world.trace.add(Tag.EFFECT, event, *effect_fields(effect))
         if self.world.keep_story:
             self.world.tell(event, short(effect))
-        call = Call(event, agent.config.name, agent.life, owner, workflow, step, effect, self.world.now_ms)
+        call = Call(
+            event, agent.config.name, agent.incarnation, owner, workflow, step, effect, self.world.now_ms
+        )
         self.world.judge.observe_call(call)
         self.carry(NetworkMessage(event, call, UP))
 
@@ -211,7 +213,7 @@ class Network(Owner):
         if origin.op_id is not None:
             return origin.op_id
         # Each incarnation numbers its operations from the start, so a number alone may name two operations.
-        key = (agent.config.name, agent.life, origin.number)
+        key = (agent.config.name, agent.incarnation, origin.number)
         if key not in self.owners:
             kind = f"{agent.config.name}:{origin.workflow}"
             self.names[kind] += 1

@@ -29,9 +29,9 @@ from umi_sim.judge.equivalences.afresh import begin_session, describe_archive, m
 from umi_sim.judge.equivalences.failing_world import (
     ALWAYS,
     DURABLE,
+    INVALID,
     KINDS,
     LATER_MS,
-    ODD,
     PAGE_ROWS,
     SILENCE,
     FailingWorld,
@@ -241,9 +241,13 @@ def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
         failing.demand(is_right, "the outcome in doubt", whole.outcome, outcome)
     if isinstance(outcome, Failed):
         check_again(world, whole, before, failing)
-    # an odd reply, or a substitute for one, may store something else than a true reply does
-    is_odd = any(ODD in kinds for kinds in script.values())
-    if is_odd or not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
+    # an invalid reply, or a substitute for one, may store something else than a true reply does
+    has_invalid_reply = any(INVALID in kinds for kinds in script.values())
+    if (
+        has_invalid_reply
+        or not isinstance(whole.outcome, Done)
+        or (isinstance(outcome, Done) and outcome.degraded)
+    ):
         return
     has_landed = is_open(whole.before) and world.list_rows() != before
     if isinstance(outcome, Done | Failed) or has_landed:
@@ -314,8 +318,8 @@ def check_waits(world: FailingWorld, met: list[StepAttempt], failing: Failing) -
     groups = dict[tuple[int, int, int], list[StepAttempt]]()
     for it in met:
         groups.setdefault((it.unit, it.page, it.plan), []).append(it)
-    if failing.kind == ODD:
-        # An odd reply is a failure if it cannot be read; then the model is asked once more.
+    if failing.kind == INVALID:
+        # An invalid reply is a failure if it cannot be read; then the model is asked once more.
         again = [group for group in groups.values() if len(group) > 1]
         unread_count = world.marks.count(f"{met[0].workflow}.{met[0].row}: unusable")
         holds = met[0].of is not AskModel or len(again) <= unread_count <= 2 * len(again)
@@ -346,7 +350,7 @@ def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: 
     other = scores.substitute(it.workflow, it.row)
     # once unavailable, or in conflict: the next attempt succeeds; once refused: none follows
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
-    if failing.kind == ODD:
+    if failing.kind == INVALID:
         failing.demand(not isinstance(outcome, Failed), "how it ends", "no failure", outcome)
     elif passes:
         failing.demand(type(outcome) is type(true), "how it ends", true, outcome)

@@ -34,7 +34,7 @@ from umi_sim.record.broken import Broken, demand
 MOMENT_COUNT_MAX: Final = 5
 EDIT_COUNT: Final = 5  # changed copies of each moment
 STEP_COUNT_MAX: Final = 60  # of the life of a changed copy
-ODD: Final = (
+INVALID: Final = (
     0, 1, -1, 2, 9, 2**53, 2**63 - 1, -(2**63), 2**64 - 1, "", "a", "system", "\x00", "x" * 300, "ent_1",
     b"", b"x", None, True, False, [0], [0, [0]], [5],
 )  # fmt: skip
@@ -167,10 +167,10 @@ class Forger(Owner, dict=True):
         return tuple(place)
 
     def draw_part(self, old: Tree) -> Tree:
-        """Return an odd value, another part of the same memory, or nearly the old one."""
+        """Return an invalid value, another part of the same memory, or nearly the old one."""
         match self.stream.below(4):
             case 0:
-                return self.stream.pick(ODD)
+                return self.stream.pick(INVALID)
             case 1:
                 return part_at(self.tree, self.draw_place())
             case 2:

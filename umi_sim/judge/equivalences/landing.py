@@ -86,9 +86,9 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
     check_memory(doubtful.memory.state)
     since = range(one.before.now_ms, doubtful.now_ms + 1)
     expected, got = split_differences(list_settled(sure), list_settled(doubtful), since, drop_relations)
-    is_odd = isinstance(answer, Refused) and answer != behind
+    is_invalid = isinstance(answer, Refused) and answer != behind
     # The other order is run only if the first one does not explain the result, which is rare.
-    if is_odd or expected != got:
+    if is_invalid or expected != got:
         ahead = before.begin(meanwhile, {})
         before.land()
         message = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
@@ -96,7 +96,7 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
         if expected != got and first != then:
             must_equal(expected, got, rules.FAILED_THEN_AGAIN, f"{message}: rows, against it landing before")
         message = f"{message}: the refusal, against both orders"
-        demand(not is_odd or answer == ahead, rules.FAILED_THEN_AGAIN, message, (behind, ahead), answer)
+        demand(not is_invalid or answer == ahead, rules.FAILED_THEN_AGAIN, message, (behind, ahead), answer)
     yield doubtful
 
 

@@ -224,7 +224,7 @@ EPOCH: Final = "epoch"
 OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # what changes a working tier as a whole
 
 
-class ReplacedLife(Owner):
+class ReplacedIncarnation(Owner):
     """A life that another one has replaced.
 
     `keys`: the commit keys of all batches that were durable when it was woken. `working`: what its working
@@ -421,5 +421,5 @@ class Tampered(Owner):
         if agent in self.fenced:
             self.fenced[old] = self.fenced.pop(agent)
 
-    def life_over(self, agent: str) -> None:
+    def end_incarnation(self, agent: str) -> None:
         self.fenced.pop(agent, None)

@@ -139,7 +139,7 @@ def bodies(handled: Handled) -> list[object]:
     return [row.body for row in handled.answer.rows]
 
 
-def is_whole(handled: Handled) -> list[bool]:
+def find_readable(handled: Handled) -> list[bool]:
     return [body is not None for body in bodies(handled)]
 
 
@@ -147,8 +147,8 @@ def test_transient_damage_is_in_one_answer_only() -> None:
     world = told_of("Ann", "Bob")
     for at in (0, 1):
         assert drawn(world, LOOK, "storage_damaged", at) == {"index": at, "latent": False}
-    assert is_whole(draw_and_inject(world, LOOK, "storage_damaged", at=1)) == [True, False]
-    assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+    assert find_readable(draw_and_inject(world, LOOK, "storage_damaged", at=1)) == [True, False]
+    assert find_readable(world.handle(LOOK, AT_MS)) == [True, True]
 
 
 def test_a_row_comes_in_the_place_of_another_or_under_its_address() -> None:
@@ -189,8 +189,8 @@ def rows_of(handled: Handled) -> tuple[Row, ...]:
 def test_without_loss_a_file_cannot_make_a_promise_rot() -> None:
     world = told_of("Ann", "Bob")
     args: Args = {"index": 1, "latent": True}
-    assert is_whole(inject(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
-    assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+    assert find_readable(inject(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
+    assert find_readable(world.handle(LOOK, AT_MS)) == [True, True]
     assert world.atlas.losses == []
 
 
@@ -198,7 +198,7 @@ def test_with_loss_damage_stays_and_is_listed() -> None:
     world = told_of("Ann", "Bob", loss_max=1)
     assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 1, "latent": True}
     draw_and_inject(world, LOOK, "storage_damaged", at=1)
-    assert is_whole(world.handle(LOOK, AT_MS)) == [True, False]
+    assert find_readable(world.handle(LOOK, AT_MS)) == [True, False]
     lost = Loss("storage_damaged", "o3/read#1", AT_MS, (Address(HOME, "entity", "Bob"),))
     assert world.atlas.losses == [lost]
     assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 0, "latent": False}
@@ -206,9 +206,9 @@ def test_with_loss_damage_stays_and_is_listed() -> None:
 
 def test_a_vector_may_rot_without_loss_and_only_searches_by_it_see_that() -> None:
     world = told_of("Ann")
-    assert is_whole(draw_and_inject(world, BY_VECTOR, "storage_damaged", at=1)) == [False]
-    assert is_whole(world.handle(BY_VECTOR, AT_MS)) == [False]
-    assert is_whole(world.handle(LOOK, AT_MS)) == [True]
+    assert find_readable(draw_and_inject(world, BY_VECTOR, "storage_damaged", at=1)) == [False]
+    assert find_readable(world.handle(BY_VECTOR, AT_MS)) == [False]
+    assert find_readable(world.handle(LOOK, AT_MS)) == [True]
     assert world.atlas.losses == []
 
 
@@ -293,7 +293,7 @@ def test_a_wipe_needs_loss_and_something_to_lose() -> None:
     assert drawn(told_of("Ann"), LOOK, "storage_wiped") is None
     assert drawn(services(1), LOOK, "storage_wiped") is None
     world = told_of("Ann")
-    assert is_whole(inject(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
+    assert find_readable(inject(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
 
 
 def test_a_batch_without_a_key_that_could_be_missed_is_not_told_too_early() -> None:

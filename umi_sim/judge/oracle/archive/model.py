@@ -181,10 +181,12 @@ class ArchiveModel(OracleModel):
     def observe_commit(self, call: Call) -> None:
         """Observe that a batch has become durable."""
         self.context.see_world()
-        op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.life)
+        op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.incarnation)
         if op is not None and self.life > 1:
             message = f"the life that wrote the batch {call.event}"
-            self.context.demand(call.life == self.life, rules.OLD_LIFE_FENCED, message, self.life, call.life)
+            self.context.demand(
+                call.incarnation == self.life, rules.OLD_LIFE_FENCED, message, self.life, call.incarnation
+            )
         if call.workflow == "delete_agent":
             self.log.empty()
         elif op is None or not isinstance(effect, Commit):
