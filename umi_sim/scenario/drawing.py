@@ -289,12 +289,14 @@ class Drawing(Data):
         """Return the requests of a file without weights: all common ones, or in a swarm run half of them."""
         if not self.is_swarm:
             return {name: OFTEN.get(name, 1) for name in COMMON}
-        kept = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
+        enabled = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
         for floor, row in FLOORS.items():
-            if not any(name in row for name in kept):
+            if not any(name in row for name in enabled):
                 # The highest word wins: an added request takes some runs for itself and changes no others.
-                kept.append(max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word()))
-        return dict.fromkeys(kept, 1)
+                enabled.append(
+                    max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word())
+                )
+        return dict.fromkeys(enabled, 1)
 
     def factor(self, name: str) -> int:
         return self.stream(f"workload.weights.{name}.factor").between(1, 20) if self.is_swarm else 1

@@ -232,15 +232,15 @@ class SimStorage(Mutable):
 
     def _decide(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
         self.forget(now_ms)
-        kept = self.receipts.get(commit.key)
-        if kept is None:  # the key comes first: a batch that won already conflicts with itself
+        stored = self.receipts.get(commit.key)
+        if stored is None:  # the key comes first: a batch that won already conflicts with itself
             changed = self._list_changed(commit.expects)
             if changed:
                 return EffectFailed(commit.request_id, "conflict", changed=changed)
             if not self.has_room(commit):
                 return EffectFailed(commit.request_id, "full")
-            kept = self._make_durable(commit, now_ms)
-        return Committed(commit.request_id, kept.versions, kept.receipt)
+            stored = self._make_durable(commit, now_ms)
+        return Committed(commit.request_id, stored.versions, stored.receipt)
 
     def forget(self, now_ms: int) -> None:
         """Forget the keys that are 24 h old at this time."""
@@ -250,9 +250,9 @@ class SimStorage(Mutable):
                 break
             self._delete_receipts(self.receipts.pop(oldest))
 
-    def _delete_receipts(self, kept: CommittedBatch) -> None:
+    def _delete_receipts(self, stored: CommittedBatch) -> None:
         """Delete the receipt rows of a batch with its key, as long as no later batch has written them."""
-        for address, version in kept.versions:
+        for address, version in stored.versions:
             if address.kind == "receipt" and self._version(address) == version:
                 self._delete(address)
 
@@ -263,11 +263,11 @@ class SimStorage(Mutable):
 
     def _make_durable(self, commit: Commit, now_ms: int) -> CommittedBatch:
         versions = tuple([(write.address, self._apply(write)) for write in commit.writes])
-        kept = CommittedBatch(versions, receipt_of(commit), now_ms)
+        stored = CommittedBatch(versions, receipt_of(commit), now_ms)
         self.durable_count += 1
         if commit.key:  # a batch without a key is always a new one
-            self.receipts[commit.key] = kept
-        return kept
+            self.receipts[commit.key] = stored
+        return stored
 
     # Detail of rows: `rows`, `graves` and `shelves` change here and nowhere else.
 

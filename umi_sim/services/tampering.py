@@ -18,7 +18,7 @@ from umi_sim.services.storage import SimStorage
 from umi_sim.services.stored_rows import address_order
 
 T = TypeVar("T")
-KEPT_COUNT_MAX: Final = 16
+EARLIER_COUNT_MAX: Final = 16
 LIE: Final = "was never told"
 Rows = Mapping[Address, Row]
 Change = Mapping[Address, Row | None]
@@ -54,12 +54,12 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
 
 
 class Tampering(Owner):
-    """Changes of one store at rest, one per `every` operations; 0 is never. `kept`: earlier rows."""
+    """Changes of one store at rest, one per `every` operations; 0 is never. `earlier_rows`: earlier rows."""
 
     every: int
     draws: Keyed
     uncompared = ("draws",)
-    kept: list[Rows] = []
+    earlier_rows: list[Rows] = []
     done_count: int = 0
 
     def tamper_before(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
@@ -74,7 +74,7 @@ class Tampering(Owner):
         ways = [(name, changes) for name, changes in self.list_changes(before) if changes]
         name, changes = self.pick("way", ways) if ways else ("", ({},))
         storage.put_back(self.pick("what", changes), now_ms)
-        self.kept = [*self.kept, before][-KEPT_COUNT_MAX:]
+        self.earlier_rows = [*self.earlier_rows, before][-EARLIER_COUNT_MAX:]
         return name
 
     def pick(self, label: str, options: Sequence[T]) -> T:
@@ -88,7 +88,7 @@ class Tampering(Owner):
             tuple(
                 {address: old[address]}
                 for address in there
-                for old in self.kept
+                for old in self.earlier_rows
                 if address in old and old[address].version != rows[address].version
             ),
         )
@@ -105,7 +105,7 @@ class Tampering(Owner):
             "a scope is rolled back",
             tuple(
                 change
-                for old in self.kept
+                for old in self.earlier_rows
                 for scope in scopes
                 if (change := roll_back_scope(rows, old, scope))
             ),

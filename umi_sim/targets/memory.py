@@ -352,8 +352,8 @@ class MemoryContract(Contract):
             yield ExpectedHits(own, None, limit, recent), missing
 
     def on_render(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        kept = {text for it in state.entries.values() for text in it.texts}
-        deleted = {text for it in state.deleted.values() for text in it.texts} - kept
+        remaining = {text for it in state.entries.values() for text in it.texts}
+        deleted = {text for it in state.deleted.values() for text in it.texts} - remaining
         # What an eventual store has not drained may be shown for a while.
         late = {text for _, it in state.before if it is not None for text in it.texts}
         yield Without([*marks_in(sorted(deleted - late))]), state
